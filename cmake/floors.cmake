@@ -1,0 +1,11 @@
+# What a floor needs beyond GLib and the floors below it.
+set(libraries_base PkgConfig::YAML PkgConfig::JANSSON)
+set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PROTOBUF_C)
+set(libraries_text PkgConfig::SENTENCEPIECE)
+set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::JANSSON)
+set(libraries_device OpenMP::OpenMP_C PkgConfig::SLEEF ${DNNL_LIBRARY})
+set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)
+set(libraries_train PkgConfig::JANSSON PkgConfig::PROTOBUF_C Threads::Threads)
+foreach(floor ${built_floors})
+  target_link_libraries(loam_${floor} PUBLIC ${libraries_${floor}})
+endforeach()

@@ -1,0 +1,16 @@
+/* amount.h: amounts with units, one type and one parser: `10k steps`, `5M samples`, `260B tokens`, `3 epochs`,
+ * `19h50m`. k, M, B, T are powers of a thousand; a bare number is steps; h, m, s make a time. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+typedef enum AmountUnit { UNIT_STEPS, UNIT_SAMPLES, UNIT_TOKENS, UNIT_EPOCHS, UNIT_SECONDS } AmountUnit;
+
+typedef struct Amount {
+    double value; /* exact up to 2^53 */
+    AmountUnit unit;
+} Amount;
+
+bool amount_parse(Amount *out, const char *text, GError **error);
+char *amount_format(Amount amount); /* the shortest text that amount_parse reads back to the same amount; g_free */

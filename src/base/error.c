@@ -1,0 +1,51 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+G_DEFINE_QUARK(loam - error, loam_error)
+
+static void set_error(GError **error, LoamError code, const char *format, va_list args)
+{
+    g_propagate_error(error, g_error_new_valist(LOAM_ERROR, code, format, args));
+}
+
+bool fail_user(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(error, LOAM_ERROR_USER, format, args);
+    va_end(args);
+    return false;
+}
+
+bool fail_machine(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(error, LOAM_ERROR_MACHINE, format, args);
+    va_end(args);
+    return false;
+}
+
+bool fail_errno(GError **error, const char *action, const char *path)
+{
+    int number = errno;
+    bool user = number == ENOENT || number == EACCES || number == EISDIR || number == ENOTDIR || number == EEXIST;
+    g_set_error(error, LOAM_ERROR, user ? LOAM_ERROR_USER : LOAM_ERROR_MACHINE, "%s %s: %s", action, path,
+                g_strerror(number));
+    return false;
+}
+
+bool fail_context(GError **error, const char *format, ...)
+{
+    if (error == NULL || *error == NULL)
+        return false;
+    va_list args;
+    va_start(args, format);
+    char *context = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_prefix_error(error, "%s: ", context);
+    g_free(context);
+    return false;
+}

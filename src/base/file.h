@@ -1,0 +1,31 @@
+/* file.h: files that survive a crash. Every system call that can lose data goes through io_*(), which the tests can
+ * make fail at its n-th use. Errors are GErrors that name the path. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct IoFile IoFile; /* a file being written */
+
+IoFile *io_create(const char *path, GError **error); /* truncates; buffered */
+IoFile *io_append(const char *path, GError **error);
+bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
+bool io_flush(IoFile *file, GError **error);
+bool io_close(IoFile *file, bool sync, GError **error); /* always frees; sync: fsync before closing */
+void io_abort(IoFile *file);                            /* closes without a word */
+bool io_rename(const char *from, const char *to, GError **error);
+bool io_sync_directory(const char *path, GError **error);
+bool io_make_directories(const char *path, GError **error);
+bool io_remove_tree(const char *path, GError **error); /* a file, a link or a whole folder; fine if absent */
+/* Points a symbolic link at `target` in one step: a new link is made beside it and renamed over. */
+bool io_replace_link(const char *link, const char *target, GError **error);
+/* The whole file, refused above `limit` bytes. *bytes may be NULL. A NUL is put after the end. g_free. */
+char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* Writes PATH.tmp, syncs it, renames it over PATH. */
+bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
+
+/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0 turns it
+ * off. */
+void io_fail_at(int n, int error_number);
+int io_calls(void); /* calls since io_fail_at */

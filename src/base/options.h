@@ -1,0 +1,77 @@
+/* options.h: one table of options drives defaults, YAML, key=value overrides, range errors, nearest-name hints, help,
+ * the generated reference (docs/options.md) and the copy saved with a run. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum OptionType {
+    OPT_BOOL,   /* bool */
+    OPT_I64,    /* int64_t */
+    OPT_F64,    /* double */
+    OPT_STRING, /* char *, owned by the Config */
+    OPT_ENUM,   /* int: index into `choices` */
+    OPT_AMOUNT  /* Amount (amount.h) */
+} OptionType;
+
+/* What a resumed run does when the option changed. */
+typedef enum OptionClass {
+    OPT_IDENTITY, /* refuses: model shape, tokenizer, data, seed */
+    OPT_TUNABLE,  /* goes on and logs the change */
+    OPT_FREE      /* silent */
+} OptionClass;
+
+typedef struct OptionRow {
+    const char *name; /* "optim.lr" */
+    OptionType type;
+    size_t offset;        /* into the struct of its group */
+    const char *standard; /* the default, as it would be written in YAML; "" for an empty string */
+    double min, max;      /* numbers and amounts; inclusive */
+    OptionClass class;
+    const char *help;           /* one line, lower case, no full stop */
+    const char *const *choices; /* OPT_ENUM: names, NULL-terminated */
+} OptionRow;
+
+/* The rows a module owns and where its struct lies within the whole configuration. */
+typedef struct OptionGroup {
+    const OptionRow *rows;
+    int n_rows;
+    size_t offset;
+} OptionGroup;
+
+typedef struct OptionTable {
+    const OptionGroup *groups;
+    int n_groups;
+    size_t config_size;
+} OptionTable;
+
+/* One wish about one option, not yet checked: from a file, a preset or the command line. */
+typedef struct OptionSetting {
+    char *name, *value, *origin; /* origin: "run.yaml:12" or "command line", for messages */
+} OptionSetting;
+
+/* Lists of OptionSetting *; freeing the array frees its elements. A later setting of the same option wins. */
+GPtrArray *option_settings_new(void);
+void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
+/* Appends what a YAML file sets (maps of maps of scalars; `extends: other.yaml`, relative to the file, comes first; at
+ * most 16 deep, cycles refused). Any well-formed file is accepted here: options_apply knows the names. */
+bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
+/* Appends "group.key=value". */
+bool option_settings_parse(GPtrArray *settings, const char *assignment, GError **error);
+const char *option_settings_find(const GPtrArray *settings, const char *name); /* the last value, or NULL */
+
+/* A configuration in memory is a zeroed struct of config_size bytes; these fill and free it. */
+void options_set_defaults(const OptionTable *table, void *config);
+/* Errors name the origin, an unknown key's nearest name, the range, the type wanted. */
+bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
+void options_clear(const OptionTable *table, void *config);                              /* frees the strings */
+const OptionRow *options_find(const OptionTable *table, const char *name);               /* NULL if unknown */
+char *options_value(const OptionTable *table, const void *config, const OptionRow *row); /* as YAML text; g_free */
+/* The whole configuration as YAML that options_read_yaml reads back to the same values. g_free. */
+char *options_to_yaml(const OptionTable *table, const void *config);
+/* Every option as a Markdown table (docs/options.md). g_free. */
+char *options_to_markdown(const OptionTable *table);
+/* Rows that differ, of the given class. Element type const OptionRow *; free with g_ptr_array_unref. */
+GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);

@@ -1,0 +1,15 @@
+/* text.h: names and numbers for people. */
+#pragma once
+
+#include <glib.h>
+#include <stdint.h>
+
+/* Damerau-Levenshtein distance, bytes. */
+int text_distance(const char *a, const char *b);
+/* The closest of a NULL-terminated list, or NULL if none is closer than half of the name's length. */
+const char *text_nearest(const char *name, const char *const *list);
+/* Each returns a string to g_free. */
+char *text_count(double n);          /* 1234567 -> "1.23M" */
+char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */
+char *text_duration(double seconds); /* 75 -> "1m15s", 3.2 -> "3.2s" */
+char *text_grouped(int64_t n);       /* 76961152 -> "76,961,152" */

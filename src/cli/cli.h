@@ -1,0 +1,27 @@
+/* cli.h: what the verbs share. A verb is one file cli/NAME.c and one row of the table in main.c. */
+#pragma once
+
+#include "base/error.h"
+
+#include <glib.h>
+
+/* argv[0] is the verb. Returns false with *error set (its code is the exit status), or with no error after --help. */
+typedef bool (*VerbFn)(int argc, char **argv, GError **error);
+
+bool verb_tokenizer(int argc, char **argv, GError **error);
+bool verb_prepare(int argc, char **argv, GError **error);
+bool verb_plan(int argc, char **argv, GError **error);
+bool verb_train(int argc, char **argv, GError **error);
+bool verb_eval(int argc, char **argv, GError **error);
+bool verb_generate(int argc, char **argv, GError **error);
+bool verb_import(int argc, char **argv, GError **error);
+bool verb_export(int argc, char **argv, GError **error);
+bool verb_inspect(int argc, char **argv, GError **error);
+bool verb_bench(int argc, char **argv, GError **error);
+bool verb_env(int argc, char **argv, GError **error);
+
+/* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and the
+ * rest. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what it does and an example, one screen. An unknown option
+ * is an error that names the nearest one. After --help (printed to standard output) returns false with no error. */
+bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
+               GError **error);

@@ -1,0 +1,28 @@
+/* corpus.h: documents of raw text, one after another, from files and folders: .txt (a blank line ends a document, or
+ * the whole file is one), .jsonl/.json (one object a line, a field of it), .gz and .zst of both; other suffixes in a
+ * folder are taken as whole-file text when they are UTF-8. Streams: memory is bounded by the longest document, however
+ * large the input. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+typedef struct CorpusOptions {
+    const char *field; /* of JSON objects: "text" */
+    bool whole_file;   /* .txt: one document a file, not one a paragraph block */
+    bool skip_errors;  /* --on-error skip: count and go on */
+    int64_t max_bytes; /* longest document accepted; 0: 64 MiB */
+} CorpusOptions;
+
+typedef struct Corpus Corpus;
+/* paths: files and folders (walked in byte order of the names, so that order never depends on the machine). */
+Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error);
+void corpus_close(Corpus *corpus);
+/* The next document; false at the end (error unset) or on an error that names file and line. *text is valid until the
+ * next call. */
+bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error);
+uint64_t corpus_total_bytes(const Corpus *corpus); /* of the files as stored (compressed) */
+uint64_t corpus_done_bytes(const Corpus *corpus);
+int64_t corpus_skipped(const Corpus *corpus);
+const char *corpus_where(const Corpus *corpus); /* "file.jsonl:17" of the current document */

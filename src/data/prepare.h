@@ -1,0 +1,24 @@
+/* prepare.h: corpus to token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json, and PREFIX-valid.* with documents held out.
+ * The same input gives the same bytes whatever the number of workers. */
+#pragma once
+
+#include "data/corpus.h"
+#include "text/tokenizer.h"
+
+typedef struct PrepareOptions {
+    CorpusOptions corpus;
+    const char *out;      /* PREFIX */
+    double valid;         /* share of documents held out, chosen by a hash of their text; 0: none */
+    int workers;          /* 0: every core */
+    bool append_eod;      /* eos after every document */
+    bool keep_duplicates; /* default: exact duplicates are dropped (xxh3-128 of the text) */
+} PrepareOptions;
+
+typedef struct PrepareStats {
+    int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
+    uint64_t bytes; /* of text */
+    double seconds;
+} PrepareStats;
+
+bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
+                 PrepareStats *stats, GError **error);

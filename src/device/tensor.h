@@ -1,0 +1,34 @@
+/* tensor.h: a view of numbers, by value; it owns nothing. No GLib here: device kernels include this file.
+ *
+ * Shapes are written (rows, columns). The last dimension is contiguous; rows are `ld` elements apart (a vector has rank
+ * 1 and ld = d[0]). Activations are (N, C): the tokens of a packed microbatch, never (B, T, C). */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum DType { DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_COUNT } DType;
+
+typedef struct Tensor {
+    void *p;
+    int64_t d[4], ld;
+    uint8_t rank, dtype; /* rank 0: the absent tensor, NO_TENSOR */
+} Tensor;
+
+#define NO_TENSOR ((Tensor){ 0 })
+
+size_t dtype_bytes(DType dtype);
+const char *dtype_name(DType dtype); /* "f32" */
+Tensor tensor_vector(void *p, DType dtype, int64_t n);
+Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols);
+Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag);
+Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag);
+bool tensor_present(Tensor t);
+int64_t tensor_rows(Tensor t); /* d[0] of a matrix, 1 of a vector */
+int64_t tensor_cols(Tensor t); /* the last dimension */
+int64_t tensor_count(Tensor t);
+Tensor tensor_slice_rows(Tensor t, int64_t first, int64_t n);
+Tensor tensor_slice_cols(Tensor t, int64_t first, int64_t n); /* a view with the same ld */
+bool tensor_same_shape(Tensor a, Tensor b);

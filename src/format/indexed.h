@@ -1,0 +1,30 @@
+/* indexed.h: Megatron's indexed dataset, PREFIX.bin and PREFIX.idx (MMIDIDX version 1), byte-exact. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+typedef enum IndexedDType { INDEXED_U16 = 8, INDEXED_I32 = 4 } IndexedDType;
+
+typedef struct Indexed Indexed; /* read-only, mapped */
+/* Every length, offset and document boundary is checked against the files' sizes. */
+Indexed *indexed_open(const char *prefix, GError **error);
+void indexed_close(Indexed *set);
+int64_t indexed_sequences(const Indexed *set);
+int64_t indexed_documents(const Indexed *set);
+int64_t indexed_tokens(const Indexed *set);
+int32_t indexed_length(const Indexed *set, int64_t sequence);
+/* Sequences [first, last) of a document. */
+void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last);
+/* Copies tokens [from, from + n) of a sequence, widened to i32. */
+void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out);
+int indexed_dtype(const Indexed *set);
+
+typedef struct IndexedWriter IndexedWriter; /* lengths and offsets spill to a temporary file: memory stays bounded */
+/* u16 if vocab < 65500 (Megatron's rule), else i32. Files appear under their names only at finish. */
+IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error);
+bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error); /* one sequence */
+bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
+bool indexed_writer_finish(IndexedWriter *writer, GError **error); /* frees */
+void indexed_writer_abort(IndexedWriter *writer);                  /* frees, removes what was written */

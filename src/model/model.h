@@ -1,0 +1,45 @@
+/* model.h: the one transformer over a ParamStore: loss and gradients of packed batches, and cached decoding. */
+#pragma once
+
+#include "data/batch.h"
+#include "model/config.h"
+#include "param/param.h"
+
+typedef struct Model Model;
+
+typedef struct ModelLoss {
+    float label_smoothing, z_loss;
+    double n_targets; /* of the whole batch: the gradient is of the mean over real targets */
+    uint64_t seed;    /* of the dropout masks of this update; dropout off where train is false */
+    bool train;       /* dropout on */
+    bool grad;
+    bool recompute; /* run each block forward again in backward instead of keeping its activations */
+} ModelLoss;
+
+/* Sums over target tokens: op_xent's statistics. */
+typedef struct LossSums {
+    double loss, nll, correct, weight;
+} LossSums;
+
+Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
+                  GError **error); /* parameters are zero: init or load */
+void model_close(Model *model);
+const ModelConfig *model_config(const Model *model);
+ParamStore *model_params(Model *model);
+/* Sizes the arenas for batches of up to this capacity by a dry run on the null device, and allocates them; to be called
+ * again when the capacity grows. Fails where memory is short. bytes may be NULL. */
+bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
+                   size_t *bytes, GError **error);
+/* Forward, and with loss->grad backward: parameter gradients accumulate since grads_begin. Adds to *sums. */
+void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
+/* Logits (dec.n_rows, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of short inputs. */
+void model_logits(Model *model, const Batch *batch, float *logits);
+/* FLOPs of one training step on a batch of this capacity (counted on the null device). */
+double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len);
+
+/* Cached decoding of one sequence: encode once, then one token a call. */
+typedef struct Decoder Decoder;
+Decoder *decoder_open(Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens, GError **error);
+void decoder_close(Decoder *decoder);
+/* Feeds the previous token (the decoder start first); returns V f32 logits, valid until the next call. */
+const float *decoder_step(Decoder *decoder, int32_t token);

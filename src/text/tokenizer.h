@@ -1,0 +1,45 @@
+/* tokenizer.h: text to token ids and back. One row of a table per kind; SentencePiece first. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+typedef struct Tokenizer Tokenizer;
+
+#define TOKENIZER_SENTINELS 100
+
+/* A .model file of SentencePiece (unigram or BPE), or a folder that holds spiece.model. T5's 100 sentinels
+ * <extra_id_0..99> lie above the pieces, <extra_id_i> = size - 1 - i, unless the model has them itself. Thread-safe
+ * once open. */
+Tokenizer *tokenizer_open(const char *path, GError **error);
+void tokenizer_close(Tokenizer *tok);
+const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe" */
+const char *tokenizer_path(const Tokenizer *tok); /* the file it was read from */
+int tokenizer_size(const Tokenizer *tok);         /* with sentinels: T5 32100 */
+int tokenizer_pad(const Tokenizer *tok);          /* -1 where the model has none */
+int tokenizer_eos(const Tokenizer *tok);
+int tokenizer_unk(const Tokenizer *tok);
+int tokenizer_bos(const Tokenizer *tok);
+int tokenizer_sentinel(const Tokenizer *tok, int index); /* id of <extra_id_index> */
+/* xxh3-64 of the model file, as 16 hexadecimal digits: what datasets and checkpoints record. */
+const char *tokenizer_hash(const Tokenizer *tok);
+/* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: <extra_id_i> in the text
+ * become sentinels; without it they are plain text (corpora). */
+bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
+/* Text of ids; sentinels are shown as <extra_id_i>, pad, eos and ids beyond the vocabulary are left out. g_free. */
+char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
+const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>" */
+
+typedef struct TokenizerTraining {
+    const char *type; /* "unigram" or "bpe" */
+    int vocab_size;   /* pieces, without sentinels */
+    const char *out;  /* NAME.model is written, and nothing else */
+    int threads;
+    int64_t max_sentences;     /* sampled evenly from the input; 0: all */
+    double character_coverage; /* 0.9995 */
+    bool byte_fallback;
+} TokenizerTraining;
+/* Pulls lines from `next` (returns NULL at the end) until done. T5's layout: pad 0, eos 1, unk 2, no bos. */
+typedef const char *(*TokenizerLine)(void *context, size_t *bytes);
+bool tokenizer_train(const TokenizerTraining *training, TokenizerLine next, void *context, GError **error);
