@@ -1,0 +1,171 @@
+#include "train/config.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const precision_names[] = { "f32", NULL };
+static const char *const recompute_names[] = { "none", "block", NULL };
+
+#define ROW(field) offsetof(RunConfig, field)
+static const OptionRow run_options[] = {
+    { "run.dir", OPT_STRING, ROW(dir), "", 0, 0, OPT_FREE, "run directory: checkpoints, metrics, logs", NULL },
+    { "run.seed", OPT_I64, ROW(seed), "42", 0, 9e15, OPT_IDENTITY, "seed of initialisation, data order and dropout",
+      NULL },
+};
+#undef ROW
+
+static const OptionRow tokenizer_options[] = {
+    { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
+      "SentencePiece model; a resumed run compares its hash, not its path", NULL },
+};
+
+#define ROW(field) offsetof(TrainConfig, field)
+static const OptionRow train_options[] = {
+    { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE, "how long to train", NULL },
+    { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
+      "global batch of an update, in samples or tokens", NULL },
+    { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
+      "samples computed at once; accumulation follows", NULL },
+    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE, "how often to log", NULL },
+    { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
+      "how often to evaluate data.valid; 0: only at the end", NULL },
+    { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
+      "how often to save; 0: only at the end", NULL },
+    { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
+      "samples of data.valid in each evaluation; 0: all", NULL },
+    { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "newest checkpoints to keep", NULL },
+    { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
+      "also keep the checkpoints at multiples of this many steps; 0: none", NULL },
+    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_IDENTITY, "arithmetic of activations",
+      precision_names },
+    { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
+      "block: run each block again in backward instead of keeping its activations", recompute_names },
+    { "train.init", OPT_STRING, ROW(init), "", 0, 0, OPT_IDENTITY,
+      "start from the weights of this model (run, checkpoint or Hugging Face folder) with a fresh optimizer", NULL },
+    { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, "mass taken off the target",
+      NULL },
+    { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
+      NULL },
+    { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: every core", NULL },
+};
+#undef ROW
+
+const OptionTable *config_options(void)
+{
+    static OptionGroup groups[6];
+    static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(Config) };
+    static gsize ready;
+    if (g_once_init_enter(&ready)) {
+        groups[0] = (OptionGroup){ run_options, G_N_ELEMENTS(run_options), offsetof(Config, run) };
+        groups[1] = (OptionGroup){ model_options, n_model_options, offsetof(Config, model) };
+        groups[2] = (OptionGroup){ tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer) };
+        groups[3] = (OptionGroup){ data_options, n_data_options, offsetof(Config, data) };
+        groups[4] = (OptionGroup){ train_options, G_N_ELEMENTS(train_options), offsetof(Config, train) };
+        groups[5] = (OptionGroup){ optim_options, n_optim_options, offsetof(Config, optim) };
+        g_once_init_leave(&ready, 1);
+    }
+    return &table;
+}
+
+/* The preset's settings come before everything that was asked for by name. */
+static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
+{
+    const char *preset = option_settings_find(settings, "model.preset");
+    g_autoptr(GPtrArray) preset_settings = option_settings_new();
+    if (preset && *preset && !model_preset_settings(preset, preset_settings, error))
+        return false;
+    return options_apply(config_options(), config, preset_settings, error) &&
+           options_apply(config_options(), config, settings, error);
+}
+
+bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+{
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    options_set_defaults(config_options(), config);
+    if (path && !option_settings_read_yaml(settings, path, error))
+        return false;
+    for (int i = 0; i < n_overrides; i++)
+        if (!option_settings_parse(settings, overrides[i], error))
+            return false;
+    return apply_settings(config, settings, error) && config_check(config, error);
+}
+
+void config_clear(Config *config)
+{
+    options_clear(config_options(), config);
+}
+
+int64_t config_batch_samples(const Config *config)
+{
+    double samples = config->train.batch.value;
+    if (config->train.batch.unit == UNIT_TOKENS)
+        samples /= (double)config->data.input_length;
+    return MAX(1, (int64_t)samples);
+}
+
+int64_t config_micro_samples(const Config *config)
+{
+    double samples = config->train.micro_batch.value;
+    if (config->train.micro_batch.unit == UNIT_TOKENS)
+        samples /= (double)config->data.input_length;
+    return CLAMP((int64_t)samples, 1, config_batch_samples(config));
+}
+
+int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
+{
+    double batch = (double)config_batch_samples(config);
+    switch (amount.unit) {
+    case UNIT_STEPS:
+        return (int64_t)amount.value;
+    case UNIT_SAMPLES:
+        return (int64_t)ceil(amount.value / batch);
+    case UNIT_TOKENS:
+        return (int64_t)ceil(amount.value / (batch * (double)config->data.input_length));
+    case UNIT_EPOCHS:
+        return (int64_t)ceil(amount.value * (double)epoch_samples / batch);
+    case UNIT_SECONDS:
+        break;
+    }
+    return -1;
+}
+
+Schedule config_schedule(const Config *config, int64_t epoch_samples)
+{
+    const OptimConfig *optim = &config->optim;
+    return (Schedule){ .kind = optim->schedule,
+                       .lr = optim->lr,
+                       .min_lr = optim->min_lr,
+                       .power = optim->power,
+                       .warmup = (double)config_steps(config, optim->warmup, epoch_samples),
+                       .total = (double)config_steps(config, config->train.length, epoch_samples) };
+}
+
+/* Amounts that count work within a step: their unit must be one that a step is made of. */
+static bool check_unit(const char *name, Amount amount, bool steps, GError **error)
+{
+    if (steps ? amount.unit != UNIT_SECONDS : amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
+        return true;
+    g_autofree char *text = amount_format(amount);
+    return fail_user(error, "%s: \"%s\" does not fit; write %s", name, text,
+                     steps ? "steps, samples, tokens or epochs" : "samples or tokens, such as \"128 samples\"");
+}
+
+bool config_check(const Config *config, GError **error)
+{
+    const TrainConfig *train = &config->train;
+    if (!check_unit("train.batch", train->batch, false, error) ||
+        !check_unit("train.micro_batch", train->micro_batch, false, error) ||
+        !check_unit("train.log_every", train->log_every, true, error) ||
+        !check_unit("train.eval_every", train->eval_every, true, error) ||
+        !check_unit("train.save_every", train->save_every, true, error) ||
+        !check_unit("optim.warmup", config->optim.warmup, true, error))
+        return false;
+    bool decays = config->optim.schedule != SCHEDULE_CONSTANT && config->optim.schedule != SCHEDULE_INVERSE_SQRT;
+    if (train->length.unit == UNIT_SECONDS && decays)
+        return fail_user(
+            error,
+            "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
+            "steps, samples, tokens or epochs, or choose constant or inverse_sqrt",
+            schedule_names[config->optim.schedule]);
+    return model_config_check(&config->model, error);
+}

@@ -1,0 +1,56 @@
+/* config.h: the whole configuration of a run: one struct a group, each with the option rows of the module that owns it.
+ */
+#pragma once
+
+#include "base/amount.h"
+#include "data/loader.h"
+#include "model/config.h"
+#include "param/optim.h"
+#include "param/schedule.h"
+
+typedef struct RunConfig {
+    char *dir;
+    int64_t seed;
+} RunConfig;
+
+typedef struct TokenizerConfig {
+    char *path;
+} TokenizerConfig;
+
+typedef struct TrainConfig {
+    Amount length, batch, micro_batch;
+    Amount log_every, eval_every, save_every;
+    int64_t eval_samples;          /* of the held-out set, from its start; 0: all */
+    int64_t keep_last, keep_every; /* checkpoints kept: the newest ones, and those at multiples of keep_every steps */
+    int precision, recompute;
+    char *init;
+    double label_smoothing, z_loss;
+    int64_t threads;
+} TrainConfig;
+
+enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
+
+typedef struct Config {
+    RunConfig run;
+    ModelConfig model;
+    TokenizerConfig tokenizer;
+    DataConfig data;
+    TrainConfig train;
+    OptimConfig optim;
+} Config;
+
+const OptionTable *config_options(void);
+
+/* Defaults, then the preset, then the file (path may be NULL), then the overrides ("group.key=value"); checked across
+ * fields. config is zeroed memory; to be cleared with config_clear whatever the result. */
+bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+bool config_check(const Config *config, GError **error);
+void config_clear(Config *config);
+
+int64_t config_batch_samples(const Config *config);
+int64_t config_micro_samples(const Config *config);
+/* An amount in steps of this configuration; epoch_samples: of the training set, for epochs. Times are -1: they have no
+ * steps. */
+int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);
+/* The rate of every update; epoch_samples as above. */
+Schedule config_schedule(const Config *config, int64_t epoch_samples);
