@@ -1,0 +1,338 @@
+#include "base/file.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES ((size_t)1 << 16)
+
+struct IoFile {
+    int fd;
+    char *path;
+    char *buffer; /* `used` of BUFFER_BYTES bytes wait to be written */
+    size_t used;
+};
+
+/* The failure rig: atomics, since loaders and checkpoint writers are threads. */
+static int rig_calls, rig_n, rig_errno;
+
+void io_fail_at(int n, int error_number)
+{
+    g_atomic_int_set(&rig_n, 0);
+    g_atomic_int_set(&rig_calls, 0);
+    g_atomic_int_set(&rig_errno, error_number);
+    g_atomic_int_set(&rig_n, n);
+}
+
+int io_calls(void)
+{
+    return g_atomic_int_get(&rig_calls);
+}
+
+/* Counts one system call; true, with errno set, if it is the one that must fail. */
+static bool rigged(void)
+{
+    int call = g_atomic_int_add(&rig_calls, 1) + 1;
+    if (call != g_atomic_int_get(&rig_n))
+        return false;
+    errno = g_atomic_int_get(&rig_errno);
+    return true;
+}
+
+static int rigged_open(const char *path, int flags)
+{
+    return rigged() ? -1 : open(path, flags | O_CLOEXEC, 0666);
+}
+
+static ssize_t rigged_read(int fd, void *data, size_t bytes)
+{
+    ssize_t n;
+    do
+        n = rigged() ? -1 : read(fd, data, bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t rigged_write(int fd, const void *data, size_t bytes)
+{
+    ssize_t n;
+    do
+        n = rigged() ? -1 : write(fd, data, bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static int rigged_fsync(int fd)
+{
+    return rigged() ? -1 : fsync(fd);
+}
+
+/* The descriptor is gone afterwards in any case. */
+static int rigged_close(int fd)
+{
+    if (rigged()) {
+        int number = errno;
+        close(fd);
+        errno = number;
+        return -1;
+    }
+    return close(fd) == 0 || errno == EINTR ? 0 : -1;
+}
+
+static int rigged_unlink(const char *path)
+{
+    return rigged() ? -1 : unlink(path);
+}
+
+static IoFile *open_for_writing(const char *path, int flags, GError **error)
+{
+    int fd = rigged_open(path, O_WRONLY | O_CREAT | flags);
+    if (fd < 0) {
+        fail_errno(error, "opening", path);
+        return NULL;
+    }
+    IoFile *file = g_new(IoFile, 1);
+    *file = (IoFile){ .fd = fd, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
+    return file;
+}
+
+IoFile *io_create(const char *path, GError **error)
+{
+    return open_for_writing(path, O_TRUNC, error);
+}
+
+IoFile *io_append(const char *path, GError **error)
+{
+    return open_for_writing(path, O_APPEND, error);
+}
+
+static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
+{
+    while (bytes > 0) {
+        ssize_t n = rigged_write(file->fd, data, bytes);
+        if (n < 0)
+            return fail_errno(error, "writing", file->path);
+        data += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool io_flush(IoFile *file, GError **error)
+{
+    size_t used = file->used;
+    file->used = 0;
+    return write_all(file, file->buffer, used, error);
+}
+
+bool io_write(IoFile *file, const void *data, size_t bytes, GError **error)
+{
+    if (bytes == 0)
+        return true;
+    if (bytes > BUFFER_BYTES - file->used && !io_flush(file, error))
+        return false;
+    if (bytes >= BUFFER_BYTES)
+        return write_all(file, data, bytes, error);
+    memcpy(file->buffer + file->used, data, bytes);
+    file->used += bytes;
+    return true;
+}
+
+static void free_file(IoFile *file)
+{
+    g_free(file->path);
+    g_free(file->buffer);
+    g_free(file);
+}
+
+bool io_close(IoFile *file, bool sync, GError **error)
+{
+    if (!io_flush(file, error)) {
+        io_abort(file);
+        return false;
+    }
+    if (sync && rigged_fsync(file->fd) < 0) {
+        fail_errno(error, "syncing", file->path);
+        io_abort(file);
+        return false;
+    }
+    bool ok = rigged_close(file->fd) == 0 || fail_errno(error, "closing", file->path);
+    free_file(file);
+    return ok;
+}
+
+void io_abort(IoFile *file)
+{
+    if (file == NULL)
+        return;
+    close(file->fd);
+    free_file(file);
+}
+
+bool io_rename(const char *from, const char *to, GError **error)
+{
+    if (rigged() || rename(from, to) < 0) {
+        g_autofree char *action = g_strdup_printf("renaming %s to", from);
+        return fail_errno(error, action, to);
+    }
+    return true;
+}
+
+bool io_sync_directory(const char *path, GError **error)
+{
+    int fd = rigged_open(path, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return fail_errno(error, "opening folder", path);
+    /* EINVAL: a file system whose folders cannot be synced; it has nothing more to offer. */
+    bool ok = rigged_fsync(fd) == 0 || errno == EINVAL || fail_errno(error, "syncing folder", path);
+    if (rigged_close(fd) < 0 && ok)
+        return fail_errno(error, "closing folder", path);
+    return ok;
+}
+
+static bool sync_parent(const char *path, GError **error)
+{
+    g_autofree char *parent = g_path_get_dirname(path);
+    return io_sync_directory(parent, error);
+}
+
+bool io_make_directories(const char *path, GError **error)
+{
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return true;
+    g_autofree char *parent = g_path_get_dirname(path);
+    if (!io_make_directories(parent, error))
+        return false;
+    if (!rigged() && mkdir(path, 0777) == 0)
+        return true;
+    int number = errno;
+    if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
+        return true; /* made by someone else, or "a/b/" after "a/b" */
+    errno = number;
+    return fail_errno(error, "creating folder", path);
+}
+
+static bool remove_contents(const char *path, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GDir) folder = g_dir_open(path, 0, &reason);
+    if (folder == NULL)
+        return fail_machine(error, "removing %s: %s", path, reason->message);
+    const char *name;
+    while ((name = g_dir_read_name(folder))) {
+        g_autofree char *child = g_build_filename(path, name, NULL);
+        if (!io_remove_tree(child, error))
+            return false;
+    }
+    return true;
+}
+
+bool io_remove_tree(const char *path, GError **error)
+{
+    struct stat info;
+    if (lstat(path, &info) < 0)
+        return errno == ENOENT || fail_errno(error, "removing", path);
+    if (!S_ISDIR(info.st_mode))
+        return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
+    if (!remove_contents(path, error))
+        return false;
+    return (!rigged() && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
+}
+
+bool io_replace_link(const char *link, const char *target, GError **error)
+{
+    g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
+    if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* left by a crash */
+        return fail_errno(error, "removing", temporary);
+    if (rigged() || symlink(target, temporary) < 0)
+        return fail_errno(error, "creating link", temporary);
+    if (!io_rename(temporary, link, error)) {
+        unlink(temporary);
+        return false;
+    }
+    return sync_parent(link, error);
+}
+
+static bool refuse_size(const char *path, size_t limit, GError **error)
+{
+    g_autofree char *most = text_bytes(limit);
+    return fail_user(error, "reading %s: more than the %s allowed here", path, most);
+}
+
+/* Reads until the end of the file, which may have more or fewer bytes than `expected`. */
+static char *read_all(int fd, const char *path, size_t expected, size_t limit, size_t *bytes, GError **error)
+{
+    size_t capacity = expected + 1, used = 0;
+    g_autofree char *data = NULL;
+    for (;;) {
+        if (data == NULL || used == capacity) {
+            capacity = data ? 2 * capacity : capacity;
+            char *larger = g_try_realloc(data, capacity);
+            if (larger == NULL) {
+                fail_machine(error, "reading %s: no memory for %zu bytes", path, capacity);
+                return NULL;
+            }
+            data = larger;
+        }
+        ssize_t n = rigged_read(fd, data + used, capacity - used);
+        if (n < 0) {
+            fail_errno(error, "reading", path);
+            return NULL;
+        }
+        if (n == 0)
+            break;
+        used += (size_t)n;
+        if (used > limit) {
+            refuse_size(path, limit, error);
+            return NULL;
+        }
+    }
+    data[used] = '\0';
+    if (bytes)
+        *bytes = used;
+    return g_steal_pointer(&data);
+}
+
+char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error)
+{
+    int fd = rigged_open(path, O_RDONLY);
+    if (fd < 0) {
+        fail_errno(error, "opening", path);
+        return NULL;
+    }
+    struct stat info;
+    char *data = NULL;
+    if (fstat(fd, &info) < 0)
+        fail_errno(error, "reading", path);
+    else if (S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit)
+        refuse_size(path, limit, error);
+    else
+        data = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, limit, bytes, error);
+    close(fd);
+    return data;
+}
+
+bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
+{
+    g_autofree char *temporary = g_strconcat(path, ".tmp", NULL);
+    IoFile *file = io_create(temporary, error);
+    if (file == NULL)
+        return false;
+    bool ok = io_write(file, data, bytes, error);
+    if (ok)
+        ok = io_close(file, true, error);
+    else
+        io_abort(file);
+    if (!ok || !io_rename(temporary, path, error)) {
+        unlink(temporary);
+        return false;
+    }
+    return sync_parent(path, error);
+}

@@ -1,0 +1,216 @@
+#include "base/log.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_US  (G_USEC_PER_SEC / 10)
+#define BAR_CELLS  24
+#define CLEAR_LINE "\r\033[K"
+
+/* The bar; `what` is NULL while there is none. */
+typedef struct Progress {
+    char *what, *unit, *note;
+    uint64_t total, done;
+    uint64_t first_done; /* of the first update: a resumed run does not start at 0 */
+    int64_t first_us, drawn_us;
+    bool updated;
+} Progress;
+
+static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
+static IoFile *log_file;
+static Progress bar;
+
+static void write_stderr(const char *text)
+{
+    fwrite(text, 1, strlen(text), stderr);
+    fflush(stderr);
+}
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+static char *amount_text(uint64_t n)
+{
+    return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
+}
+
+static void append_bar(GString *line)
+{
+    double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
+    int filled = (int)(fraction * BAR_CELLS);
+    g_string_append_printf(line, " %3d%% [", (int)(fraction * 100));
+    for (int i = 0; i < BAR_CELLS; i++)
+        g_string_append_c(line, i < filled ? '=' : ' ');
+    g_string_append_c(line, ']');
+}
+
+/* Count, rate and time left. The rate is that of the updates seen. */
+static void append_numbers(GString *line, int64_t now)
+{
+    bool bytes = strcmp(bar.unit, "B") == 0;
+    g_autofree char *done = amount_text(bar.done);
+    g_string_append_printf(line, " %s", done);
+    if (bar.total > 0) {
+        g_autofree char *total = amount_text(bar.total);
+        g_string_append_printf(line, "/%s", total);
+    }
+    if (!bytes)
+        g_string_append_printf(line, " %s", bar.unit);
+    double elapsed = (double)(now - bar.first_us) / G_USEC_PER_SEC;
+    if (!bar.updated || elapsed <= 0 || bar.done <= bar.first_done)
+        return;
+    double per_second = (double)(bar.done - bar.first_done) / elapsed;
+    g_autofree char *rate = bytes ? text_bytes((uint64_t)per_second) : text_count(per_second);
+    g_string_append_printf(line, ", %s/s", rate);
+    if (bar.total > bar.done) {
+        g_autofree char *left = text_duration((double)(bar.total - bar.done) / per_second);
+        g_string_append_printf(line, ", %s left", left);
+    }
+}
+
+/* One line, cut to the width of the terminal; a longer one would wrap and could not be cleared. */
+static void draw_bar(void)
+{
+    int64_t now = g_get_monotonic_time();
+    GString *line = g_string_new(bar.what);
+    if (bar.total > 0)
+        append_bar(line);
+    append_numbers(line, now);
+    if (bar.note)
+        g_string_append_printf(line, "  %s", bar.note);
+    g_autofree char *valid = g_utf8_make_valid(line->str, (gssize)line->len);
+    g_autofree char *shown = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), terminal_columns() - 1));
+    g_string_printf(line, CLEAR_LINE "%s", shown);
+    write_stderr(line->str);
+    g_string_free(line, TRUE);
+    bar.drawn_us = now;
+}
+
+static void copy_to_file(const char *line)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
+    g_autoptr(GError) error = NULL;
+    if (io_write(log_file, time, strlen(time), &error) && io_write(log_file, line, strlen(line), &error) &&
+        io_flush(log_file, &error))
+        return;
+    io_abort(log_file);
+    log_file = NULL;
+    g_autofree char *warning = g_strdup_printf("warning: %s; the log goes on here only\n", error->message);
+    write_stderr(warning);
+}
+
+static void say(const char *prefix, const char *format, va_list args)
+{
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    g_autofree char *line = g_strconcat(prefix, message, "\n", NULL);
+    g_mutex_lock(&lock);
+    if (bar.what)
+        write_stderr(CLEAR_LINE);
+    write_stderr(line);
+    if (log_file)
+        copy_to_file(line);
+    if (bar.what)
+        draw_bar();
+    g_mutex_unlock(&lock);
+}
+
+void log_info(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("", format, args);
+    va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("warning: ", format, args);
+    va_end(args);
+}
+
+bool log_to_file(const char *path, GError **error)
+{
+    IoFile *opened = path ? io_append(path, error) : NULL;
+    if (path && opened == NULL)
+        return false;
+    g_mutex_lock(&lock);
+    io_abort(log_file); /* nothing is lost: every line was flushed */
+    log_file = opened;
+    g_mutex_unlock(&lock);
+    return true;
+}
+
+static void clear_bar(void)
+{
+    g_free(bar.what);
+    g_free(bar.unit);
+    g_free(bar.note);
+    bar = (Progress){ 0 };
+}
+
+void progress_open(const char *what, const char *unit, uint64_t total)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    g_mutex_lock(&lock);
+    clear_bar();
+    bar.what = g_strdup(what);
+    bar.unit = g_strdup(unit);
+    bar.total = total;
+    draw_bar();
+    g_mutex_unlock(&lock);
+}
+
+void progress_update(uint64_t done)
+{
+    g_mutex_lock(&lock);
+    if (bar.what) {
+        int64_t now = g_get_monotonic_time();
+        if (!bar.updated) {
+            bar.first_done = done;
+            bar.first_us = now;
+            bar.updated = true;
+        }
+        bar.done = done;
+        if (now - bar.drawn_us >= REDRAW_US)
+            draw_bar();
+    }
+    g_mutex_unlock(&lock);
+}
+
+void progress_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *note = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_mutex_lock(&lock);
+    if (bar.what) {
+        g_free(bar.note);
+        bar.note = g_steal_pointer(&note);
+    }
+    g_mutex_unlock(&lock);
+    g_free(note);
+}
+
+void progress_close(void)
+{
+    g_mutex_lock(&lock);
+    if (bar.what)
+        write_stderr(CLEAR_LINE);
+    clear_bar();
+    g_mutex_unlock(&lock);
+}

@@ -1,0 +1,101 @@
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The restricted distance (optimal string alignment): insert, delete, replace, swap neighbours, each costing 1. */
+int text_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    g_autofree int *memory = g_new(int, 3 * (m + 1));
+    int *before = memory, *above = before + m + 1, *row = above + m + 1; /* rows i - 2, i - 1 and i */
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int *free_row = before;
+        before = above;
+        above = row;
+        row = free_row;
+        row[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            row[j] = MIN(MIN(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = MIN(row[j], before[j - 2] + 1);
+        }
+    }
+    return row[m];
+}
+
+const char *text_nearest(const char *name, const char *const *list)
+{
+    const char *nearest = NULL;
+    int best = (int)(strlen(name) + 1) / 2; /* d < best <=> d < length / 2 */
+    for (; *list; list++) {
+        int distance = text_distance(name, *list);
+        if (distance < best) {
+            best = distance;
+            nearest = *list;
+        }
+    }
+    return nearest;
+}
+
+char *text_count(double n)
+{
+    static const char *const units[] = { "", "k", "M", "B", "T" };
+    guint unit = 0;
+    while (fabs(n) >= 999.5 && unit + 1 < G_N_ELEMENTS(units)) { /* 999.5 would print as four digits */
+        n /= 1000;
+        unit++;
+    }
+    if (fabs(n) >= 999.5)
+        return g_strdup_printf("%.0f%s", n, units[unit]);
+    return g_strdup_printf("%.3g%s", n, units[unit]);
+}
+
+char *text_bytes(uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double value = (double)bytes;
+    guint unit = 0;
+    while (value >= 1023.5 && unit + 1 < G_N_ELEMENTS(units)) {
+        value /= 1024;
+        unit++;
+    }
+    return g_strdup_printf("%.*f %s", unit == 0 || value >= 99.95 ? 0 : 1, value, units[unit]);
+}
+
+char *text_duration(double seconds)
+{
+    if (!(seconds >= 0 && seconds < 1e12))
+        return g_strdup("unknown");
+    if (seconds == 0)
+        return g_strdup("0s");
+    if (seconds < 0.9995e-3)
+        return g_strdup_printf("%.3gus", seconds * 1e6);
+    if (seconds < 0.9995)
+        return g_strdup_printf("%.3gms", seconds * 1e3);
+    if (seconds < 59.95)
+        return g_strdup_printf("%.1fs", seconds);
+    int64_t s = (int64_t)(seconds + 0.5), m = s / 60, h = m / 60;
+    if (h == 0)
+        return g_strdup_printf("%" G_GINT64_FORMAT "m%02ds", m, (int)(s % 60));
+    if (h < 24)
+        return g_strdup_printf("%" G_GINT64_FORMAT "h%02dm", h, (int)(m % 60));
+    return g_strdup_printf("%" G_GINT64_FORMAT "d%02dh", h / 24, (int)(h % 24));
+}
+
+char *text_grouped(int64_t n)
+{
+    g_autofree char *digits = g_strdup_printf("%" G_GINT64_FORMAT, n);
+    const char *p = digits;
+    GString *text = g_string_new(NULL);
+    if (*p == '-')
+        g_string_append_c(text, *p++);
+    for (size_t left = strlen(p); left > 0; left--, p++) {
+        g_string_append_c(text, *p);
+        if (left % 3 == 1 && left > 1)
+            g_string_append_c(text, ',');
+    }
+    return g_string_free(text, FALSE);
+}
