@@ -32,14 +32,15 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
 const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>" */
 
 typedef struct TokenizerTraining {
-    const char *type; /* "unigram" or "bpe" */
-    int vocab_size;   /* pieces, without sentinels */
-    const char *out;  /* NAME.model is written, and nothing else */
-    int threads;
+    const char *type;          /* "unigram" or "bpe" */
+    int vocab_size;            /* pieces, without sentinels */
+    const char *out;           /* the model file that is written; nothing else is */
     int64_t max_sentences;     /* sampled evenly from the input; 0: all */
     double character_coverage; /* 0.9995 */
     bool byte_fallback;
 } TokenizerTraining;
-/* Pulls lines from `next` (returns NULL at the end) until done. T5's layout: pad 0, eos 1, unk 2, no bos. */
-typedef const char *(*TokenizerLine)(void *context, size_t *bytes);
+/* The next line, valid until the next call; false at the end (error unset) or on an error, as corpus_next. */
+typedef bool (*TokenizerLine)(void *context, const char **line, size_t *bytes, GError **error);
+/* T5's layout: pad 0, eos 1, unk 2, no bos. The same lines and settings give the same bytes, whatever the machine's
+ * number of cores. */
 bool tokenizer_train(const TokenizerTraining *training, TokenizerLine next, void *context, GError **error);
