@@ -17,7 +17,9 @@ struct Device {
     const OpTable *ops;
     DType real;          /* the dtype of its floating tensors: f32 on the cpu, f64 on the reference backend */
     bool computes;       /* false: null; its memory is never touched */
-    DeviceCounts counts; /* kept by the front door's callers on the null device */
+    DeviceCounts counts; /* kept by the null device */
+    int threads;
+    const char *isa; /* "avx2", "avx512"; "none" where nothing is compiled for one */
     void *impl;
 };
 
@@ -26,7 +28,7 @@ Device *device_open_null(void);
 Device *device_open_reference(void); /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 int device_threads(const Device *dev);
-const char *device_isa(const Device *dev); /* "avx2", "avx512" */
+const char *device_isa(const Device *dev);
 /* Zeroed memory aligned to 64, or NULL; on null an address that must not be touched. */
 void *device_alloc(Device *dev, size_t bytes);
 void device_free(Device *dev, void *p);

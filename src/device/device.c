@@ -1,0 +1,66 @@
+#include "base/check.h"
+#include "device/op_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 64
+
+/* A table holds nothing but function pointers, so a forgotten row is a run of zero bytes. */
+static void check_complete(const char *name, const OpTable *ops)
+{
+    void (*entries[sizeof *ops / sizeof(void (*)(void))])(void);
+    _Static_assert(sizeof entries == sizeof *ops, "an operation table holds function pointers only");
+    memcpy(entries, ops, sizeof entries);
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        CHECK(entries[i] != NULL, "device %s lacks entry %zu of its operation table", name, i);
+}
+
+Device *device_new(const char *name, const OpTable *ops, DType real, bool computes, int threads, const char *isa,
+                   void *impl)
+{
+    check_complete(name, ops);
+    Device *dev = malloc(sizeof *dev);
+    CHECK(dev != NULL, "no memory for device %s", name);
+    *dev = (Device){
+        .name = name, .ops = ops, .real = real, .computes = computes, .threads = threads, .isa = isa, .impl = impl
+    };
+    return dev;
+}
+
+void device_close(Device *dev)
+{
+    if (dev == NULL)
+        return;
+    dev->ops->close(dev);
+    free(dev);
+}
+
+int device_threads(const Device *dev)
+{
+    return dev->threads;
+}
+
+const char *device_isa(const Device *dev)
+{
+    return dev->isa;
+}
+
+void *device_alloc(Device *dev, size_t bytes)
+{
+    if (!dev->computes)
+        return (void *)ALIGN; /* in page 0: any use of it traps */
+    size_t rounded = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (rounded < bytes)
+        return NULL;
+    void *p = aligned_alloc(ALIGN, rounded ? rounded : ALIGN);
+    if (p != NULL)
+        memset(p, 0, rounded);
+    return p;
+}
+
+void device_free(Device *dev, void *p)
+{
+    if (dev->computes)
+        free(p);
+}
