@@ -1,0 +1,19 @@
+/* checkpoint_format.h: what writing and reading of checkpoints share. */
+#pragma once
+
+#include "train/checkpoint.h"
+
+#define CHECKPOINT_FORMAT 1
+
+/* One number of TrainState in state.json; tables end with name NULL. */
+typedef struct StateField {
+    const char *name;
+    size_t offset;
+} StateField;
+extern const StateField checkpoint_counters[]; /* int64_t */
+extern const StateField checkpoint_reals[];    /* double */
+
+/* The option table of a ModelConfig alone. */
+OptionTable checkpoint_model_table(OptionGroup *group);
+/* xxh3-64 of a file, in hexadecimal. */
+bool checkpoint_hash_file(const char *path, char hex[17], int64_t *bytes, GError **error);

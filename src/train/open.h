@@ -1,0 +1,12 @@
+/* open.h: models by path: a run directory (its newest sound checkpoint; RUN@best and RUN@12000 choose), a checkpoint
+ * folder, or a Hugging Face folder. */
+#pragma once
+
+#include "model/model.h"
+
+/* Opens the model and loads its weights. *tokenizer_path: the tokenizer that belongs to it, or NULL where none was
+ * found; g_free. */
+Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
+/* The checkpoint folder that PATH (run directory or checkpoint, @ allowed) means; NULL and an error if there is none.
+ * Damaged ones are passed over with a warning unless asked for by name. g_free. */
+char *checkpoint_find(const char *path, GError **error);
