@@ -1,0 +1,61 @@
+#include "data/batch.h"
+
+#include "data/data_test.h"
+
+static void add_packs_sequences_back_to_back(void)
+{
+    Batch *batch = batch_new(2, 8, 4);
+    batch_add(batch, 40, (int32_t[]){ 11, 12, 13, 1 }, 4, (int32_t[]){ 21, 22, 1 }, 3, 0);
+    batch_add(batch, 41, (int32_t[]){ 14, 1 }, 2, (int32_t[]){ 23, 1 }, 2, 0);
+
+    g_assert_cmpint(batch->enc.n_rows, ==, 16);
+    g_assert_cmpint(batch->dec.n_rows, ==, 8);
+    assert_same(batch->enc.ids, ((int32_t[]){ 11, 12, 13, 1, 14, 1, 0 }), 7 * 4);
+    assert_same(batch->enc.position, ((int32_t[]){ 0, 1, 2, 3, 0, 1, 0 }), 7 * 4);
+    assert_same(batch->enc.sample, ((int64_t[]){ 40, 40, 40, 40, 41, 41, 0 }), 7 * 8);
+    assert_same(batch->enc.cu, ((int32_t[]){ 0, 4, 6 }), 3 * 4);
+    assert_same(batch->dec.cu, ((int32_t[]){ 0, 3, 5 }), 3 * 4);
+    assert_same(batch->targets, ((int32_t[]){ 21, 22, 1, 23, 1, 0 }), 6 * 4);
+    assert_same(batch->weights, ((float[]){ 1, 1, 1, 1, 1, 0 }), 6 * 4);
+    g_assert_cmpint(batch->first_sample, ==, 40);
+    g_assert_cmpint(batch->n_samples, ==, 2);
+    g_assert_cmpint(batch->n_targets, ==, 5);
+    batch_free(batch);
+}
+
+static void decoder_input_is_targets_shifted_right(void)
+{
+    Batch *batch = batch_new(2, 4, 4);
+    batch_add(batch, 0, (int32_t[]){ 1 }, 1, (int32_t[]){ 21, 22, 1 }, 3, 7);
+    batch_add(batch, 1, (int32_t[]){ 1 }, 1, (int32_t[]){ 23, 1 }, 2, 7);
+    assert_same(batch->dec.ids, ((int32_t[]){ 7, 21, 22, 7, 23, 0 }), 6 * 4);
+    batch_free(batch);
+}
+
+static void a_cleared_batch_is_a_new_batch(void)
+{
+    Batch *used = batch_new(2, 4, 4), *fresh = batch_new(2, 4, 4);
+    batch_add(used, 5, (int32_t[]){ 9, 8, 7, 1 }, 4, (int32_t[]){ 6, 5, 4, 1 }, 4, 3);
+    batch_add(used, 6, (int32_t[]){ 9, 8, 7, 1 }, 4, (int32_t[]){ 6, 5, 4, 1 }, 4, 3);
+    batch_clear(used);
+    assert_same(used->enc.ids, fresh->enc.ids, 8 * 4);
+    assert_same(used->enc.position, fresh->enc.position, 8 * 4);
+    assert_same(used->enc.sample, fresh->enc.sample, 8 * 8);
+    assert_same(used->enc.cu, fresh->enc.cu, 3 * 4);
+    assert_same(used->dec.ids, fresh->dec.ids, 8 * 4);
+    assert_same(used->targets, fresh->targets, 8 * 4);
+    assert_same(used->weights, fresh->weights, 8 * 4);
+    g_assert_cmpint(used->enc.n_used + used->enc.n_seq + used->dec.n_used + used->dec.n_seq, ==, 0);
+    g_assert_cmpint(used->first_sample + used->n_samples + used->n_targets, ==, 0);
+    batch_free(used);
+    batch_free(fresh);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/batch/add_packs_sequences_back_to_back", add_packs_sequences_back_to_back);
+    g_test_add_func("/batch/decoder_input_is_targets_shifted_right", decoder_input_is_targets_shifted_right);
+    g_test_add_func("/batch/a_cleared_batch_is_a_new_batch", a_cleared_batch_is_a_new_batch);
+    return g_test_run();
+}
