@@ -1,0 +1,60 @@
+# `make run` and `make test` are all that a fresh Debian machine needs; `make help` lists the rest.
+PREFIX ?= /usr/local
+CORPUS ?=
+JOBS   ?= $(shell nproc)
+BUILD  := build
+
+.DEFAULT_GOAL := build
+.PHONY: help setup build run test test-all check format bench bench-peers install clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install the Debian packages that building needs (nothing is done when they are there)
+	@tools/install-packages build
+
+build: setup ## build build/loam
+	@echo "make: building $(BUILD)/loam"
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target loam
+
+run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
+	@echo "make: training a first model"
+	@tools/demo $(CORPUS)
+
+test: build ## run the tests that belong to every change
+	@echo "make: running the tests"
+	@cmake --build $(BUILD) -j $(JOBS)
+	@ctest --test-dir $(BUILD) -j 2 --output-on-failure --no-tests=error -LE long
+
+test-all: test ## run the tests of `make test` and the long ones
+	@echo "make: running the long tests"
+	@tools/install-packages check clean
+	@ctest --test-dir $(BUILD) --output-on-failure -L long
+
+check: setup ## format, layers, budgets, warnings of gcc and clang, sanitizers, static analysis, fuzzing
+	@echo "make: checking"
+	@tools/install-packages check
+	@tools/check $(CHECKS)
+
+format: ## put every C file into the house format
+	@tools/install-packages check
+	@echo "make: formatting"
+	@find src tests bench \( -name '*.[ch]' -o -name '*.cc' \) -exec clang-format -i {} +
+
+bench: build ## measure operations and training steps against this machine's peak
+	@echo "make: measuring"
+	@$(BUILD)/loam bench ops
+	@$(BUILD)/loam bench step configs/t5-1.1-small.yaml
+
+bench-peers: build ## measure the same work done by other programs, side by side
+	@echo "make: measuring against other programs"
+	@bench/peers/run
+
+install: build ## install loam under PREFIX
+	@echo "make: installing under $(PREFIX)"
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## remove what was built; runs/ stays
+	@echo "make: removing build folders"
+	@rm -rf build build-debug build-sanitize build-gcc build-clang

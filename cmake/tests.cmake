@@ -1,0 +1,48 @@
+# tests/FLOOR/test_NAME.c is one program, linked with the floors up to its own; tests/cli/test_NAME.sh gets the binary as
+# its argument; tests/tools/test_NAME.sh proves a developer's script. long_NAME instead of test_NAME: `make test-all` only.
+enable_testing()
+
+function(loam_test name file)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+                       ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive")
+  if(file MATCHES "/long_")
+    set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
+  endif()
+endfunction()
+
+file(GLOB reference CONFIGURE_DEPENDS tests/reference/*.c)
+if(reference AND TARGET loam_device)
+  add_library(loam_reference STATIC ${reference})
+  target_link_libraries(loam_reference PUBLIC loam_device)
+  target_include_directories(loam_reference PUBLIC tests)
+endif()
+
+set(with_reference "")
+foreach(floor ${LOAM_FLOORS})
+  if(floor STREQUAL device AND TARGET loam_reference)
+    set(with_reference loam_reference)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS tests/${floor}/test_*.c tests/${floor}/long_*.c)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${floor}_${name} ${source})
+    target_link_libraries(${floor}_${name} PRIVATE ${with_reference} loam_${floor})
+    target_include_directories(${floor}_${name} PRIVATE tests)
+    target_compile_definitions(${floor}_${name} PRIVATE LOAM_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    loam_test(${floor}/${name} ${source} ${floor}_${name})
+  endforeach()
+endforeach()
+
+foreach(folder cli tools)
+  file(GLOB scripts CONFIGURE_DEPENDS tests/${folder}/test_*.sh tests/${folder}/long_*.sh)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    if(folder STREQUAL cli)
+      loam_test(cli/${name} ${script} bash ${script} $<TARGET_FILE:loam>)
+    else()
+      loam_test(tools/${name} ${script} bash ${script})
+    endif()
+  endforeach()
+endforeach()
