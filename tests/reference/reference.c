@@ -1,0 +1,340 @@
+#include "reference/reference.h"
+
+#include "base/check.h"
+#include "device/op_table.h"
+
+#include <math.h>
+
+static double mask_value(const Dropout *drop, uint32_t word)
+{
+    return word >= philox_threshold(drop->rate) ? 1 / (1 - (double)drop->rate) : 0;
+}
+
+double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel)
+{
+    if (drop->rate == 0)
+        return 1;
+    uint32_t position = (uint32_t)drop->position[row];
+    PhiloxWords words = philox_hidden(drop->key, drop->sample[row], position, (uint32_t)(channel / 4));
+    return mask_value(drop, words.w[channel % 4]);
+}
+
+double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key)
+{
+    if (drop->rate == 0)
+        return 1;
+    uint32_t position = (uint32_t)drop->position[row];
+    PhiloxWords words = philox_attention(drop->key, drop->sample[row], (uint32_t)head, position, (uint32_t)(key / 4));
+    return mask_value(drop, words.w[key % 4]);
+}
+
+/* beta · t, where beta 0 does not read t. */
+static void scale(Tensor t, float beta)
+{
+    for (int64_t i = 0; i < tensor_rows(t); i++)
+        for (int64_t j = 0; j < tensor_cols(t); j++)
+            *at(t, i, j) = beta == 0 ? 0 : (double)beta * *at(t, i, j);
+}
+
+static void gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+{
+    (void)dev;
+    int64_t depth = ta ? tensor_rows(a) : tensor_cols(a);
+    scale(y, beta);
+    for (int64_t i = 0; i < tensor_rows(y); i++) {
+        for (int64_t j = 0; j < tensor_cols(y); j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < depth; k++)
+                sum += (ta ? *at(a, k, i) : *at(a, i, k)) * (tb ? *at(b, j, k) : *at(b, k, j));
+            *at(y, i, j) += (double)alpha * sum;
+        }
+    }
+}
+
+static void embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(y); i++)
+        for (int64_t c = 0; c < tensor_cols(y); c++)
+            *at(y, i, c) = *at(table, ((const int32_t *)ids.p)[i], c);
+}
+
+static void embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
+{
+    (void)dev;
+    scale(dtable, beta);
+    for (int64_t i = 0; i < tensor_rows(dy); i++)
+        for (int64_t c = 0; c < tensor_cols(dy); c++)
+            *at(dtable, ((const int32_t *)ids.p)[i], c) += *at(dy, i, c);
+}
+
+static void rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
+{
+    (void)dev;
+    int64_t width = tensor_cols(x);
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        double sum = 0;
+        for (int64_t c = 0; c < width; c++)
+            sum += *at(x, i, c) * *at(x, i, c);
+        double r = *at(rstd, 0, i) = 1 / sqrt(sum / (double)width + (double)eps);
+        for (int64_t c = 0; c < width; c++)
+            *at(y, i, c) = *at(x, i, c) * r * *at(w, 0, c);
+    }
+}
+
+/* dx = r (w dy − x r² mean(x w dy)); dw = Σ over rows of dy x r. */
+static void rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
+                        float beta)
+{
+    (void)dev;
+    int64_t width = tensor_cols(x);
+    scale(dw, beta);
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        double r = *at(rstd, 0, i), mean = 0;
+        for (int64_t c = 0; c < width; c++)
+            mean += *at(x, i, c) * *at(w, 0, c) * *at(dy, i, c) / (double)width;
+        for (int64_t c = 0; c < width; c++) {
+            double gradient = *at(dy, i, c);
+            *at(dw, 0, c) += gradient * *at(x, i, c) * r;
+            *at(dx, i, c) = (tensor_present(residual) ? *at(residual, i, c) : 0) +
+                            r * (*at(w, 0, c) * gradient - *at(x, i, c) * r * r * mean);
+        }
+    }
+}
+
+static void dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(y); i++)
+        for (int64_t c = 0; c < tensor_cols(y); c++)
+            *at(y, i, c) =
+                (tensor_present(residual) ? *at(residual, i, c) : 0) + reference_hidden_mask(drop, i, c) * *at(x, i, c);
+}
+
+static void dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
+{
+    dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
+}
+
+/* The activation and its slope: relu, or x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))). */
+static double activate(Activation act, double x, double *slope)
+{
+    if (act == ACT_RELU) {
+        *slope = x > 0;
+        return fmax(x, 0);
+    }
+    double root = sqrt(2 / M_PI), t = tanh(root * (x + 0.044715 * x * x * x));
+    *slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+    return 0.5 * x * (1 + t);
+}
+
+static void act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(a); i++) {
+        for (int64_t c = 0; c < tensor_cols(a); c++) {
+            double slope, value = activate(act, *at(h, i, c), &slope);
+            *at(a, i, c) = reference_hidden_mask(drop, i, c) * value * (tensor_present(gate) ? *at(gate, i, c) : 1);
+        }
+    }
+}
+
+static void act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
+                    const Dropout *drop)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(dh); i++) {
+        for (int64_t c = 0; c < tensor_cols(dh); c++) {
+            double slope, value = activate(act, *at(h, i, c), &slope);
+            double gradient = reference_hidden_mask(drop, i, c) * *at(da, i, c);
+            double open = tensor_present(gate) ? *at(gate, i, c) : 1;
+            *at(dh, i, c) = gradient * slope * open;
+            if (tensor_present(dgate))
+                *at(dgate, i, c) = gradient * value;
+        }
+    }
+}
+
+static void relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
+{
+    (void)dev;
+    for (int64_t h = 0; h < tensor_rows(bias); h++)
+        for (int64_t t = 0; t < tensor_cols(bias); t++)
+            *at(bias, h, t) = *at(table, relpos_bucket(spec->first + (int32_t)t, spec), h);
+}
+
+static void relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
+{
+    (void)dev;
+    scale(dtable, beta);
+    for (int64_t h = 0; h < tensor_rows(dbias); h++)
+        for (int64_t t = 0; t < tensor_cols(dbias); t++)
+            *at(dtable, relpos_bucket(spec->first + (int32_t)t, spec), h) += *at(dbias, h, t);
+}
+
+static int64_t largest(Tensor logits, int64_t row)
+{
+    int64_t best = 0;
+    for (int64_t v = 1; v < tensor_cols(logits); v++)
+        if (*at(logits, row, v) > *at(logits, row, best))
+            best = v;
+    return best;
+}
+
+static double log_sum_exp(Tensor logits, int64_t row)
+{
+    double max = *at(logits, row, largest(logits, row)), sum = 0;
+    for (int64_t v = 0; v < tensor_cols(logits); v++)
+        sum += exp(*at(logits, row, v) - max);
+    return max + log(sum);
+}
+
+/* q: 1 - s on the target, s / (V-1) elsewhere. loss = −Σ q log p + z log²Z − C; d loss/d logit = (1 + 2 z log Z) p − q.
+ */
+static void xent_row(Tensor logits, int64_t row, double *stats, int32_t target, double weight, const XentSpec *spec)
+{
+    int64_t vocabulary = tensor_cols(logits);
+    double smoothing = (double)spec->label_smoothing, z = (double)spec->z_loss;
+    double on = 1 - smoothing, off = smoothing / (double)(vocabulary - 1);
+    double entropy = smoothing > 0 ? -(on * log(on) + (double)(vocabulary - 1) * off * log(off + 1e-20)) : 0;
+    double log_z = log_sum_exp(logits, row), cross = 0;
+    for (int64_t v = 0; v < vocabulary; v++)
+        cross -= (v == target ? on : off) * (*at(logits, row, v) - log_z);
+    stats[XENT_LOSS] = weight * (cross + z * log_z * log_z - entropy);
+    stats[XENT_NLL] = weight * (log_z - *at(logits, row, target));
+    stats[XENT_CORRECT] = weight * (largest(logits, row) == target);
+    stats[XENT_WEIGHT] = weight;
+    if (!spec->grad)
+        return;
+    for (int64_t v = 0; v < vocabulary; v++) {
+        double p = exp(*at(logits, row, v) - log_z), q = v == target ? on : off;
+        *at(logits, row, v) = weight * (double)spec->scale * ((1 + 2 * z * log_z) * p - q);
+    }
+}
+
+static void xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(logits); i++) {
+        double weight = *at(weights, 0, i);
+        if (weight != 0) {
+            xent_row(logits, i, at(stats, i, 0), ((const int32_t *)targets.p)[i], weight, spec);
+            continue;
+        }
+        for (int column = 0; column < XENT_STATS; column++)
+            *at(stats, i, column) = 0;
+        for (int64_t v = 0; spec->grad && v < tensor_cols(logits); v++)
+            *at(logits, i, v) = 0;
+    }
+}
+
+static void sum_rows(Device *dev, Tensor out, Tensor x, float beta)
+{
+    (void)dev;
+    scale(out, beta);
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(out, 0, c) += *at(x, i, c);
+}
+
+static void sumsq(Device *dev, Tensor out, Tensor x, float beta)
+{
+    (void)dev;
+    scale(out, beta);
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(out, 0, 0) += *at(x, i, c) * *at(x, i, c);
+}
+
+/* One element of any dtype the backend meets, as a double: exact for f64, f32 and i32. */
+static double load(Tensor t, int64_t i, int64_t j)
+{
+    int64_t index = i * t.ld + j;
+    switch (t.dtype) {
+    case DT_F64:
+        return ((const double *)t.p)[index];
+    case DT_F32:
+        return (double)((const float *)t.p)[index];
+    case DT_I32:
+        return ((const int32_t *)t.p)[index];
+    default:
+        CHECK(false, "the reference backend does not read %s", dtype_name((DType)t.dtype));
+    }
+    return 0;
+}
+
+static void store(Tensor t, int64_t i, int64_t j, double value)
+{
+    int64_t index = i * t.ld + j;
+    switch (t.dtype) {
+    case DT_F64:
+        ((double *)t.p)[index] = value;
+        break;
+    case DT_F32:
+        ((float *)t.p)[index] = (float)value;
+        break;
+    case DT_I32:
+        ((int32_t *)t.p)[index] = (int32_t)value;
+        break;
+    default:
+        CHECK(false, "the reference backend does not write %s", dtype_name((DType)t.dtype));
+    }
+}
+
+static void fill(Device *dev, Tensor x, double value)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t j = 0; j < tensor_cols(x); j++)
+            store(x, i, j, value);
+}
+
+static void copy(Device *dev, Tensor y, Tensor x)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t j = 0; j < tensor_cols(x); j++)
+            store(y, i, j, load(x, i, j));
+}
+
+static void argmax(Device *dev, Tensor ids, Tensor logits)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(logits); i++)
+        ((int32_t *)ids.p)[i] = (int32_t)largest(logits, i);
+}
+
+static void close_nothing(Device *dev)
+{
+    (void)dev;
+}
+
+static const OpTable reference_ops = {
+    .close = close_nothing,
+    .gemm = gemm,
+    .embedding_fwd = embedding_fwd,
+    .embedding_bwd = embedding_bwd,
+    .rmsnorm_fwd = rmsnorm_fwd,
+    .rmsnorm_bwd = rmsnorm_bwd,
+    .dropout_fwd = dropout_fwd,
+    .dropout_bwd = dropout_bwd,
+    .act_fwd = act_fwd,
+    .act_bwd = act_bwd,
+    .relpos_fwd = relpos_fwd,
+    .relpos_bwd = relpos_bwd,
+    .attn_fwd = reference_attn_fwd,
+    .attn_bwd = reference_attn_bwd,
+    .xent = xent,
+    .sum_rows = sum_rows,
+    .sumsq = sumsq,
+    .fill = fill,
+    .copy = copy,
+    .argmax = argmax,
+    .adamw = reference_adamw,
+    .adafactor = reference_adafactor,
+};
+
+Device *device_open_reference(void)
+{
+    return device_new("reference", &reference_ops, DT_F64, true, 1, "f64", NULL);
+}

@@ -1,0 +1,26 @@
+/* reference.h: the operations of device/ops.h as plain double-precision loops, written to be read beside their
+ * formulas. Every other backend is tested against them, and finite differences run on them. Opened with
+ * device_open_reference() (device/device.h). */
+#pragma once
+
+#include "device/device.h"
+
+/* Element (i,j) of a matrix, or j of a vector with i = 0; only for f64. */
+static inline double *at(Tensor t, int64_t i, int64_t j)
+{
+    return (double *)t.p + i * t.ld + j;
+}
+
+/* 0 if the element is dropped, 1/(1-rate) if it is kept. */
+double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
+double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
+
+void reference_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                        const AttnSpec *spec, const Dropout *drop);
+void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
+                        Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                        const Dropout *drop);
+void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
+                     const StepScalars *scalars);
+void reference_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
+                         const AdafactorSpec *spec, const StepScalars *scalars);

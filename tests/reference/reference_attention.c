@@ -1,0 +1,148 @@
+#include "reference/reference.h"
+
+#include <math.h>
+
+/* One head of one sequence: rows [q0, q0+tq) see rows [k0, k0+tk). */
+typedef struct Block {
+    Tensor q, k, v, bias;
+    const AttnSpec *spec;
+    const Dropout *drop;
+    int64_t q0, k0, tq, tk, dim;
+    int head;
+} Block;
+
+static bool visible(const Block *b, int64_t i, int64_t j)
+{
+    return !b->spec->causal || j - i <= b->tk - b->tq;
+}
+
+static int64_t bias_column(const Block *b, int64_t i, int64_t j)
+{
+    return j - i + b->spec->max_q - 1;
+}
+
+/* scale q·k + bias, of query i and key j of the sequence. */
+static double score(const Block *b, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < b->dim; c++)
+        sum += *at(b->q, b->q0 + i, b->head * b->dim + c) * *at(b->k, b->k0 + j, b->head * b->dim + c);
+    sum *= (double)b->spec->scale;
+    if (tensor_present(b->bias))
+        sum += *at(b->bias, b->head, bias_column(b, i, j));
+    return sum;
+}
+
+/* log of the sum of exp over the visible keys; -inf where there is none. */
+static double log_sum_exp(const Block *b, int64_t i)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < b->tk; j++)
+        if (visible(b, i, j))
+            max = fmax(max, score(b, i, j));
+    if (max == -INFINITY)
+        return max;
+    for (int64_t j = 0; j < b->tk; j++)
+        if (visible(b, i, j))
+            sum += exp(score(b, i, j) - max);
+    return max + log(sum);
+}
+
+static Block block(Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop, int sequence,
+                   int head)
+{
+    Block b = { .q = q, .k = k, .v = v, .bias = bias, .spec = spec, .drop = drop, .head = head };
+    b.q0 = spec->cu_q[sequence];
+    b.k0 = spec->cu_k[sequence];
+    b.tq = spec->cu_q[sequence + 1] - b.q0;
+    b.tk = spec->cu_k[sequence + 1] - b.k0;
+    b.dim = tensor_cols(q) / spec->heads;
+    return b;
+}
+
+static void zero(Tensor t)
+{
+    for (int64_t i = 0; i < tensor_rows(t); i++)
+        for (int64_t j = 0; j < tensor_cols(t); j++)
+            *at(t, i, j) = 0;
+}
+
+static void block_fwd(const Block *b, Tensor o, Tensor lse)
+{
+    for (int64_t i = 0; i < b->tq; i++) {
+        double log_z = log_sum_exp(b, i);
+        *at(lse, b->head, b->q0 + i) = log_z;
+        for (int64_t j = 0; j < b->tk; j++) {
+            if (!visible(b, i, j))
+                continue;
+            double p = exp(score(b, i, j) - log_z) * reference_attention_mask(b->drop, b->q0 + i, b->head, j);
+            for (int64_t c = b->head * b->dim; c < (b->head + 1) * b->dim; c++)
+                *at(o, b->q0 + i, c) += p * *at(b->v, b->k0 + j, c);
+        }
+    }
+}
+
+void reference_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                        const AttnSpec *spec, const Dropout *drop)
+{
+    (void)dev;
+    zero(o);
+    zero(lse);
+    for (int s = 0; s < spec->n_seq; s++) {
+        for (int h = 0; h < spec->heads; h++) {
+            Block b = block(q, k, v, bias, spec, drop, s, h);
+            block_fwd(&b, o, lse);
+        }
+    }
+}
+
+typedef struct BlockGradients {
+    Tensor dq, dk, dv, dbias, dout, o, lse;
+} BlockGradients;
+
+/* With p the probabilities, r the dropout mask and o = Σ r p v:
+ *   dv_j += Σ_i r p dout_i,  ds_ij = p (r dout_i·v_j − dout_i·o_i),  dq_i += scale Σ_j ds k_j,  dk_j += scale Σ_i ds
+ * q_i, dbias_(j−i) += ds. */
+static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j)
+{
+    int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim;
+    double p = exp(score(b, i, j) - *at(g->lse, b->head, query));
+    double mask = reference_attention_mask(b->drop, query, b->head, j);
+    double dp = 0, delta = 0;
+    for (int64_t c = first; c < first + b->dim; c++) {
+        dp += mask * *at(g->dout, query, c) * *at(b->v, key, c);
+        delta += *at(g->dout, query, c) * *at(g->o, query, c);
+    }
+    double ds = p * (dp - delta);
+    for (int64_t c = first; c < first + b->dim; c++) {
+        *at(g->dv, key, c) += mask * p * *at(g->dout, query, c);
+        *at(g->dq, query, c) += (double)b->spec->scale * ds * *at(b->k, key, c);
+        *at(g->dk, key, c) += (double)b->spec->scale * ds * *at(b->q, query, c);
+    }
+    if (tensor_present(g->dbias))
+        *at(g->dbias, b->head, bias_column(b, i, j)) += ds;
+}
+
+void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
+                        Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                        const Dropout *drop)
+{
+    (void)dev;
+    BlockGradients g = { dq, dk, dv, dbias, dout, o, lse };
+    zero(dq);
+    zero(dk);
+    zero(dv);
+    if (tensor_present(dbias))
+        for (int64_t h = 0; h < tensor_rows(dbias); h++)
+            for (int64_t t = 0; t < tensor_cols(dbias); t++)
+                *at(dbias, h, t) = beta_bias == 0 ? 0 : (double)beta_bias * *at(dbias, h, t);
+    for (int s = 0; s < spec->n_seq; s++) {
+        for (int h = 0; h < spec->heads; h++) {
+            Block b = block(q, k, v, bias, spec, drop, s, h);
+            for (int64_t i = 0; i < b.tq; i++)
+                for (int64_t j = 0; j < b.tk; j++)
+                    if (visible(&b, i, j))
+                        pair_bwd(&b, &g, i, j);
+        }
+    }
+}
