@@ -1,0 +1,194 @@
+#include "train/metrics.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "format/events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+struct Metrics {
+    IoFile *file;
+    EventsWriter *events;
+    bool warned; /* a disk that fails is named once; training goes on */
+};
+
+/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole. */
+static int64_t line_step(const char *line, size_t bytes)
+{
+    json_t *object = json_loadb(line, bytes, 0, NULL);
+    json_t *step = json_object_get(object, "step");
+    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    json_decref(object);
+    return value;
+}
+
+/* Length of the leading lines of `path` that belong to steps up to `last`. */
+static off_t kept_bytes(FILE *file, int64_t last)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    off_t kept = 0;
+    ssize_t n;
+    while ((n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
+        int64_t step = line_step(line, (size_t)n);
+        if (step < 0 || step > last)
+            break;
+        kept += n;
+    }
+    free(line);
+    return kept;
+}
+
+static bool cut_lines(const char *path, int64_t last, GError **error)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return errno == ENOENT || fail_errno(error, "reading", path);
+    off_t kept = kept_bytes(file, last);
+    fclose(file);
+    return truncate(path, kept) == 0 || fail_errno(error, "cutting back", path);
+}
+
+Metrics *metrics_open(const char *dir, int64_t step, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
+    if (!cut_lines(path, step, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
+        return NULL;
+    Metrics *metrics = g_new0(Metrics, 1);
+    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
+        return metrics;
+    metrics_close(metrics);
+    return NULL;
+}
+
+void metrics_close(Metrics *metrics)
+{
+    if (metrics == NULL)
+        return;
+    if (metrics->events)
+        events_close(metrics->events);
+    if (metrics->file)
+        io_close(metrics->file, true, NULL);
+    g_free(metrics);
+}
+
+static void complain(Metrics *metrics, GError *problem)
+{
+    if (problem && !metrics->warned)
+        log_warning("metrics are not complete: %s", problem->message);
+    metrics->warned = metrics->warned || problem;
+    g_clear_error(&problem);
+}
+
+static void write_line(Metrics *metrics, json_t *object)
+{
+    GError *problem = NULL;
+    g_autoptr(GString) line = g_string_new(NULL);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    g_string_append_printf(line, "%s\n", text);
+    free(text);
+    json_decref(object);
+    if (io_write(metrics->file, line->str, line->len, &problem))
+        io_flush(metrics->file, &problem);
+    complain(metrics, problem);
+}
+
+typedef struct Scalar {
+    const char *name, *group; /* "loss" in metrics.jsonl, "train/loss" in TensorBoard */
+    double value;
+} Scalar;
+
+static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, size_t n, int64_t step)
+{
+    GError *problem = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(scalars[i].value)) { /* JSON knows no NaN */
+            json_object_set_new(line, scalars[i].name, json_null());
+            continue;
+        }
+        json_object_set_new(line, scalars[i].name, json_real(scalars[i].value));
+        g_autofree char *tag = g_strdup_printf("%s/%s", scalars[i].group, scalars[i].name);
+        if (problem == NULL)
+            events_scalar(metrics->events, tag, step, scalars[i].value, &problem);
+    }
+    if (problem == NULL)
+        events_flush(metrics->events, &problem);
+    complain(metrics, problem);
+}
+
+static void console_train(const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64, state->attempts);
+    if (record->total_steps)
+        g_string_append_printf(line, "/%" PRId64, record->total_steps);
+    g_autofree char *rate = text_count(record->tokens_per_s);
+    g_string_append_printf(line, "  loss %.4f  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s",
+                           state->window.loss / state->window.weight, record->lr, record->grad_norm, rate,
+                           record->flops_per_s / 1e9);
+    if (record->left_s >= 0) {
+        g_autofree char *left = text_duration(record->left_s);
+        g_string_append_printf(line, "  left %s", left);
+    }
+    log_info("%s", line->str);
+}
+
+void metrics_train(Metrics *metrics, const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    const LossSums *window = &state->window;
+    json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
+                             "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
+                             (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
+    const Scalar scalars[] = {
+        { "loss", "train", window->loss / window->weight },
+        { "nll", "train", window->nll / window->weight },
+        { "accuracy", "train", window->correct / window->weight },
+        { "lr", "train", record->lr },
+        { "grad_norm", "train", record->grad_norm },
+        { "tokens_per_s", "perf", record->tokens_per_s },
+        { "step_s", "perf", record->step_s },
+        { "flops_per_s", "perf", record->flops_per_s },
+        { "fill", "perf", record->fill },
+    };
+    add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
+    write_line(metrics, line);
+    console_train(record);
+}
+
+void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
+{
+    double nll = sums->nll / sums->weight;
+    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name,
+                             "target_tokens", (json_int_t)sums->weight);
+    const Scalar scalars[] = {
+        { "loss", "valid", nll },
+        { "perplexity", "valid", exp(nll) },
+        { "accuracy", "valid", sums->correct / sums->weight },
+    };
+    add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+    json_object_set_new(line, "seconds", json_real(seconds));
+    write_line(metrics, line);
+    log_info("step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step, nll, exp(nll),
+             100 * sums->correct / sums->weight);
+}
+
+void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)
+{
+    g_autofree char *name = g_path_get_basename(folder);
+    write_line(metrics, json_pack("{s:s, s:I, s:s, s:f}", "kind", "save", "step", (json_int_t)step, "checkpoint", name,
+                                  "seconds", seconds));
+    log_info("step %" PRId64 "  saved %s (%.1fs)", step, folder, seconds);
+}
+
+void metrics_event(Metrics *metrics, int64_t step, const char *what)
+{
+    write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", what));
+}

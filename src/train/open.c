@@ -1,0 +1,98 @@
+#include "train/open.h"
+
+#include "base/log.h"
+#include "model/hf.h"
+#include "train/run.h"
+
+#include <string.h>
+
+static bool has_file(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* RUN@best, RUN@12000. */
+static char *find_named(const char *dir, const char *which, GError **error)
+{
+    char *end;
+    int64_t step = g_ascii_strtoll(which, &end, 10);
+    g_autofree char *folder =
+        *which && *end == '\0' ? run_checkpoint_path(dir, step) : g_build_filename(dir, "checkpoints", which, NULL);
+    if (has_file(folder, "state.json"))
+        return g_steal_pointer(&folder);
+    g_autoptr(GString) known = g_string_new("latest, best");
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && i < 8; i++)
+        g_string_append_printf(known, ", %ld", (long)g_array_index(steps, int64_t, i));
+    fail_user(error, "%s has no checkpoint \"%s\"; there are %s", dir, which, known->str);
+    return NULL;
+}
+
+char *checkpoint_find(const char *path, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    if (at && !g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_autofree char *dir = g_strndup(path, (size_t)(at - path));
+        return find_named(dir, at + 1, error);
+    }
+    if (has_file(path, "state.json"))
+        return g_strdup(path);
+    if (!has_file(path, "checkpoints")) {
+        if (!g_file_test(path, G_FILE_TEST_EXISTS))
+            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder", path);
+        else
+            fail_user(error,
+                      "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
+                      "Face folder (config.json)",
+                      path);
+        return NULL;
+    }
+    int64_t step = run_newest_sound(path);
+    if (step >= 0)
+        return run_checkpoint_path(path, step);
+    fail_user(error, "%s: the run has no sound checkpoint yet", path);
+    return NULL;
+}
+
+/* The tokenizer beside the checkpoint (an imported model), or in the run directory above checkpoints/. */
+static char *find_tokenizer(const char *folder)
+{
+    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
+    g_autofree char *above = g_path_get_dirname(resolved), *run = g_path_get_dirname(above);
+    const char *places[] = { folder, run };
+    for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
+        if (has_file(places[i], "spiece.model"))
+            return g_build_filename(places[i], "spiece.model", NULL);
+    return NULL;
+}
+
+static Model *open_checkpoint(const char *folder, Device *dev, bool gradients, GError **error)
+{
+    ModelConfig config = { 0 };
+    Model *model = NULL;
+    if (checkpoint_config(folder, &config, NULL, error))
+        model = model_open(dev, &config, gradients, error);
+    checkpoint_clear_config(&config);
+    Checkpoint checkpoint = { .params = model ? model_params(model) : NULL };
+    if (model && !checkpoint_load(folder, &checkpoint, error)) {
+        model_close(model);
+        return NULL;
+    }
+    return model;
+}
+
+Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error)
+{
+    if (has_file(path, "config.json")) {
+        if (tokenizer_path)
+            *tokenizer_path = has_file(path, "spiece.model") ? g_build_filename(path, "spiece.model", NULL) : NULL;
+        return hf_import(dev, path, gradients, error);
+    }
+    g_autofree char *folder = checkpoint_find(path, error);
+    if (folder == NULL)
+        return NULL;
+    if (tokenizer_path)
+        *tokenizer_path = find_tokenizer(folder);
+    return open_checkpoint(folder, dev, gradients, error);
+}

@@ -1,0 +1,145 @@
+#include "train/run.h"
+
+#include "base/file.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CONFIG_LIMIT    ((size_t)1 << 20)
+#define TOKENIZER_LIMIT ((size_t)1 << 30)
+
+char *run_checkpoint_path(const char *dir, int64_t step)
+{
+    g_autofree char *name = g_strdup_printf("step-%08" PRId64, step);
+    return g_build_filename(dir, "checkpoints", name, NULL);
+}
+
+static int newest_first(gconstpointer a, gconstpointer b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+GArray *run_checkpoints(const char *dir)
+{
+    GArray *steps = g_array_new(false, false, sizeof(int64_t));
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        char *end;
+        if (!g_str_has_prefix(name, "step-") || !g_ascii_isdigit(name[5]))
+            continue;
+        int64_t step = g_ascii_strtoll(name + 5, &end, 10);
+        if (*end == '\0')
+            g_array_append_val(steps, step);
+    }
+    g_array_sort(steps, newest_first);
+    return steps;
+}
+
+int64_t run_newest_sound(const char *dir)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len; i++) {
+        int64_t step = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        g_autoptr(GError) damage = NULL;
+        if (checkpoint_verify(folder, &damage))
+            return step;
+        log_warning("%s; the checkpoint before it is used", damage->message);
+    }
+    return -1;
+}
+
+static char *shown(const Config *config, const OptionRow *row)
+{
+    g_autofree char *value = options_value(config_options(), config, row);
+    return *value ? g_steal_pointer(&value) : g_strdup("(none)");
+}
+
+static bool compare_config(const Config *saved, const Config *config, const char *path, GError **error)
+{
+    g_autoptr(GPtrArray) identity = options_differences(config_options(), saved, config, OPT_IDENTITY);
+    if (identity->len) {
+        const OptionRow *row = identity->pdata[0];
+        g_autofree char *was = shown(saved, row), *is = shown(config, row);
+        return fail_user(error,
+                         "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
+                         path, row->name, was, is);
+    }
+    g_autoptr(GPtrArray) tunable = options_differences(config_options(), saved, config, OPT_TUNABLE);
+    for (guint i = 0; i < tunable->len; i++) {
+        const OptionRow *row = tunable->pdata[i];
+        g_autofree char *was = shown(saved, row), *is = shown(config, row);
+        log_info("%s changed from %s to %s", row->name, was, is);
+    }
+    return true;
+}
+
+static bool check_saved_config(const Config *config, const char *path, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    Config saved = { 0 };
+    bool same = config_load(&saved, path, NULL, 0, error) && compare_config(&saved, config, config->run.dir, error);
+    config_clear(&saved);
+    return same;
+}
+
+static bool save_tokenizer(const Config *config, GError **error)
+{
+    g_autofree char *copy = g_build_filename(config->run.dir, "spiece.model", NULL);
+    if (g_file_test(copy, G_FILE_TEST_EXISTS))
+        return true;
+    size_t bytes;
+    g_autofree char *model = io_read_file(config->tokenizer.path, TOKENIZER_LIMIT, &bytes, error);
+    return model && io_write_file(copy, model, bytes, error);
+}
+
+bool run_prepare(const Config *config, GError **error)
+{
+    const char *dir = config->run.dir;
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    g_autofree char *checkpoints = g_build_filename(dir, "checkpoints", NULL);
+    if (!check_saved_config(config, path, error) || !io_make_directories(checkpoints, error))
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), config);
+    return io_write_file(path, yaml, strlen(yaml), error) && save_tokenizer(config, error);
+}
+
+bool run_link(const char *dir, const char *name, int64_t step, GError **error)
+{
+    g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    g_autofree char *target = g_strdup_printf("step-%08" PRId64, step);
+    return io_replace_link(link, target, error);
+}
+
+/* Folders that an interrupted save left behind. */
+static bool remove_unfinished(const char *dir, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (g_str_has_prefix(name, "tmp-") && !io_remove_tree(path, error))
+            return false;
+    }
+    return true;
+}
+
+bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = (guint)keep_last; i < steps->len; i++) {
+        int64_t step = g_array_index(steps, int64_t, i);
+        if (step == best || (keep_every && step % keep_every == 0))
+            continue;
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        if (!io_remove_tree(folder, error))
+            return false;
+    }
+    return remove_unfinished(dir, error);
+}

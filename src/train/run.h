@@ -1,0 +1,23 @@
+/* run.h: the run directory: config.yaml, log.txt, metrics.jsonl, tb/, checkpoints/step-XXXXXXXX, latest, best, and the
+ * copy of the tokenizer that makes it whole. */
+#pragma once
+
+#include "train/checkpoint.h"
+#include "train/config.h"
+
+/* Path of the checkpoint of a step: DIR/checkpoints/step-00001000. g_free. */
+char *run_checkpoint_path(const char *dir, int64_t step);
+/* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
+GArray *run_checkpoints(const char *dir);
+/* Newest checkpoint whose files are whole, or -1; damaged ones are named in a warning. */
+int64_t run_newest_sound(const char *dir);
+
+/* Makes the directory. Where it holds a configuration, IDENTITY options must agree with this one (an error names the
+ * first difference, both values and what to do), TUNABLE changes are logged. Then saves config.yaml and the tokenizer.
+ */
+bool run_prepare(const Config *config, GError **error);
+/* Points DIR/checkpoints/NAME at the checkpoint of a step. */
+bool run_link(const char *dir, const char *name, int64_t step, GError **error);
+/* Removes checkpoints beyond keep_last, except multiples of keep_every, `best` and what is left of interrupted saves.
+ */
+bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error);
