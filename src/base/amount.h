@@ -13,4 +13,10 @@ typedef struct Amount {
 } Amount;
 
 bool amount_parse(Amount *out, const char *text, GError **error);
-char *amount_format(Amount amount); /* the shortest text that amount_parse reads back to the same amount; g_free */
+/* Text that amount_parse reads back to the same amount, the number as short as it goes: "64k steps", "1 epoch",
+ * "19h50m". g_free. */
+char *amount_format(Amount amount);
+
+/* Reads one decimal number with an optional k, M, B or T at *text and moves *text past it; false if none stands there
+ * or it is not finite. */
+bool amount_scan_number(double *out, const char **text);

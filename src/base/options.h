@@ -23,12 +23,13 @@ typedef enum OptionClass {
     OPT_FREE      /* silent */
 } OptionClass;
 
+/* Where the default of a number is "auto", that word stands for 0: it is read as 0 and 0 is written as it. */
 typedef struct OptionRow {
     const char *name; /* "optim.lr" */
     OptionType type;
     size_t offset;        /* into the struct of its group */
     const char *standard; /* the default, as it would be written in YAML; "" for an empty string */
-    double min, max;      /* numbers and amounts; inclusive */
+    double min, max;      /* numbers and amounts; inclusive; equal: no limits */
     OptionClass class;
     const char *help;           /* one line, lower case, no full stop */
     const char *const *choices; /* OPT_ENUM: names, NULL-terminated */
@@ -58,6 +59,9 @@ void option_settings_add(GPtrArray *settings, const char *name, const char *valu
 /* Appends what a YAML file sets (maps of maps of scalars; `extends: other.yaml`, relative to the file, comes first; at
  * most 16 deep, cycles refused). Any well-formed file is accepted here: options_apply knows the names. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
+/* The same from memory; `path` names the text in messages and is what `extends` is relative to. */
+bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
+                                    GError **error);
 /* Appends "group.key=value". */
 bool option_settings_parse(GPtrArray *settings, const char *assignment, GError **error);
 const char *option_settings_find(const GPtrArray *settings, const char *name); /* the last value, or NULL */
@@ -69,7 +73,7 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
 void options_clear(const OptionTable *table, void *config);                              /* frees the strings */
 const OptionRow *options_find(const OptionTable *table, const char *name);               /* NULL if unknown */
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row); /* as YAML text; g_free */
-/* The whole configuration as YAML that options_read_yaml reads back to the same values. g_free. */
+/* The whole configuration as YAML that option_settings_read_yaml reads back to the same values. g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
 /* Every option as a Markdown table (docs/options.md). g_free. */
 char *options_to_markdown(const OptionTable *table);

@@ -99,3 +99,15 @@ char *text_grouped(int64_t n)
     }
     return g_string_free(text, FALSE);
 }
+
+char *text_number(double n)
+{
+    static const char *const formats[] = { "%.15g", "%.16g", "%.17g" };
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
+        g_ascii_formatd(text, sizeof text, formats[i], n);
+        if (g_ascii_strtod(text, NULL) == n)
+            break;
+    }
+    return g_strdup(text);
+}

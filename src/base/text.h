@@ -13,3 +13,4 @@ char *text_count(double n);          /* 1234567 -> "1.23M" */
 char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */
 char *text_duration(double seconds); /* 75 -> "1m15s", 3.2 -> "3.2s" */
 char *text_grouped(int64_t n);       /* 76961152 -> "76,961,152" */
+char *text_number(double n);         /* the shortest decimal that strtod reads back as n: 0.1 -> "0.1" */
