@@ -40,7 +40,8 @@ Device *params_device(const ParamStore *store);
 /* Fills the Tensor fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
 void params_release(ParamStore *store, int bucket);
-/* The same with gradients; returns the beta to write them with: 0 at the first touch since grads_begin, then 1. */
+/* The same with gradients; returns the beta to write them with: 0 at the first touch since grads_begin, then 1. The
+ * first touch must write every tensor of the bucket: what it leaves out keeps the gradient of the step before. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
 void grads_ready(ParamStore *store, int bucket);
 void grads_begin(ParamStore *store); /* a step starts: no gradient has been touched */

@@ -1,0 +1,36 @@
+#include "param/schedule.h"
+
+#include "base/check.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+const char *const schedule_names[] = {
+    [SCHEDULE_CONSTANT] = "constant",         [SCHEDULE_LINEAR] = "linear",         [SCHEDULE_COSINE] = "cosine",
+    [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt", [SCHEDULE_POLYNOMIAL] = "polynomial", NULL
+};
+
+double schedule_lr(const Schedule *schedule, int64_t update)
+{
+    double u = (double)update, w = schedule->warmup, peak = schedule->lr, floor = schedule->min_lr;
+    CHECK(update >= 1, "update %lld", (long long)update);
+    if (u <= w)
+        return peak * u / w;
+
+    double r = schedule->total > w ? fmin(1, (u - w) / (schedule->total - w)) : 1; /* share of the decay done */
+    switch ((ScheduleKind)schedule->kind) {
+    case SCHEDULE_CONSTANT:
+        return peak;
+    case SCHEDULE_LINEAR:
+        return floor + (peak - floor) * (1 - r);
+    case SCHEDULE_COSINE:
+        return floor + (peak - floor) * 0.5 * (1 + cos(M_PI * r));
+    case SCHEDULE_POLYNOMIAL:
+        return floor + (peak - floor) * pow(1 - r, schedule->power);
+    case SCHEDULE_INVERSE_SQRT:
+        return fmax(floor, peak * sqrt(fmax(1, w) / u));
+    }
+    CHECK(false, "schedule %d", schedule->kind);
+    return 0;
+}
