@@ -100,3 +100,28 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
     batch->n_samples++;
     batch->n_targets += n_targets;
 }
+
+static void stream_copy(TokenStream *to, const TokenStream *from)
+{
+    CHECK(to->n_rows == from->n_rows && to->max_seq == from->max_seq, "capacities %d and %d rows", to->n_rows,
+          from->n_rows);
+    size_t used = (size_t)from->n_used;
+    stream_clear(to);
+    to->n_used = from->n_used;
+    to->n_seq = from->n_seq;
+    memcpy(to->ids, from->ids, used * sizeof *to->ids);
+    memcpy(to->position, from->position, used * sizeof *to->position);
+    memcpy(to->sample, from->sample, used * sizeof *to->sample);
+    memcpy(to->cu, from->cu, (size_t)(from->n_seq + 1) * sizeof *to->cu);
+}
+
+void batch_copy(Batch *to, const Batch *from)
+{
+    stream_copy(&to->enc, &from->enc);
+    stream_copy(&to->dec, &from->dec);
+    memcpy(to->targets, from->targets, (size_t)from->dec.n_rows * sizeof *to->targets);
+    memcpy(to->weights, from->weights, (size_t)from->dec.n_rows * sizeof *to->weights);
+    to->first_sample = from->first_sample;
+    to->n_samples = from->n_samples;
+    to->n_targets = from->n_targets;
+}

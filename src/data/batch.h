@@ -28,3 +28,5 @@ void batch_clear(Batch *batch);
 /* Appends one example: inputs to enc, targets to dec with decoder_start before them. */
 void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
                int64_t n_targets, int32_t decoder_start);
+/* to becomes equal to from; both of the same capacity. */
+void batch_copy(Batch *to, const Batch *from);

@@ -4,6 +4,7 @@
 #include "model/hf.h"
 #include "train/run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool has_file(const char *folder, const char *name)
@@ -95,4 +96,20 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     if (tokenizer_path)
         *tokenizer_path = find_tokenizer(folder);
     return open_checkpoint(folder, dev, gradients, error);
+}
+
+bool model_copy_weights(Model *to, Model *from, GError **error)
+{
+    ParamStore *params = model_params(to);
+    for (int i = 0; i < params_count(params); i++) {
+        const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);
+        if (source == NULL)
+            return fail_user(error, "it has no %s", param->spec.name);
+        if (!tensor_same_shape(param->w, source->w))
+            return fail_user(error, "its %s is %" PRId64 " x %" PRId64 ", this model's is %" PRId64 " x %" PRId64,
+                             param->spec.name, source->spec.rows, source->spec.cols, param->spec.rows,
+                             param->spec.cols);
+        op_copy(params_device(params), param->w, source->w);
+    }
+    return true;
 }
