@@ -1,0 +1,356 @@
+#include "base/file.h"
+#include "format/bytes.h"
+#include "format/safetensors.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+
+static char *folder; /* of this run's files */
+
+static char *path_of(const char *name)
+{
+    return g_build_filename(folder, name, NULL);
+}
+
+static char *put(const char *name, const void *data, size_t bytes)
+{
+    char *path = path_of(name);
+    g_assert_true(g_file_set_contents(path, data, (gssize)bytes, NULL));
+    return path;
+}
+
+/* A file of this header, padded with nothing, and `data_bytes` zero bytes. */
+static char *put_header(const char *header, size_t data_bytes)
+{
+    uint64_t n = strlen(header);
+    g_autoptr(GByteArray) file = g_byte_array_new();
+    g_byte_array_append(file, (const guint8 *)&n, 8);
+    g_byte_array_append(file, (const guint8 *)header, (guint)n);
+    guint at = file->len;
+    g_byte_array_set_size(file, at + (guint)data_bytes);
+    memset(file->data + at, 0, data_bytes);
+    return put("case.safetensors", file->data, file->len);
+}
+
+static void expect_refused(const char *path, const char *words)
+{
+    g_autoptr(GError) error = NULL;
+    SafeTensors *file = safetensors_open(path, &error);
+    g_assert_null(file);
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    if (strstr(error->message, words) == NULL)
+        g_error("\"%s\" does not say \"%s\"", error->message, words);
+    g_assert_nonnull(strstr(error->message, path));
+}
+
+static void refuses_every_malformed_header(void)
+{
+    static const struct {
+        const char *header;
+        size_t data_bytes;
+        const char *words;
+    } cases[] = {
+        { "", 0, "does not begin with {" },
+        { " {}", 0, "does not begin with {" },
+        { "[]", 0, "does not begin with {" },
+        { "{\"a\":", 0, "not valid JSON" },
+        { "{}x", 0, "not valid JSON" },
+        { "{\"\xff\":1}", 0, "not valid JSON" },
+        { "{\"a\\u0000\":1}", 0, "not valid JSON" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+          "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+          2, "duplicate" },
+        { "{\"__metadata__\":[]}", 0, "__metadata__ is not an object" },
+        { "{\"__metadata__\":{\"step\":3}}", 0, "__metadata__.step is not a string" },
+        { "{\"a\":3}", 0, "tensor a: its entry is not an object" },
+        { "{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype (missing)" },
+        { "{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "dtype F31 is unknown" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", 4, "not a list of whole numbers" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}", 4, "not a list of whole numbers" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "not a list of whole numbers" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1, "9 dimensions" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0, "64 bits" },
+        { "{\"a\":{\"dtype\":\"F64\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}}", 0, "64 bits" },
+        { "{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, "do not fill whole bytes" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,5]}}", 5, "need 4 bytes, data_offsets span 5" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "not a pair" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0.0,4.0]}}", 4, "not a pair" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 4, "not a pair" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, "end before they begin" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3, "truncated" },
+        { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, "1 bytes follow the last tensor" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2, "leaving a hole after 0" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+          "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+          3, "overlapping" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *path = put_header(cases[i].header, cases[i].data_bytes);
+        expect_refused(path, cases[i].words);
+    }
+}
+
+static void refuses_a_bad_length(void)
+{
+    g_autofree char *empty = put("empty", "", 0);
+    expect_refused(empty, "0 bytes are too few");
+    g_autofree char *seven = put("seven", "\1\0\0\0\0\0\0", 7);
+    expect_refused(seven, "7 bytes are too few");
+    uint64_t n = 100000001;
+    g_autofree char *huge = put("huge", &n, 8);
+    expect_refused(huge, "at most 100000000");
+    n = 100000000;
+    g_autofree char *cut = put("cut", &n, 8);
+    expect_refused(cut, "truncated");
+    g_autofree char *absent = path_of("absent.safetensors");
+    expect_refused(absent, "No such file");
+    expect_refused(folder, "not a regular file");
+}
+
+static void accepts_scalars_empty_tensors_and_trailing_spaces(void)
+{
+    g_autofree char *path = put_header("{\"s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+                                       "\"e\":{\"dtype\":\"F32\",\"shape\":[0,5],\"data_offsets\":[0,0]}}   ",
+                                       4);
+    g_autoptr(GError) error = NULL;
+    SafeTensors *file = safetensors_open(path, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(safetensors_count(file), ==, 2);
+    g_assert_cmpstr(safetensors_get(file, 0)->name, ==, "e");
+    g_assert_cmpint(safetensors_find(file, "s")->rank, ==, 0);
+    g_assert_cmpuint(safetensors_find(file, "e")->bytes, ==, 0);
+    g_assert_null(safetensors_find(file, "x"));
+    g_assert_null(safetensors_metadata(file, "format"));
+    safetensors_close(file);
+}
+
+static char *write_three(const char *name, bool reversed)
+{
+    static const float f32[2] = { 1, 2 };
+    static const uint16_t bf16[3] = { 0x3f80, 0x4000, 0x4040 };
+    static const char bytes[3] = { 1, 2, 3 };
+    SafeWriter *writer = safetensors_writer_new();
+    safetensors_writer_metadata(writer, reversed ? "format" : "zebra", reversed ? "pt" : "1");
+    safetensors_writer_metadata(writer, reversed ? "zebra" : "format", reversed ? "1" : "pt");
+    for (int i = 0; i < 4; i++)
+        switch (reversed ? 3 - i : i) {
+        case 0:
+            safetensors_writer_add(writer, "b", "BF16", 1, (int64_t[]){ 3 }, bf16);
+            break;
+        case 1:
+            safetensors_writer_add(writer, "z\"\xc3\xa9", "F32", 2, (int64_t[]){ 1, 2 }, f32);
+            break;
+        case 2:
+            safetensors_writer_add(writer, "a", "U8", 1, (int64_t[]){ 3 }, bytes);
+            break;
+        default:
+            safetensors_writer_add(writer, "c", "F32", 1, (int64_t[]){ 2 }, f32);
+        }
+    char *path = path_of(name);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(safetensors_writer_write(writer, path, &error));
+    g_assert_no_error(error);
+    safetensors_writer_free(writer);
+    return path;
+}
+
+static void same_tensors_give_the_same_bytes(void)
+{
+    g_autofree char *a = write_three("a.safetensors", false), *b = write_three("b.safetensors", true);
+    g_autofree char *x = NULL, *y = NULL;
+    size_t n, m;
+    g_assert_true(g_file_get_contents(a, &x, &n, NULL) && g_file_get_contents(b, &y, &m, NULL));
+    expect_bytes(x, n, y, m);
+    uint64_t header;
+    memcpy(&header, x, 8);
+    g_assert_cmpuint(header % 8, ==, 0);
+    static const char start[] = "{\"__metadata__\":{\"format\":\"pt\",\"zebra\":\"1\"},\"c\":{\"dtype\":\"F32\",";
+    expect_bytes(x + 8, sizeof start - 1, start, sizeof start - 1);
+}
+
+static void what_is_written_is_read_back(void)
+{
+    g_autofree char *path = write_three("c.safetensors", false);
+    g_autoptr(GError) error = NULL;
+    SafeTensors *file = safetensors_open(path, &error);
+    g_assert_no_error(error);
+    static const char *const order[] = { "c", "z\"\xc3\xa9", "b", "a" };
+    for (int i = 0; i < 4; i++)
+        g_assert_cmpstr(safetensors_get(file, i)->name, ==, order[i]);
+    g_assert_cmpstr(safetensors_metadata(file, "format"), ==, "pt");
+    const SafeTensor *z = safetensors_find(file, "z\"\xc3\xa9"), *b = safetensors_find(file, "b");
+    g_assert_cmpint(z->rank, ==, 2);
+    g_assert_cmpint(z->shape[0], ==, 1);
+    g_assert_cmpint(z->shape[1], ==, 2);
+    float out[2];
+    g_assert_true(safetensors_read_f32(z, 1, 1, out, &error));
+    g_assert_cmpfloat(out[0], ==, 2);
+    g_assert_true(safetensors_read_f32(b, 1, 2, out, &error));
+    g_assert_cmpfloat(out[0], ==, 2);
+    g_assert_cmpfloat(out[1], ==, 3);
+    g_assert_false(safetensors_read_f32(safetensors_find(file, "a"), 0, 1, out, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "tensor a has dtype U8"));
+    safetensors_close(file);
+}
+
+static float read_half(const char *dtype, uint16_t bits)
+{
+    SafeTensor tensor = { .name = "h", .dtype = dtype, .rank = 0, .data = &bits, .bytes = 2 };
+    float out;
+    g_assert_true(safetensors_read_f32(&tensor, 0, 1, &out, NULL));
+    return out;
+}
+
+/* Every pattern of both, against the definition: (-1)^s 2^(e - bias) (1 + m / 2^p), in double. */
+static void halves_widen_exactly(void)
+{
+    for (uint32_t bits = 0; bits < 65536; bits++)
+        for (int brain = 0; brain < 2; brain++) {
+            int p = brain ? 7 : 10, top = brain ? 255 : 31, bias = brain ? 127 : 15;
+            int e = (int)(bits >> p) & top, m = (int)bits & ((1 << p) - 1);
+            float got = read_half(brain ? "BF16" : "F16", (uint16_t)bits);
+            double want = e ? ldexp(1 + ldexp(m, -p), e - bias) : ldexp(m, 1 - bias - p);
+            if (e == top)
+                want = m ? NAN : INFINITY;
+            g_assert_true(m && e == top ? isnan(got) : fabs((double)got) == want);
+            g_assert_cmpint(signbit(got) != 0, ==, bits >> 15);
+        }
+}
+
+static char *put_index(const char *sub, const char *json)
+{
+    char *dir = path_of(sub);
+    g_mkdir_with_parents(dir, 0755);
+    g_autofree char *index = g_build_filename(dir, "model.safetensors.index.json", NULL);
+    g_assert_true(g_file_set_contents(index, json, -1, NULL));
+    return dir;
+}
+
+static void put_shard(const char *dir, const char *file, const char *tensor, float value)
+{
+    g_autofree char *path = g_build_filename(dir, file, NULL);
+    SafeWriter *writer = safetensors_writer_new();
+    safetensors_writer_add(writer, tensor, "F32", 1, (int64_t[]){ 1 }, &value);
+    safetensors_writer_add(writer, "stray", "F32", 1, (int64_t[]){ 1 }, &value);
+    g_assert_true(safetensors_writer_write(writer, path, NULL));
+    safetensors_writer_free(writer);
+}
+
+static void reads_a_sharded_folder(void)
+{
+    g_autofree char *dir =
+        put_index("sharded", "{\"metadata\":{\"total_size\":8},\"weight_map\":{\"b\":\"2.safetensors\""
+                             ",\"a\":\"1.safetensors\"}}");
+    put_shard(dir, "1.safetensors", "a", 1);
+    put_shard(dir, "2.safetensors", "b", 2);
+    g_autoptr(GError) error = NULL;
+    SafeTensors *file = safetensors_open_folder(dir, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(safetensors_count(file), ==, 2);
+    float out;
+    g_assert_true(safetensors_read_f32(safetensors_find(file, "b"), 0, 1, &out, &error));
+    g_assert_cmpfloat(out, ==, 2);
+    safetensors_close(file);
+}
+
+static void refuses_a_broken_index(void)
+{
+    static const struct {
+        const char *json, *words;
+    } cases[] = {
+        { "{", "model.safetensors.index.json: " },
+        { "{}", "weight_map is missing" },
+        { "{\"weight_map\":{\"a\":1}}", "place of tensor a is not a file name" },
+        { "{\"weight_map\":{\"a\":\"../1.safetensors\"}}", "not a plain file name" },
+        { "{\"weight_map\":{\"a\":\"x/1.safetensors\"}}", "not a plain file name" },
+        { "{\"weight_map\":{\"a\":\"3.safetensors\"}}", "3.safetensors: No such file" },
+        { "{\"weight_map\":{\"c\":\"1.safetensors\"}}", "tensor c is not in 1.safetensors" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *dir = put_index("broken", cases[i].json);
+        put_shard(dir, "1.safetensors", "a", 1);
+        g_autoptr(GError) error = NULL;
+        g_assert_null(safetensors_open_folder(dir, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        if (strstr(error->message, cases[i].words) == NULL)
+            g_error("\"%s\" does not say \"%s\"", error->message, cases[i].words);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_null(safetensors_open_folder("/nonexistent", &error));
+    g_assert_nonnull(strstr(error->message, "holds neither"));
+}
+
+static void every_failing_call_is_told(void)
+{
+    g_autofree char *path = path_of("failing.safetensors");
+    float value = 1;
+    for (int n = 1;; n++) {
+        SafeWriter *writer = safetensors_writer_new();
+        safetensors_writer_add(writer, "a", "F32", 1, (int64_t[]){ 1 }, &value);
+        g_autoptr(GError) error = NULL;
+        io_fail_at(n, ENOSPC);
+        bool ok = safetensors_writer_write(writer, path, &error);
+        bool reached = io_calls() >= n;
+        io_fail_at(0, 0);
+        safetensors_writer_free(writer);
+        g_assert_true(ok != reached);
+        if (ok) {
+            g_assert_cmpint(n, >, 3); /* open, write, sync, close */
+            break;
+        }
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+    }
+}
+
+static void reads_the_reference_library_s_files(void)
+{
+    const char *golden = LOAM_SOURCE_DIR "/../shared/data/golden/safetensors";
+    g_autoptr(GDir) dir = g_dir_open(golden, 0, NULL);
+    if (dir == NULL) {
+        g_test_skip("the golden files are not here");
+        return;
+    }
+    const char *name;
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(golden, name, NULL);
+        g_autoptr(GError) error = NULL;
+        SafeTensors *file = safetensors_open(path, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(safetensors_count(file), ==, strcmp(name, "overall.safetensors") == 0 ? 9 : 1);
+        safetensors_close(file);
+    }
+    g_autofree char *overall = g_build_filename(golden, "overall.safetensors", NULL);
+    SafeTensors *file = safetensors_open(overall, NULL);
+    float wide[6], half[6], full[6];
+    g_assert_true(safetensors_read_f32(safetensors_find(file, "d"), 0, 6, wide, NULL));
+    g_assert_true(safetensors_read_f32(safetensors_find(file, "e"), 0, 6, half, NULL));
+    g_assert_true(safetensors_read_f32(safetensors_find(file, "f"), 0, 6, full, NULL));
+    expect_bytes(wide, sizeof wide, full, sizeof full);
+    expect_bytes(half, sizeof half, full, sizeof full);
+    g_assert_cmpstr(safetensors_metadata(file, "test"), ==, "a");
+    safetensors_close(file);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = g_dir_make_tmp("loam-safetensors-XXXXXX", NULL);
+    g_test_add_func("/safetensors/refuses_every_malformed_header", refuses_every_malformed_header);
+    g_test_add_func("/safetensors/refuses_a_bad_length", refuses_a_bad_length);
+    g_test_add_func("/safetensors/accepts_scalars_empty_tensors_and_trailing_spaces",
+                    accepts_scalars_empty_tensors_and_trailing_spaces);
+    g_test_add_func("/safetensors/same_tensors_give_the_same_bytes", same_tensors_give_the_same_bytes);
+    g_test_add_func("/safetensors/what_is_written_is_read_back", what_is_written_is_read_back);
+    g_test_add_func("/safetensors/halves_widen_exactly", halves_widen_exactly);
+    g_test_add_func("/safetensors/reads_a_sharded_folder", reads_a_sharded_folder);
+    g_test_add_func("/safetensors/refuses_a_broken_index", refuses_a_broken_index);
+    g_test_add_func("/safetensors/every_failing_call_is_told", every_failing_call_is_told);
+    g_test_add_func("/safetensors/reads_the_reference_library_s_files", reads_the_reference_library_s_files);
+    int status = g_test_run();
+    io_remove_tree(folder, NULL);
+    g_free(folder);
+    return status;
+}
