@@ -1,0 +1,16 @@
+/* hf.h: T5 folders of Hugging Face: config.json, model.safetensors (or shards), spiece.model. transformers 4 and 5 read
+ * what is exported, and what either wrote is imported. */
+#pragma once
+
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+/* Writes config.json, generation_config.json, model.safetensors and, with a tokenizer, spiece.model (the same bytes),
+ * tokenizer_config.json and special_tokens_map.json. FOLDER must be absent or empty; it appears whole or not at all.
+ * The model must be on a device of f32. */
+bool hf_export(Model *model, const Tokenizer *tok /* may be NULL */, const char *folder, GError **error);
+/* Missing, unexpected and misshapen tensors are named. Tied unless the file holds an lm_head.weight that differs from
+ * shared.weight; aliases of the embedding and the dead bias table of old cross-attention are passed over. */
+Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
+/* "encoder.3.self.q" -> "encoder.block.3.layer.0.SelfAttention.q.weight". g_free. */
+char *hf_tensor_name(const char *name);
