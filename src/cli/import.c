@@ -1,0 +1,59 @@
+#include "base/file.h"
+#include "cli/cli.h"
+#include "model/hf.h"
+#include "train/checkpoint.h"
+
+static const char usage[] = "loam import HF-FOLDER --out DIR";
+static const char about[] =
+    "Turns a T5 folder of Hugging Face (config.json; model.safetensors, whole or in shards;\n"
+    "spiece.model) into a checkpoint of loam: weights and, where there is one, the tokenizer.\n"
+    "A Hugging Face folder also does wherever a model is asked for, so importing is needed\n"
+    "only to keep a copy.\n"
+    "\n"
+    "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
+
+#define TOKENIZER_LIMIT ((size_t)1 << 30)
+
+/* Beside the weights, where model_open_path looks for it. */
+static bool copy_tokenizer(const char *from, const char *to, GError **error)
+{
+    g_autofree char *source = g_build_filename(from, "spiece.model", NULL);
+    g_autofree char *target = g_build_filename(to, "spiece.model", NULL);
+    if (!g_file_test(source, G_FILE_TEST_EXISTS))
+        return true;
+    size_t bytes;
+    g_autofree char *text = io_read_file(source, TOKENIZER_LIMIT, &bytes, error);
+    return text && io_write_file(target, text, bytes, error);
+}
+
+static bool out_is_free(const char *out, GError **error)
+{
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    if (!g_file_test(out, G_FILE_TEST_EXISTS) || (dir && g_dir_read_name(dir) == NULL))
+        return true;
+    return fail_user(error, "%s exists and is not an empty folder: give another --out, or remove it", out);
+}
+
+bool verb_import(int argc, char **argv, GError **error)
+{
+    g_autofree char *out = NULL;
+    const GOptionEntry entries[] = {
+        { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the checkpoint to write, absent or empty", "DIR" },
+        { NULL, 0, 0, 0, NULL, NULL, NULL },
+    };
+    if (!cli_parse(&argc, &argv, entries, usage, about, error))
+        return false;
+    if (argc != 2 || out == NULL)
+        return fail_user(error, "want one HF-FOLDER and --out; usage: %s", usage);
+    if (!out_is_free(out, error))
+        return false;
+    Device *dev = device_open_cpu(0);
+    Model *model = hf_import(dev, argv[1], false, error);
+    bool done = model && checkpoint_save_weights(out, model, error) && copy_tokenizer(argv[1], out, error);
+    if (model)
+        model_close(model);
+    device_close(dev);
+    if (done)
+        g_print("%s\n", out);
+    return done;
+}
