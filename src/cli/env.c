@@ -1,0 +1,65 @@
+#include "cli/cli.h"
+#include "device/device.h"
+
+#include <dnnl_version.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const char about[] = "Prints versions, processor, threads and libraries: what to paste into a bug report.\n\n"
+                            "  loam env\n";
+
+static gboolean as_json;
+static const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+static char *processor(void)
+{
+    g_autofree char *info = NULL;
+    if (!g_file_get_contents("/proc/cpuinfo", &info, NULL, NULL))
+        return g_strdup("unknown");
+    const char *line = strstr(info, "model name");
+    const char *value = line ? strchr(line, ':') : NULL;
+    return value ? g_strndup(value + 2, strcspn(value + 2, "\n")) : g_strdup("unknown");
+}
+
+static json_t *describe(void)
+{
+    struct utsname system;
+    uname(&system);
+    g_autofree char *cpu = processor();
+    g_autofree char *os = g_strdup_printf("%s %s %s", system.sysname, system.release, system.machine);
+    g_autofree char *onednn = g_strdup_printf("%d.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
+    g_autofree char *glib = g_strdup_printf("%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);
+    long memory = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
+    Device *dev = device_open_cpu(0);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os,
+                               "processor", cpu, "isa", device_isa(dev), "threads", device_threads(dev), "memory_mib",
+                               (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
+    device_close(dev);
+    return object;
+}
+
+bool verb_env(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, "loam env [--json]", about, error))
+        return false;
+    json_t *object = describe();
+    const char *name;
+    json_t *value;
+    if (as_json) {
+        char *text = json_dumps(object, JSON_COMPACT);
+        puts(text);
+        free(text);
+    } else {
+        json_object_foreach(object, name, value) if (json_is_string(value))
+            printf("%-11s %s\n", name, json_string_value(value));
+        else printf("%-11s %lld\n", name, (long long)json_integer_value(value));
+    }
+    json_decref(object);
+    return true;
+}

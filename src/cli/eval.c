@@ -1,0 +1,124 @@
+#include "base/log.h"
+#include "cli/cli.h"
+#include "eval/heldout.h"
+#include "train/config.h"
+#include "train/open.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE "loam eval MODEL data.valid=PREFIX [--samples N] [--unigram] [--json] [group.key=value]…"
+
+static const char about[] = "Loss (nats per target token), perplexity and accuracy of a model on a held-out dataset. "
+                            "MODEL is a run directory (also\n"
+                            "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
+                            "options; a bare model takes them\n"
+                            "from the command line.\n\n"
+                            "  loam eval runs/a data.valid=data/valid\n";
+
+static int64_t samples;
+static gboolean unigram, as_json;
+static const GOptionEntry entries[] = {
+    { "samples", 0, 0, G_OPTION_ARG_INT64, &samples, "samples from the start of the set; 0 (default): all", "N" },
+    { "unigram", 0, 0, G_OPTION_ARG_NONE, &unigram, "also the best unigram model of the same targets", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+typedef struct Evaluation {
+    Config config;
+    Device *dev;
+    Model *model;
+    Tokenizer *tok;
+    Loader *loader;
+    char *tokenizer_path;
+} Evaluation;
+
+/* The configuration a run saved, where MODEL is one; then what the command line says. */
+static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    g_autofree char *dir =
+        at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
+    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL);
+    return config_load(config, g_file_test(saved, G_FILE_TEST_EXISTS) ? saved : NULL, overrides, n, error);
+}
+
+static bool open_evaluation(Evaluation *e, const char *path, GError **error)
+{
+    const DataConfig *data = &e->config.data;
+    if (*data->valid == '\0')
+        return fail_user(error, "data.valid is not set; usage: " USAGE);
+    e->dev = device_open_cpu((int)e->config.train.threads);
+    e->model = model_open_path(path, e->dev, false, &e->tokenizer_path, error);
+    if (e->model == NULL)
+        return false;
+    const char *tokenizer = e->tokenizer_path ? e->tokenizer_path : e->config.tokenizer.path;
+    if (*tokenizer == '\0')
+        return fail_user(error, "%s has no tokenizer with it; give tokenizer.path=FILE", path);
+    if (!(e->tok = tokenizer_open(tokenizer, error)))
+        return false;
+    if (model_config(e->model)->vocab < tokenizer_size(e->tok))
+        return fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
+                         model_config(e->model)->vocab, tokenizer, tokenizer_size(e->tok));
+    e->loader = loader_open(data, data->valid, e->tok, (uint64_t)e->config.run.seed, true, error);
+    if (e->loader == NULL)
+        return false;
+    const ObjectiveConfig *objective = loader_objective(e->loader);
+    const ModelLoss plain = { .n_targets = 1 };
+    return model_reserve(e->model, (int32_t)config_micro_samples(&e->config), (int32_t)objective->input_length,
+                         (int32_t)objective->target_length, &plain, NULL, error);
+}
+
+static void print_result(const Evaluation *e, const LossSums *sums, double unigram_nats)
+{
+    double nll = sums->nll / sums->weight;
+    if (as_json) {
+        json_t *object =
+            json_pack("{s:s, s:f, s:I, s:f, s:f}", "name", e->config.data.valid, "loss", nll, "tokens",
+                      (json_int_t)sums->weight, "perplexity", exp(nll), "accuracy", sums->correct / sums->weight);
+        if (unigram)
+            json_object_set_new(object, "unigram", json_real(unigram_nats));
+        char *text = json_dumps(object, JSON_COMPACT);
+        puts(text);
+        free(text);
+        json_decref(object);
+        return;
+    }
+    printf("%s: loss %.4f, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", e->config.data.valid, nll,
+           exp(nll), 100 * sums->correct / sums->weight, sums->weight);
+    if (unigram)
+        printf("%s: the best unigram model of the same targets: loss %.4f\n", e->config.data.valid, unigram_nats);
+}
+
+static bool evaluate(Evaluation *e, const char *path, GError **error)
+{
+    LossSums sums = { 0 };
+    double nats = 0;
+    if (!open_evaluation(e, path, error) ||
+        !heldout_loss(e->model, e->loader, samples, config_micro_samples(&e->config), &sums, error) ||
+        (unigram && !heldout_unigram(e->loader, samples, model_config(e->model)->vocab, &nats, error)))
+        return false;
+    print_result(e, &sums, nats);
+    return true;
+}
+
+bool verb_eval(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no model given; usage: " USAGE);
+    Evaluation e = { 0 };
+    bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
+    g_clear_pointer(&e.loader, loader_close);
+    g_clear_pointer(&e.model, model_close);
+    g_clear_pointer(&e.tok, tokenizer_close);
+    g_clear_pointer(&e.dev, device_close);
+    g_free(e.tokenizer_path);
+    config_clear(&e.config);
+    return done;
+}

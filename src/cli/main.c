@@ -1,0 +1,79 @@
+/* loam: one program that trains T5 from raw text. The first argument is a verb; each verb is a file of this folder. */
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    VerbFn run;
+    const char *does;
+} verbs[] = {
+    { "tokenizer", verb_tokenizer, "train, encode, decode, describe a tokenizer" },
+    { "prepare", verb_prepare, "corpus to token dataset" },
+    { "plan", verb_plan, "what a configuration will do, before it does it" },
+    { "train", verb_train, "pre-train or fine-tune" },
+    { "eval", verb_eval, "loss and perplexity on held-out data" },
+    { "generate", verb_generate, "fill the blanks of lines" },
+    { "import", verb_import, "a Hugging Face folder to a loam model" },
+    { "export", verb_export, "a loam model to a Hugging Face folder" },
+    { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },
+    { "bench", verb_bench, "speed of operations and steps on this machine" },
+    { "env", verb_env, "versions, processor, libraries: for bug reports" },
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "loam %s: pre-train T5 language models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
+            LOAM_VERSION);
+    for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
+        fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].does);
+    fprintf(out, "\n`loam VERB --help` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"
+                 "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[G_N_ELEMENTS(verbs) + 1] = { NULL };
+    for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
+        names[i] = verbs[i].name;
+    const char *nearest = text_nearest(name, names);
+    if (nearest)
+        fprintf(stderr, "loam: unknown verb %s, did you mean %s?\n", name, nearest);
+    else
+        fprintf(stderr, "loam: unknown verb %s; `loam --help` lists them\n", name);
+    return LOAM_ERROR_USER;
+}
+
+static int run_verb(VerbFn run, int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    if (run(argc, argv, &error) || error == NULL) {
+        if (fflush(stdout) == 0)
+            return 0;
+        fprintf(stderr, "loam: writing standard output: %s\n", strerror(errno));
+        return LOAM_ERROR_MACHINE;
+    }
+    fprintf(stderr, "loam %s: %s\n", argv[0], error->message);
+    return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(argc < 2 ? stderr : stdout);
+        return argc < 2 ? LOAM_ERROR_USER : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("loam %s\n", LOAM_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return run_verb(verbs[i].run, argc - 1, argv + 1);
+    return unknown_verb(argv[1]);
+}

@@ -1,0 +1,103 @@
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "model/model.h"
+#include "train/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define USAGE "loam plan CONFIG.yaml [group.key=value]…"
+
+static const char about[] =
+    "Prints the resolved configuration and what it will do: parameters, memory, work a step, milestones.\n"
+    "Computes nothing: the step runs on the null device.\n\n"
+    "  loam plan config.yaml train.batch=\"256 samples\"\n";
+
+static gboolean options_reference;
+static const GOptionEntry entries[] = {
+    { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print the reference of every option, as Markdown",
+      NULL },
+    { 0 },
+};
+
+static void print_line(const char *what, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void print_line(const char *what, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("# %-22s ", what);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}
+
+/* The tokenizer's size decides `vocab: auto`; the dataset's, how long an epoch is. Either may not be there yet. */
+static int64_t resolve(Config *config, GError **error)
+{
+    g_autoptr(GError) absent = NULL;
+    Tokenizer *tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, &absent) : NULL;
+    if (config->model.vocab == 0 && tok == NULL) {
+        fail_user(error,
+                  "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path or model.vocab");
+        return -1;
+    }
+    if (config->model.vocab == 0)
+        config->model.vocab = (tokenizer_size(tok) + 127) / 128 * 128;
+    Loader *loader = tok && *config->data.train
+                         ? loader_open(&config->data, config->data.train, tok, (uint64_t)config->run.seed, false, NULL)
+                         : NULL;
+    int64_t epoch = loader ? loader_epoch_samples(loader, 0) : 0;
+    g_clear_pointer(&loader, loader_close);
+    g_clear_pointer(&tok, tokenizer_close);
+    return epoch;
+}
+
+static bool print_plan(const Config *config, int64_t epoch, GError **error)
+{
+    ObjectiveConfig objective = { .input_length = config->data.input_length,
+                                  .target_length = config->data.target_length,
+                                  .noise_density = config->data.noise_density,
+                                  .mean_span_length = config->data.mean_span_length,
+                                  .n_sentinels = TOKENIZER_SENTINELS };
+    if (!objectives[config->data.objective].plan(&objective, error))
+        return false;
+    int32_t micro = (int32_t)config_micro_samples(config), enc = (int32_t)objective.input_length,
+            dec = (int32_t)objective.target_length;
+    int64_t samples = config_batch_samples(config), steps = config_steps(config, config->train.length, epoch);
+    g_autofree char *params = text_grouped(model_config_params(&config->model));
+    g_autofree char *flops = text_count(model_step_flops(&config->model, micro, enc, dec) * (double)samples / micro);
+    print_line("parameters", "%s", params);
+    print_line("a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", objective.raw_length, enc, dec);
+    print_line("a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
+    if (steps > 0) {
+        g_autofree char *tokens = text_count((double)steps * (double)samples * enc);
+        print_line("the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
+    }
+    if (epoch > 0)
+        print_line("an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)samples);
+    return true;
+}
+
+bool verb_plan(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (options_reference) {
+        g_autofree char *markdown = options_to_markdown(config_options());
+        fputs(markdown, stdout);
+        return true;
+    }
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: " USAGE);
+    Config config = { 0 };
+    int64_t epoch;
+    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && (epoch = resolve(&config, error)) >= 0;
+    if (done) {
+        g_autofree char *yaml = options_to_yaml(config_options(), &config);
+        fputs(yaml, stdout);
+        done = print_plan(&config, epoch, error);
+    }
+    config_clear(&config);
+    return done;
+}

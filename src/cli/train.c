@@ -1,0 +1,21 @@
+#include "cli/cli.h"
+#include "train/trainer.h"
+
+static const char about[] =
+    "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM or SIGUSR1) "
+    "to\n"
+    "save and stop; the same command goes on from there. Every option is in docs/options.md.\n\n"
+    "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n";
+
+bool verb_train(int argc, char **argv, GError **error)
+{
+    const GOptionEntry entries[] = { { 0 } };
+    if (!cli_parse(&argc, &argv, entries, "loam train CONFIG.yaml [group.key=value]…", about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml [group.key=value]…");
+    Config config = { 0 };
+    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
+    config_clear(&config);
+    return done;
+}
