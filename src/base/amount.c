@@ -88,14 +88,14 @@ static bool parse_unit(AmountUnit *out, const char *word, const char *text, GErr
             return true;
         }
     }
-    const char *nearest = text_nearest(word, unit_words);
-    if (nearest)
-        return fail_user(error, "\"%s\": unknown unit \"%s\", did you mean %s?", text, word, nearest);
     if (strchr("KmbtgG", *word) && (word[1] == ' ' || word[1] == '\0'))
         return fail_user(error,
                          "\"%s\": \"%c\" is not a multiple; k, M, B and T are thousand, million, billion and "
                          "trillion",
                          text, *word);
+    const char *nearest = text_nearest(word, unit_words);
+    if (nearest)
+        return fail_user(error, "\"%s\": unknown unit \"%s\", did you mean %s?", text, word, nearest);
     return fail_user(error,
                      "\"%s\": unknown unit \"%s\"; units are steps, samples, tokens, epochs, or a time like "
                      "19h50m",
