@@ -19,12 +19,12 @@ static const char about[] =
     "blanks filled instead. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_path;
+static char *model_path, *tokenizer_file;
 static int64_t max_tokens = 64;
 static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_path, "tokenizer, where the model has none with it",
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
       "FILE" },
     { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "longest answer in tokens (default 64)", "N" },
     { "fill", 0, 0, G_OPTION_ARG_NONE, &fill, "print the line with its blanks filled", NULL },
@@ -120,7 +120,7 @@ static bool generate(Device *dev, GError **error)
     Model *model = model_open_path(model_path, dev, false, &found, error);
     if (model == NULL)
         return false;
-    const char *path = tokenizer_path ? tokenizer_path : found;
+    const char *path = tokenizer_file ? tokenizer_file : found;
     Tokenizer *tok = NULL;
     bool done = path ? (tok = tokenizer_open(path, error)) != NULL
                      : fail_user(error, "%s has no tokenizer with it; give --tokenizer FILE", model_path);
