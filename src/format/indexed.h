@@ -17,9 +17,9 @@ int64_t indexed_tokens(const Indexed *set);
 int32_t indexed_length(const Indexed *set, int64_t sequence);
 /* Sequences [first, last) of a document. */
 void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last);
-/* Copies tokens [from, from + n) of a sequence, widened to i32. */
+/* Copies tokens [from, from + n) of a sequence as i32; one of an i64 file that does not fit becomes -1. */
 void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out);
-int indexed_dtype(const Indexed *set);
+int indexed_dtype(const Indexed *set); /* Megatron's code: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16 */
 
 typedef struct IndexedWriter IndexedWriter; /* lengths and offsets spill to a temporary file: memory stays bounded */
 /* u16 if vocab < 65500 (Megatron's rule), else i32. Files appear under their names only at finish. */

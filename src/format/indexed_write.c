@@ -1,0 +1,152 @@
+#include "format/indexed.h"
+
+#include "base/check.h"
+#include "base/file.h"
+#include "format/map.h"
+
+#include <string.h>
+
+#define CHUNK 4096 /* elements converted at a time */
+
+/* The files of a set while it is being written. */
+enum { BIN, LENGTHS, DOCUMENTS, IDX, N_PARTS };
+static const char *const part_names[N_PARTS] = { ".bin.tmp", ".lengths.tmp", ".documents.tmp", ".idx.tmp" };
+
+struct IndexedWriter {
+    char *prefix;
+    char *paths[N_PARTS];
+    IoFile *files[N_PARTS];                                   /* NULL: not open */
+    int64_t vocab, n_sequences, n_documents, sequences_ended; /* those before the last document boundary */
+    int dtype;
+};
+
+void indexed_writer_abort(IndexedWriter *writer)
+{
+    if (writer == NULL)
+        return;
+    for (int i = 0; i < N_PARTS; i++) {
+        if (writer->files[i])
+            io_abort(writer->files[i]);
+        io_remove_tree(writer->paths[i], NULL);
+        g_free(writer->paths[i]);
+    }
+    g_free(writer->prefix);
+    g_free(writer);
+}
+
+static bool write_i64(IndexedWriter *writer, int part, int64_t value, GError **error)
+{
+    return io_write(writer->files[part], &value, sizeof value, error);
+}
+
+IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error)
+{
+    CHECK(vocab > 0 && vocab <= INT32_MAX, "vocabulary of %lld", (long long)vocab);
+    IndexedWriter *writer = g_new0(IndexedWriter, 1);
+    writer->prefix = g_strdup(prefix);
+    writer->vocab = vocab;
+    writer->dtype = vocab < 65500 ? INDEXED_U16 : INDEXED_I32;
+    for (int i = 0; i < N_PARTS; i++)
+        writer->paths[i] = g_strconcat(prefix, part_names[i], NULL);
+    bool ok = true;
+    for (int i = BIN; ok && i <= DOCUMENTS; i++)
+        ok = (writer->files[i] = io_create(writer->paths[i], error)) != NULL;
+    if (!ok || !write_i64(writer, DOCUMENTS, 0, error)) {
+        indexed_writer_abort(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+static bool write_u16(IoFile *file, const int32_t *tokens, int64_t n, GError **error)
+{
+    uint16_t narrow[CHUNK];
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t m = MIN(CHUNK, n - at);
+        for (int64_t i = 0; i < m; i++)
+            narrow[i] = (uint16_t)tokens[at + i];
+        if (!io_write(file, narrow, (size_t)m * sizeof *narrow, error))
+            return false;
+    }
+    return true;
+}
+
+bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error)
+{
+    if (n > INT32_MAX)
+        return fail_user(error, "%s: a sequence of %" G_GINT64_FORMAT " tokens is too long for the format",
+                         writer->prefix, n);
+    for (int64_t i = 0; i < n; i++)
+        CHECK(tokens[i] >= 0 && tokens[i] < writer->vocab, "token %d of a vocabulary of %lld", tokens[i],
+              (long long)writer->vocab);
+    int32_t length = (int32_t)n;
+    writer->n_sequences++;
+    return (writer->dtype == INDEXED_U16 ? write_u16(writer->files[BIN], tokens, n, error)
+                                         : io_write(writer->files[BIN], tokens, (size_t)n * sizeof *tokens, error)) &&
+           io_write(writer->files[LENGTHS], &length, sizeof length, error);
+}
+
+bool indexed_writer_end_document(IndexedWriter *writer, GError **error)
+{
+    writer->n_documents++;
+    writer->sequences_ended = writer->n_sequences;
+    return write_i64(writer, DOCUMENTS, writer->n_sequences, error);
+}
+
+static bool close_part(IndexedWriter *writer, int part, bool sync, GError **error)
+{
+    return io_close(g_steal_pointer(&writer->files[part]), sync, error);
+}
+
+static bool write_offsets(IndexedWriter *writer, GMappedFile *lengths, GError **error)
+{
+    const char *at = g_mapped_file_get_contents(lengths);
+    int64_t offset = 0, token_bytes = writer->dtype == INDEXED_U16 ? 2 : 4;
+    for (int64_t i = 0; i < writer->n_sequences; i++) {
+        int32_t length;
+        memcpy(&length, at + 4 * i, sizeof length);
+        if (!write_i64(writer, IDX, offset, error))
+            return false;
+        offset += length * token_bytes;
+    }
+    return true;
+}
+
+static bool write_index(IndexedWriter *writer, GMappedFile *lengths, GMappedFile *documents, GError **error)
+{
+    static const char start[17] = "MMIDIDX\0\0\1"; /* magic, and version 1 as u64 */
+    char dtype = (char)writer->dtype;
+    IoFile *idx = writer->files[IDX];
+    return io_write(idx, start, sizeof start, error) && io_write(idx, &dtype, 1, error) &&
+           write_i64(writer, IDX, writer->n_sequences, error) &&
+           write_i64(writer, IDX, writer->n_documents + 1, error) &&
+           io_write(idx, g_mapped_file_get_contents(lengths), (size_t)writer->n_sequences * 4, error) &&
+           write_offsets(writer, lengths, error) &&
+           io_write(idx, g_mapped_file_get_contents(documents), g_mapped_file_get_length(documents), error) &&
+           close_part(writer, IDX, true, error);
+}
+
+/* The old index goes first and the new one comes last, so that no index ever stands beside another set's tokens. */
+static bool move_into_place(IndexedWriter *writer, GError **error)
+{
+    g_autofree char *bin = g_strconcat(writer->prefix, ".bin", NULL), *idx = g_strconcat(writer->prefix, ".idx", NULL);
+    g_autofree char *folder = g_path_get_dirname(writer->prefix);
+    return io_remove_tree(idx, error) && io_rename(writer->paths[BIN], bin, error) &&
+           io_rename(writer->paths[IDX], idx, error) && io_sync_directory(folder, error);
+}
+
+bool indexed_writer_finish(IndexedWriter *writer, GError **error)
+{
+    CHECK(writer->sequences_ended == writer->n_sequences, "%lld sequences after the last document's end",
+          (long long)(writer->n_sequences - writer->sequences_ended));
+    GMappedFile *lengths = NULL, *documents = NULL;
+    bool ok = close_part(writer, BIN, true, error) && close_part(writer, LENGTHS, false, error) &&
+              close_part(writer, DOCUMENTS, false, error) && (lengths = map_file(writer->paths[LENGTHS], error)) &&
+              (documents = map_file(writer->paths[DOCUMENTS], error)) &&
+              (writer->files[IDX] = io_create(writer->paths[IDX], error)) &&
+              write_index(writer, lengths, documents, error) && move_into_place(writer, error);
+    g_clear_pointer(&lengths, g_mapped_file_unref);
+    g_clear_pointer(&documents, g_mapped_file_unref);
+    indexed_writer_abort(writer); /* what is left are the spilled lengths and boundaries */
+    return ok;
+}
