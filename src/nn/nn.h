@@ -1,9 +1,12 @@
 /* nn.h: layers, forward and backward, over rows of tokens.
  *
- * Legend: N tokens (rows), C width, A attention width H·D, F ffn width, H heads, D head size, V vocabulary, Tq / Tk
- * lengths. dx is the gradient of x. Backward takes dx, dy, then what forward took. Weights are (out, in), as Hugging
- * Face stores them. Activation gradients are written; parameter gradients take g_beta of the context (0 at the first
- * touch of a step, then 1). */
+ * Legend: N tokens (rows), M rows of the encoder's output, C width, A attention width H·D, F ffn width, H heads, D head
+ * size, V vocabulary, Tq / Tk lengths. dx is the gradient of x. Backward takes dx, dy, then what forward took. Weights
+ * are (out, in), as Hugging Face stores them, and a struct of gradients is a struct of weights. Activation gradients
+ * are written; parameter gradients take g_beta of the context (0 at the first touch of a step, then 1).
+ *
+ * The residual stream has one gradient buffer: a sublayer's backward finds dy in it and leaves dx there. What backward
+ * needs is kept in the arena `save`, by tensors in a Save struct; `scratch` is given back when a layer returns. */
 #pragma once
 
 #include "data/batch.h"
@@ -23,10 +26,13 @@ typedef enum DropoutSite {
 
 typedef struct Ctx {
     Device *dev;
-    Arena *save;             /* activations kept for backward */
-    Arena *scratch;          /* marked and reset within a layer */
-    DType dtype;             /* of activations */
-    const TokenStream *rows; /* the stream whose rows the activations are */
+    Arena *save;                    /* activations kept for backward */
+    Arena *scratch;                 /* marked and reset within a layer */
+    DType dtype;                    /* of activations */
+    const TokenStream *rows;        /* the stream whose rows the activations are */
+    const TokenStream *memory_rows; /* the encoder's, where the activations are the decoder's */
+    int32_t heads;
+    Activation activation;
     bool decoder;
     int layer;     /* block number in its stack */
     float dropout; /* 0 when not training */
@@ -37,3 +43,118 @@ typedef struct Ctx {
 
 /* The Dropout of a site at the context's layer and stream. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
+
+/* y (N,out) = x (N,in) · wᵀ, w (out,in). */
+void linear_fwd(Ctx *cx, Tensor y, Tensor x, Tensor w);
+/* dx = beta dx + dy · w: beta is 1 where several layers read the same x. */
+void linear_bwd_input(Ctx *cx, Tensor dx, Tensor dy, Tensor w, float beta);
+void linear_bwd_weight(Ctx *cx, Tensor dw, Tensor dy, Tensor x);
+void linear_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor dw);
+
+/* y (N,C) = dropout(table (V,C) [ids]), of the stream's ids. */
+void embed_fwd(Ctx *cx, Tensor y, Tensor table);
+void embed_bwd(Ctx *cx, Tensor dtable, Tensor dy);
+
+/* RMSNorm: y (N,C) = x · rstd · w (C). */
+typedef struct NormSave {
+    Tensor x;
+    Tensor rstd; /* (N): recomputing it costs a full read of x */
+} NormSave;
+
+void norm_fwd(Ctx *cx, Tensor y, Tensor x, Tensor w, NormSave *save);
+/* dx = residual + d(norm); residual is NO_TENSOR or dx itself. */
+void norm_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor residual, Tensor w, Tensor dw, const NormSave *save);
+
+/* Self-attention uses qkv; cross-attention q and kv. q, k, v, kv (2A,C), qkv (3A,C) overlap; o (C,A). */
+typedef struct AttentionW {
+    Tensor norm, q, k, v, qkv, kv, o;
+} AttentionW;
+
+/* Queries (N,A), keys and values (N,A or M,A): column slices of qkv (N,3A), or q (N,A) and slices of kv (M,2A). */
+typedef struct Projections {
+    Tensor q, k, v, qkv, kv;
+} Projections;
+
+typedef struct AttentionSave {
+    NormSave norm;
+    Tensor n;      /* (N,C) norm(x) */
+    Tensor memory; /* (M,C), or NO_TENSOR: self-attention */
+    Projections p;
+    Tensor bias; /* (H, Tq + Tk - 1) or NO_TENSOR */
+    Tensor o;    /* (N,A) */
+    Tensor lse;  /* (H,N) */
+} AttentionSave;
+
+/* y = x + dropout(attention(norm(x), memory or norm(x)) · oᵀ). Causal where the context is the decoder's and memory is
+ * absent. */
+void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const AttentionW *w, AttentionSave *save);
+/* dx: dy before, dx after. dmemory (M,C) and dbias are added to: they belong to every block of the stack. Each is
+ * NO_TENSOR where its input is. */
+void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
+                   const AttentionSave *save);
+
+/* Keys and values of one sequence, (capacity, 2A): k left, v right. In self-attention they grow by a row a step. */
+typedef struct AttentionCache {
+    Tensor kv;
+    int32_t n; /* rows filled */
+} AttentionCache;
+
+/* attention_fwd of one row, x and y (1,C; may be the same), which attends to the cache. Self-attention appends its own
+ * key and value first; bias (H, n) counts them. */
+void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache);
+void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
+/* Fills the cache of a cross-attention with the keys and values of memory (M,C). */
+void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const AttentionW *w);
+
+/* Gated: wi (2F,C) is wi_0 over wi_1; else wi (F,C) alone. wo (C,F). */
+typedef struct MlpW {
+    Tensor norm, wi_0, wi_1, wi, wo;
+} MlpW;
+
+typedef struct MlpSave {
+    NormSave norm;
+    Tensor n; /* (N,C) norm(x) */
+    Tensor h; /* (N,F) or (N,2F), before the activation */
+    Tensor a; /* (N,F), after it, with dropout: making it again costs the random numbers of the mask */
+} MlpSave;
+
+/* y = x + dropout(a · woᵀ), a = dropout(act(norm(x) · wi_0ᵀ) · (norm(x) · wi_1ᵀ)), the second factor if gated. */
+void mlp_fwd(Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save);
+/* dx: dy before, dx after. */
+void mlp_bwd(Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, const MlpSave *save);
+
+typedef struct BlockW {
+    AttentionW self, cross; /* cross is absent in an encoder */
+    MlpW mlp;
+} BlockW;
+
+typedef struct BlockSave {
+    AttentionSave self, cross;
+    MlpSave mlp;
+} BlockSave;
+
+/* The one transformer block: x, y (N,C); memory (M,C) adds cross-attention. */
+void block_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const BlockW *w, BlockSave *save);
+/* dx: dy before, dx after. dmemory and dbias are added to. */
+void block_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const BlockW *w, const BlockW *g,
+               const BlockSave *save);
+
+typedef struct BlockCache {
+    AttentionCache self, cross;
+} BlockCache;
+
+/* block_fwd of one row of a decoder, without dropout: x and y (1,C), may be the same. */
+void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, BlockCache *cache);
+
+/* The head: logits = scale · x · wᵀ, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V) is
+ * never whole in memory. */
+typedef struct HeadW {
+    Tensor w, dw; /* dw is NO_TENSOR where no gradient is wanted */
+    float scale;
+} HeadW;
+
+/* sums (XENT_STATS) f64 = Σ of the statistics over rows; with xent->grad, dx (N,C) and dw. targets, weights (N). */
+void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor targets, Tensor weights,
+               const XentSpec *xent);
+/* logits (N,V), of the device's dtype or another. */
+void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head);

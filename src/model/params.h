@@ -1,0 +1,23 @@
+/* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
+#pragma once
+
+#include "model/config.h"
+#include "nn/nn.h"
+#include "param/param.h"
+
+typedef struct ModelW {
+    Tensor shared;  /* (V,C) embedding of both stacks, and of the head where tied */
+    Tensor lm_head; /* (V,C), untied */
+} ModelW;
+
+typedef struct StackW {
+    Tensor relpos;     /* (buckets,H) */
+    Tensor final_norm; /* (C) */
+} StackW;
+
+/* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW, StackW and BlockW. */
+enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
+
+/* Every parameter, by rising bucket. Names: "shared", "lm_head", "encoder.relpos", "encoder.final_norm",
+ * "decoder.0.self.q" … (params.c lists them). g_free. */
+ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs);

@@ -1,0 +1,102 @@
+/* reserve.c: how much memory and work a model needs, by running it on the device that computes nothing. */
+#include "base/check.h"
+#include "base/text.h"
+#include "model/transformer.h"
+
+void workspace_measure(Workspace *work)
+{
+    arena_init(&work->save, "save", NULL, 0);
+    arena_init(&work->scratch, "scratch", NULL, 0);
+    arena_init(&work->recompute, "recompute", NULL, 0);
+}
+
+static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **error)
+{
+    void *memory = device_alloc(dev, measured->peak);
+    if (memory == NULL) {
+        g_autofree char *bytes = text_bytes(measured->peak);
+        return fail_machine(error, "no memory for %s of activations (%s); a smaller micro_batch needs less", bytes,
+                            measured->name);
+    }
+    arena_init(arena, measured->name, memory, measured->peak);
+    return true;
+}
+
+bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error)
+{
+    workspace_clear(work, dev);
+    return reserve(&work->save, dev, &measured->save, error) &&
+           reserve(&work->scratch, dev, &measured->scratch, error) &&
+           reserve(&work->recompute, dev, &measured->recompute, error);
+}
+
+void workspace_clear(Workspace *work, Device *dev)
+{
+    device_free(dev, work->save.base);
+    device_free(dev, work->scratch.base);
+    device_free(dev, work->recompute.base);
+    workspace_measure(work);
+}
+
+size_t workspace_peak(const Workspace *work)
+{
+    return work->save.peak + work->scratch.peak + work->recompute.peak;
+}
+
+Model *model_open_dry(const ModelConfig *config, DType real, bool gradients)
+{
+    Device *null = device_open_null();
+    null->real = real;
+    Model *model = model_open(null, config, gradients, NULL);
+    CHECK(model != NULL, "a checked configuration was refused");
+    return model;
+}
+
+void model_close_dry(Model *model)
+{
+    Device *null = model->dev;
+    model_close(model);
+    device_close(null);
+}
+
+/* A batch filled to its capacity. */
+static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len)
+{
+    Batch *batch = batch_new(samples, enc_len, dec_len);
+    g_autofree int32_t *ids = g_new0(int32_t, MAX(enc_len, dec_len));
+    for (int32_t i = 0; i < samples; i++)
+        batch_add(batch, i, ids, enc_len, ids, dec_len, 0);
+    return batch;
+}
+
+bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
+                   size_t *bytes, GError **error)
+{
+    Model *dry = model_open_dry(&model->config, model->dev->real, loss->grad);
+    Batch *batch = full_batch(max_samples, enc_len, dec_len);
+    const ModelLoss forward = { 0 };
+    LossSums unused = { 0 };
+
+    model_loss(dry, batch, loss, &unused);
+    model_loss(dry, batch, &forward, &unused); /* held-out loss and logits, between steps */
+    if (bytes)
+        *bytes = workspace_peak(&dry->work);
+    bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
+    batch_free(batch);
+    model_close_dry(dry);
+    return ok;
+}
+
+double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len)
+{
+    Model *dry = model_open_dry(config, DT_F32, true);
+    Batch *batch = full_batch(samples, enc_len, dec_len);
+    const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
+    LossSums unused = { 0 };
+
+    model_loss(dry, batch, &loss, &unused);
+    double flops = dry->dev->counts.flops;
+    batch_free(batch);
+    model_close_dry(dry);
+    return flops;
+}

@@ -1,0 +1,167 @@
+#include "nn/nn.h"
+
+static AttnSpec attention_spec(const Ctx *cx, bool self)
+{
+    const TokenStream *q = cx->rows, *k = self ? cx->rows : cx->memory_rows;
+    return (AttnSpec){ .cu_q = q->cu,
+                       .cu_k = k->cu,
+                       .n_seq = q->n_seq,
+                       .max_q = q->max_len,
+                       .max_k = k->max_len,
+                       .heads = cx->heads,
+                       .causal = self && cx->decoder,
+                       .scale = 1 };
+}
+
+static void slice_kv(Projections *p)
+{
+    int64_t width = p->kv.d[1] / 2;
+    p->k = tensor_slice_cols(p->kv, 0, width);
+    p->v = tensor_slice_cols(p->kv, width, width);
+}
+
+/* For n rows of width A, and memory_n rows of memory; 0: self-attention. */
+static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t memory_n, int64_t width)
+{
+    Projections p = { 0 };
+
+    if (memory_n == 0) {
+        p.qkv = arena_tensor(arena, cx->dtype, n, 3 * width, "attention.qkv");
+        p.q = tensor_slice_cols(p.qkv, 0, width);
+        p.kv = tensor_slice_cols(p.qkv, width, 2 * width);
+    } else {
+        p.q = arena_tensor(arena, cx->dtype, n, width, "attention.q");
+        p.kv = arena_tensor(arena, cx->dtype, memory_n, 2 * width, "attention.kv");
+    }
+    slice_kv(&p);
+    return p;
+}
+
+static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w)
+{
+    if (tensor_present(memory)) {
+        linear_fwd(cx, p->q, n, w->q);
+        linear_fwd(cx, p->kv, memory, w->kv);
+    } else {
+        linear_fwd(cx, p->qkv, n, w->qkv);
+    }
+}
+
+static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *dp, const AttentionW *w,
+                        const AttentionW *g, const AttentionSave *save)
+{
+    if (tensor_present(save->memory)) {
+        linear_bwd(cx, dn, dp->q, save->n, w->q, g->q);
+        linear_bwd_weight(cx, g->kv, dp->kv, save->memory);
+        linear_bwd_input(cx, dmemory, dp->kv, w->kv, 1);
+    } else {
+        linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv);
+    }
+}
+
+void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const AttentionW *w, AttentionSave *save)
+{
+    size_t mark = arena_mark(cx->scratch);
+    bool self = !tensor_present(memory);
+    int64_t n = x.d[0], width = w->o.d[1];
+    Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "attention.out");
+    AttnSpec spec = attention_spec(cx, self);
+    Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
+    Dropout out_drop = ctx_dropout(cx, self ? SITE_SELF_OUT : SITE_CROSS_OUT);
+
+    save->memory = memory;
+    save->bias = bias;
+    save->n = arena_tensor(cx->save, cx->dtype, n, x.d[1], "attention.n");
+    save->p = projections_new(cx, cx->save, n, self ? 0 : memory.d[0], width);
+    save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
+    save->lse = arena_tensor(cx->save, cx->dtype, cx->heads, n, "attention.lse");
+    norm_fwd(cx, save->n, x, w->norm, &save->norm);
+    project_fwd(cx, &save->p, save->n, memory, w);
+    op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, bias, &spec, &probs_drop);
+    linear_fwd(cx, out, save->o, w->o);
+    op_dropout_fwd(cx->dev, y, out, x, &out_drop);
+    arena_reset(cx->scratch, mark);
+}
+
+void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
+                   const AttentionSave *save)
+{
+    size_t mark = arena_mark(cx->scratch);
+    bool self = !tensor_present(save->memory);
+    int64_t n = dx.d[0], width = w->o.d[1];
+    Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
+    Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
+    Projections dp = projections_new(cx, cx->scratch, n, self ? 0 : save->memory.d[0], width);
+    Tensor dn = dout; /* dout is read for the last time before dn is written */
+    AttnSpec spec = attention_spec(cx, self);
+    Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
+    Dropout out_drop = ctx_dropout(cx, self ? SITE_SELF_OUT : SITE_CROSS_OUT);
+
+    op_dropout_bwd(cx->dev, dout, dx, &out_drop);
+    linear_bwd(cx, dattended, dout, save->o, w->o, g->o);
+    op_attn_bwd(cx->dev, dp.q, dp.k, dp.v, dbias, 1, dattended, save->o, save->lse, save->p.q, save->p.k, save->p.v,
+                save->bias, &spec, &probs_drop);
+    project_bwd(cx, dn, dmemory, &dp, w, g, save);
+    norm_bwd(cx, dx, dn, dx, w->norm, g->norm, &save->norm);
+    arena_reset(cx->scratch, mark);
+}
+
+/* y = x + attention of q (1,A) over the filled rows of the cache · oᵀ. */
+static void attend_step(Ctx *cx, Tensor y, Tensor x, Tensor q, Tensor bias, const AttentionW *w,
+                        const AttentionCache *cache)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor o = arena_tensor(cx->scratch, cx->dtype, 1, q.d[1], "attention.o");
+    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, 1, "attention.lse");
+    Tensor out = arena_tensor(cx->scratch, cx->dtype, 1, x.d[1], "attention.out");
+    Projections p = { .kv = tensor_slice_rows(cache->kv, 0, cache->n) };
+    const int32_t cu_q[] = { 0, 1 }, cu_k[] = { 0, cache->n };
+    AttnSpec spec = {
+        .cu_q = cu_q, .cu_k = cu_k, .n_seq = 1, .max_q = 1, .max_k = cache->n, .heads = cx->heads, .scale = 1
+    };
+    Dropout none = { 0 };
+
+    slice_kv(&p);
+    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, &spec, &none);
+    linear_fwd(cx, out, o, w->o);
+    op_dropout_fwd(cx->dev, y, out, x, &none);
+    arena_reset(cx->scratch, mark);
+}
+
+static Tensor norm_step(Ctx *cx, Tensor x, Tensor w)
+{
+    Tensor n = arena_tensor(cx->scratch, cx->dtype, 1, x.d[1], "attention.n");
+    Tensor rstd = arena_vector(cx->scratch, cx->dtype, 1, "norm.rstd");
+
+    op_rmsnorm_fwd(cx->dev, n, rstd, x, w, cx->eps);
+    return n;
+}
+
+void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor n = norm_step(cx, x, w->norm);
+    Projections p = projections_new(cx, cx->scratch, 1, 0, w->o.d[1]);
+
+    linear_fwd(cx, p.qkv, n, w->qkv);
+    op_copy(cx->dev, tensor_slice_rows(cache->kv, cache->n++, 1), p.kv);
+    attend_step(cx, y, x, p.q, bias, w, cache);
+    arena_reset(cx->scratch, mark);
+}
+
+void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor n = norm_step(cx, x, w->norm);
+    Tensor q = arena_tensor(cx->scratch, cx->dtype, 1, w->o.d[1], "attention.q");
+
+    linear_fwd(cx, q, n, w->q);
+    attend_step(cx, y, x, q, NO_TENSOR, w, cache);
+    arena_reset(cx->scratch, mark);
+}
+
+void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const AttentionW *w)
+{
+    linear_fwd(cx, cache->kv, memory, w->kv);
+    cache->n = (int32_t)memory.d[0];
+}
