@@ -1,0 +1,51 @@
+# lib.sh: what the command-line tests share. Each test is called with the binary as its first argument, from the repository's root.
+set -euo pipefail
+loam=$1
+source_dir=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+# expect STATUS 'TEXT' COMMAND…: the command ends with this status and says TEXT on standard error.
+expect() {
+    local status=$1 text=$2 got=0
+    shift 2
+    "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+    [ "$got" = "$status" ] || fail "exit status $got, not $status: $*: $(tail -n 3 "$work/err")"
+    grep -qF -- "$text" "$work/err" || fail "no \"$text\" from: $*: $(tail -n 3 "$work/err")"
+    [ "$status" = 0 ] || [ "$(grep -c '^loam ' "$work/err")" = 1 ] || fail "not one clear line: $(cat "$work/err")"
+    echo "ok: $text"
+}
+
+# A corpus of short documents, a tokenizer of 300 pieces and a dataset, made here in a second or two.
+make_dataset() {
+    awk 'BEGIN {
+        srand(7)
+        split("the a one every some this", det); split("cat dog tree river house child bird stone", noun)
+        split("sees follows likes finds leaves paints hears moves", verb); split("slowly often today again here alone", adv)
+        for (doc = 0; doc < 400; doc++) {
+            for (line = 0; line < 6; line++)
+                printf "%s %s %s %s %s %s.\n", det[1+int(rand()*6)], noun[1+int(rand()*8)], verb[1+int(rand()*8)], \
+                    det[1+int(rand()*6)], noun[1+int(rand()*8)], adv[1+int(rand()*6)]
+            print ""
+        }
+    }' >"$work/corpus.txt"
+    "$loam" tokenizer train --type unigram --vocab-size 100 --out "$work/tok.model" "$work/corpus.txt" 2>"$work/err" ||
+        fail "tokenizer: $(cat "$work/err")"
+    "$loam" prepare --tokenizer "$work/tok.model" --out "$work/data" --valid 10% --workers 2 "$work/corpus.txt" \
+        2>"$work/err" || fail "prepare: $(cat "$work/err")"
+    cat >"$work/config.yaml" <<YAML
+run: { seed: 7 }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0.1 }
+tokenizer: { path: $work/tok.model }
+data: { train: $work/data, valid: $work/data-valid, input_length: 64 }
+train: { length: 40 steps, batch: 8 samples, micro_batch: 4 samples, log_every: 1 steps, eval_every: 10 steps,
+         save_every: 5 steps, eval_samples: 16, threads: 1 }
+optim: { name: adamw, lr: 3e-3, schedule: linear, warmup: 4 steps }
+YAML
+}

@@ -1,0 +1,40 @@
+# A run killed at random moments and started again ends with the same bytes as one that was left alone.
+. tests/cli/lib.sh "$1"
+make_dataset
+train() { "$loam" train "$work/config.yaml" "$@" 2>"$work/log"; }
+losses() { sed -n 's/.*"kind":"\(train\|valid\)".*"step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+
+train run.dir="$work/whole"
+RANDOM=11
+kills=0
+for attempt in $(seq 40); do
+    train run.dir="$work/cut" &
+    pid=$!
+    sleep "0.$(printf '%03d' $((RANDOM % 400 + 20)))"
+    if kill -9 "$pid" 2>/dev/null; then kills=$((kills + 1)); fi
+    wait "$pid" 2>/dev/null && break
+    [ "$kills" -lt 8 ] || break
+done
+train run.dir="$work/cut"
+[ "$kills" -ge 3 ] || fail "only $kills kills landed"
+
+diff <(losses "$work/whole") <(losses "$work/cut") || fail "the logged losses differ"
+for file in "$work"/whole/checkpoints/step-00000040/*; do
+    cmp "$file" "$work/cut/checkpoints/step-00000040/${file##*/}" || fail "$file differs"
+done
+[ "$(losses "$work/whole" | wc -l)" -ge 44 ] || fail "too few losses compared"
+echo "ok: $kills kills, same bytes"
+
+# SIGTERM and SIGUSR1 save and exit 75.
+for signal in TERM USR1; do
+    "$loam" train "$work/config.yaml" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant \
+        'train.save_every=0' 2>"$work/log" &
+    pid=$!
+    until grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+    kill -"$signal" "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" = 75 ] || fail "SIG$signal ended with $status"
+    [ -e "$work/$signal/checkpoints/latest/state.json" ] || fail "SIG$signal saved nothing"
+    echo "ok: SIG$signal"
+done

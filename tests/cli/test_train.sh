@@ -1,0 +1,36 @@
+# A run from raw text to an answer: it learns, reports every step once, keeps the checkpoints it should.
+. tests/cli/lib.sh "$1"
+make_dataset
+run=$work/run
+"$loam" train "$work/config.yaml" run.dir="$run" 'train.length=60 steps' train.keep_last=1 train.keep_every=20 2>"$work/log"
+
+[ "$(grep -c '"kind":"train"' "$run/metrics.jsonl")" = 60 ] || fail "not one line a step"
+first=$(grep '"kind":"valid"' "$run/metrics.jsonl" | head -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
+last=$(grep '"kind":"valid"' "$run/metrics.jsonl" | tail -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
+awk -v a="$first" -v b="$last" 'BEGIN { exit !(b < a - 1) }' || fail "held-out loss went from $first to $last"
+echo "ok: held-out loss $first -> $last"
+
+for step in 20 40 60; do
+    [ -e "$run/checkpoints/step-000000$step/state.json" ] || fail "checkpoint of step $step is gone"
+done
+[ ! -e "$run/checkpoints/step-00000045" ] || fail "step 45 should be gone"
+[ "$(readlink "$run/checkpoints/latest")" = step-00000060 ] || fail "latest"
+[ -e "$run/checkpoints/best/state.json" ] || fail "best"
+ls "$run"/tb/events.out.tfevents.* >/dev/null
+echo "ok: checkpoints, links, events"
+
+echo 'the cat <extra_id_0> the dog <extra_id_1>.' | "$loam" generate --model "$run" --max-tokens 12 --json >"$work/answer"
+grep -q '"prompt":"the cat <extra_id_0> the dog' "$work/answer" || fail "generate: $(cat "$work/answer")"
+echo 'the cat <extra_id_0> the dog.' | "$loam" generate --model "$run@best" --fill >"$work/answer"
+[ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
+
+"$loam" eval "$run" --json >"$work/eval"
+loss=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' "$work/eval")
+awk -v a="$loss" 'BEGIN { exit !(a > 0 && a < 6) }' || fail "eval says $loss"
+
+# The weights of this run, with a fresh optimizer.
+"$loam" train "$work/config.yaml" run.dir="$work/second" 'train.length=1 steps' train.init="$run" 2>"$work/log"
+start=$(grep '"kind":"valid"' "$work/second/metrics.jsonl" | head -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
+awk -v a="$start" -v b="$last" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }' ||
+    fail "train.init starts at $start, the run ended at $last"
+echo "ok: train.init"
