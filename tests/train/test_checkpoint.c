@@ -1,0 +1,264 @@
+#include "base/check.h"
+#include "base/file.h"
+#include "format/safetensors.h"
+#include "train/checkpoint_format.h"
+#include "train/run.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <string.h>
+
+typedef struct Fixture {
+    char *dir, *folder;
+    Device *dev;
+    ModelConfig config;
+    Model *model;
+    Optimizer *optimizer;
+    TrainState state;
+} Fixture;
+
+static const ModelConfig tiny = { .preset = (char *)"",
+                                  .n_enc = 1,
+                                  .n_dec = 1,
+                                  .width = 8,
+                                  .ffn = 16,
+                                  .heads = 2,
+                                  .head_dim = 4,
+                                  .vocab = 128,
+                                  .activation = ACT_GELU_TANH,
+                                  .gated = true,
+                                  .norm_eps = 1e-6,
+                                  .rel_buckets = 32,
+                                  .rel_max_distance = 128 };
+static const OptimConfig adamw = { .name = OPTIM_ADAMW, .beta1 = -1, .beta2 = -1, .eps = -1 };
+
+static void set_up(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    f->dir = g_dir_make_tmp("loam-checkpoint-XXXXXX", NULL);
+    f->folder = g_build_filename(f->dir, "checkpoints", "step-00000005", NULL);
+    f->dev = device_open_cpu(1);
+    f->config = tiny;
+    f->model = model_open(f->dev, &f->config, true, &error);
+    g_assert_no_error(error);
+    params_init(model_params(f->model), 3);
+    f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
+    g_assert_no_error(error);
+    f->state = (TrainState){ 5, 4, 40, 123456789012, 77, { 0.1, 1.0 / 3, 2, 3 }, 2, 1.0 / 7, 4 };
+}
+
+static void tear_down(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    io_fail_at(0, 0);
+    optimizer_close(f->optimizer);
+    model_close(f->model);
+    device_close(f->dev);
+    io_remove_tree(f->dir, NULL);
+    g_free(f->folder);
+    g_free(f->dir);
+}
+
+static Checkpoint whole(Fixture *f)
+{
+    return (Checkpoint){ model_config(f->model), model_params(f->model), f->optimizer, &f->state, "0123456789abcdef" };
+}
+
+static void fill_state(Fixture *f, float value)
+{
+    for (int i = 0; i < optimizer_state_count(f->optimizer); i++) {
+        const char *name;
+        op_fill(f->dev, optimizer_state(f->optimizer, i, &name), (double)value + i);
+    }
+}
+
+static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    fill_state(f, 0.5f);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    Tensor w = params_find(model_params(f->model), "shared")->w;
+    g_autofree float *before = g_memdup2(w.p, (gsize)tensor_count(w) * sizeof(float));
+    TrainState state = f->state;
+
+    params_init(model_params(f->model), 4);
+    fill_state(f, 9);
+    f->state = (TrainState){ 0 };
+    g_assert_true(memcmp(before, w.p, 64) != 0);
+    checkpoint_load(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(before, (gsize)tensor_count(w) * sizeof(float), w.p, (gsize)tensor_count(w) * sizeof(float));
+    g_assert_cmpmem(&state, sizeof state, &f->state, sizeof state);
+    const char *name;
+    Tensor last = optimizer_state(f->optimizer, optimizer_state_count(f->optimizer) - 1, &name);
+    g_assert_cmpfloat(*(float *)last.p, ==, 0.5f + (float)(optimizer_state_count(f->optimizer) - 1));
+}
+
+static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    ModelConfig config = { 0 };
+    g_autofree char *hash = NULL;
+    checkpoint_config(f->folder, &config, &hash, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(hash, ==, "0123456789abcdef");
+    g_assert_cmpint(config.ffn, ==, 16);
+    g_assert_cmpint(config.activation, ==, ACT_GELU_TANH);
+    g_assert_true(config.gated);
+    g_assert_cmpfloat(config.norm_eps, ==, 1e-6);
+    checkpoint_clear_config(&config);
+}
+
+/* Fails each io call in turn: what was saved before must still be there, whole, and loadable. */
+static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    g_autofree char *next = g_build_filename(f->dir, "checkpoints", "step-00000006", NULL);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    io_fail_at(1000000, ENOSPC);
+    checkpoint_save(next, &checkpoint, &error);
+    g_assert_no_error(error);
+    int calls = io_calls();
+    g_assert_cmpint(calls, >, 10);
+    int reported = 0;
+    for (int n = 1; n <= calls; n++) {
+        io_remove_tree(next, NULL);
+        io_fail_at(n, ENOSPC);
+        bool saved = checkpoint_save(next, &checkpoint, &error);
+        io_fail_at(0, 0);
+        reported += !saved;
+        g_assert_true(saved == (error == NULL));
+        g_clear_error(&error);
+        g_assert_true(checkpoint_verify(f->folder, NULL));
+        g_assert_true(!g_file_test(next, G_FILE_TEST_EXISTS) || checkpoint_verify(next, NULL));
+        g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    }
+    g_assert_cmpint(reported, >, calls / 2);
+}
+
+static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    static const char *const files[] = { "weights-00001-of-00001.safetensors", "optimizer-00001-of-00001.safetensors",
+                                         "state.json" };
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    g_autofree char *older = g_build_filename(f->dir, "checkpoints", "step-00000003", NULL);
+    checkpoint_save(older, &checkpoint, &error);
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        checkpoint_save(f->folder, &checkpoint, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(run_newest_sound(f->dir), ==, 5);
+        g_autofree char *path = g_build_filename(f->folder, files[i], NULL), *text = NULL;
+        gsize bytes;
+        g_file_get_contents(path, &text, &bytes, NULL);
+        text[i == 2 ? 0 : bytes / 2] ^= 4; /* one flipped bit */
+        g_file_set_contents(path, text, (gssize)bytes, NULL);
+        g_assert_false(checkpoint_verify(f->folder, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, "damaged"));
+        g_clear_error(&error);
+        g_assert_cmpint(run_newest_sound(f->dir), ==, 3);
+    }
+}
+
+/* Writes a third of the rows of every parameter (part 0) or the rest (part 1), and enters the file in `files`. */
+static void write_part(Fixture *f, json_t *files, int part)
+{
+    g_autofree char *name = g_strdup_printf("part-%d.safetensors", part);
+    g_autofree char *path = g_build_filename(f->folder, name, NULL);
+    SafeWriter *writer = safetensors_writer_new();
+    json_t *boxes = json_object();
+    for (int i = 0; i < params_count(model_params(f->model)); i++) {
+        const Param *param = params_get(model_params(f->model), i);
+        int64_t cols = param->w.rank == 2 ? param->w.d[1] : 1, cut = param->w.d[0] / 3;
+        int64_t from = part ? cut : 0, shape[2] = { part ? param->w.d[0] - cut : cut, cols };
+        safetensors_writer_add(writer, param->spec.name, "F32", param->w.rank, shape,
+                               (float *)param->w.p + from * cols);
+        json_t *start = json_pack("[I]", (json_int_t)from), *extent = json_pack("[I]", (json_int_t)shape[0]);
+        if (param->w.rank == 2) {
+            json_array_append_new(start, json_integer(0));
+            json_array_append_new(extent, json_integer(cols));
+        }
+        json_object_set_new(boxes, param->spec.name, json_pack("{s:o, s:o}", "start", start, "shape", extent));
+    }
+    g_assert_true(safetensors_writer_write(writer, path, NULL));
+    safetensors_writer_free(writer);
+    char hex[17];
+    int64_t bytes;
+    g_assert_true(checkpoint_hash_file(path, hex, &bytes, NULL));
+    json_object_set_new(files, name,
+                        json_pack("{s:I, s:s, s:o}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
+}
+
+/* The rows of every tensor lie in two files, as two ranks would have written them. */
+static void any_layout_of_boxes_is_read(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = { .model = model_config(f->model), .params = model_params(f->model) };
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL);
+    json_t *root = json_load_file(path, 0, NULL), *files = json_object();
+    write_part(f, files, 0);
+    write_part(f, files, 1);
+    json_object_set_new(root, "files", files);
+    json_dump_file(root, path, 0);
+
+    Tensor w = params_find(model_params(f->model), "shared")->w;
+    gsize bytes = (gsize)tensor_count(w) * sizeof(float);
+    g_autofree float *before = g_memdup2(w.p, bytes);
+    params_init(model_params(f->model), 4);
+    checkpoint_load(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(before, bytes, w.p, bytes);
+
+    json_object_del(files, "part-1.safetensors");
+    json_dump_file(root, path, 0);
+    g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_nonnull(strstr(error->message, "not whole"));
+    g_clear_error(&error);
+    json_decref(root);
+}
+
+static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    static const int64_t steps[] = { 100, 150, 200, 250, 300, 350 };
+    Checkpoint checkpoint = { .model = model_config(f->model), .params = model_params(f->model) };
+    for (size_t i = 0; i < G_N_ELEMENTS(steps); i++) {
+        g_autofree char *folder = run_checkpoint_path(f->dir, steps[i]);
+        g_assert_true(checkpoint_save(folder, &checkpoint, NULL));
+    }
+    g_assert_true(run_retain(f->dir, 2, 200, 150, NULL));
+    g_autoptr(GArray) kept = run_checkpoints(f->dir);
+    static const int64_t wanted[] = { 350, 300, 200, 150 };
+    g_assert_cmpmem(kept->data, kept->len * sizeof(int64_t), wanted, sizeof wanted);
+}
+
+#define TEST(name) g_test_add("/checkpoint/" #name, Fixture, NULL, set_up, name, tear_down)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    TEST(save_then_load_gives_the_same_state);
+    TEST(shape_and_tokenizer_are_read_back);
+    TEST(a_failing_disk_keeps_the_checkpoint_before);
+    TEST(damage_is_found_and_the_one_before_used);
+    TEST(any_layout_of_boxes_is_read);
+    TEST(retention_keeps_the_newest_the_multiples_and_the_best);
+    return g_test_run();
+}
