@@ -1,6 +1,7 @@
 /* corpus.h: documents of raw text, one after another, from files and folders: .txt (a blank line ends a document, or
  * the whole file is one), .jsonl/.json (one object a line, a field of it), .gz and .zst of both; other suffixes in a
- * folder are taken as whole-file text when they are UTF-8. Streams: memory is bounded by the longest document, however
+ * folder are taken as whole-file text when they are UTF-8, and a named file is whole-file text too, unless its name has
+ * no suffix (a pipe: blank lines end documents). Streams: memory is bounded by the longest document, however
  * large the input. */
 #pragma once
 
@@ -25,4 +26,5 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
 uint64_t corpus_total_bytes(const Corpus *corpus); /* of the files as stored (compressed) */
 uint64_t corpus_done_bytes(const Corpus *corpus);
 int64_t corpus_skipped(const Corpus *corpus);
-const char *corpus_where(const Corpus *corpus); /* "file.jsonl:17" of the current document */
+int64_t corpus_passed_over(const Corpus *corpus); /* files of folders that are no text */
+const char *corpus_where(const Corpus *corpus);   /* "file.jsonl:17" of the current document */

@@ -1,0 +1,383 @@
+#include "data/corpus.h"
+
+#include "base/text.h"
+#include "data/byte_stream.h"
+#include "data/corpus_files.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define CHUNK_BYTES        ((size_t)1 << 17)
+#define STANDARD_MAX_BYTES ((int64_t)64 << 20)
+
+struct Corpus {
+    char *field;
+    bool whole_file, skip_errors;
+    size_t max_bytes;
+    GPtrArray *files; /* of CorpusFile * */
+    guint next_file;
+    uint64_t total_bytes, finished_bytes;
+    int64_t skipped, passed_over;
+
+    const CorpusFile *file; /* the open one, or NULL */
+    ByteStream *stream;
+    char *chunk; /* bytes [begin, end) are not yet used */
+    size_t begin, end;
+    bool at_end, broken; /* broken: nothing more can be read from this file */
+    bool passing;        /* the rest of a bad document is being passed over */
+    int64_t line_number;
+    GString *line, *document, *where;
+    json_t *object; /* owns the text of the current document */
+    const char *text;
+    size_t text_bytes;
+};
+
+typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
+
+Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
+{
+    GPtrArray *files = corpus_files_list(paths, n_paths, error);
+    if (!files)
+        return NULL;
+    Corpus *corpus = g_new0(Corpus, 1);
+    corpus->files = files;
+    corpus->field = g_strdup(options->field ? options->field : "text");
+    corpus->whole_file = options->whole_file;
+    corpus->skip_errors = options->skip_errors;
+    corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
+    corpus->chunk = g_malloc(CHUNK_BYTES);
+    corpus->line = g_string_new(NULL);
+    corpus->document = g_string_new(NULL);
+    corpus->where = g_string_new(NULL);
+    for (guint i = 0; i < files->len; i++)
+        corpus->total_bytes += ((CorpusFile *)files->pdata[i])->bytes;
+    return corpus;
+}
+
+static void close_file(Corpus *corpus)
+{
+    if (corpus->file)
+        corpus->finished_bytes += corpus->file->bytes;
+    byte_stream_close(corpus->stream);
+    corpus->stream = NULL;
+    corpus->file = NULL;
+}
+
+void corpus_close(Corpus *corpus)
+{
+    if (!corpus)
+        return;
+    close_file(corpus);
+    json_decref(corpus->object);
+    g_ptr_array_unref(corpus->files);
+    g_string_free(corpus->line, true);
+    g_string_free(corpus->document, true);
+    g_string_free(corpus->where, true);
+    g_free(corpus->chunk);
+    g_free(corpus->field);
+    g_free(corpus);
+}
+
+static bool refill(Corpus *corpus, GError **error)
+{
+    corpus->begin = 0;
+    corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CHUNK_BYTES, &corpus->end, error);
+    corpus->at_end = !corpus->broken && corpus->end == 0;
+    return !corpus->broken;
+}
+
+static bool open_next_file(Corpus *corpus, GError **error)
+{
+    static const char byte_order_mark[] = { '\xEF', '\xBB', '\xBF' };
+    corpus->file = corpus->files->pdata[corpus->next_file++];
+    corpus->begin = corpus->end = 0;
+    corpus->line_number = 0;
+    corpus->at_end = corpus->passing = false;
+    g_string_assign(corpus->where, corpus->file->path);
+    corpus->stream = byte_stream_open(corpus->file->path, error);
+    corpus->broken = !corpus->stream;
+    if (corpus->broken || !refill(corpus, error))
+        return false;
+    if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
+        corpus->begin = 3;
+    return true;
+}
+
+/* Appends to `to` the bytes up to and including `delimiter`, or to the end of the file for a delimiter of -1. Of what
+ * is longer than max_bytes the rest is passed over. */
+static bool read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error)
+{
+    bool done = false;
+    *too_long = false;
+    while (!done && !corpus->at_end) {
+        const char *bytes = corpus->chunk + corpus->begin;
+        size_t n = corpus->end - corpus->begin;
+        const char *found = delimiter < 0 || n == 0 ? NULL : memchr(bytes, delimiter, n);
+        if (found) {
+            n = (size_t)(found - bytes) + 1;
+            done = true;
+        }
+        if (*too_long || to->len + n > corpus->max_bytes + 1)
+            *too_long = true;
+        else
+            g_string_append_len(to, bytes, (gssize)n);
+        corpus->begin += n;
+        if (*too_long && delimiter < 0)
+            return true;
+        if (!done && !refill(corpus, error))
+            return false;
+    }
+    return true;
+}
+
+static void set_where(Corpus *corpus)
+{
+    g_string_printf(corpus->where, "%s:%ld", corpus->file->path, corpus->line_number);
+}
+
+static bool fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
+{
+    g_autofree char *limit = text_bytes(corpus->max_bytes);
+    return fail_user(error, "%s: %s longer than %s%s", corpus->where->str, what, limit, remedy);
+}
+
+/* The next line without its end into corpus->line. */
+static Found read_line(Corpus *corpus, GError **error)
+{
+    GString *line = corpus->line;
+    bool too_long;
+    if (corpus->at_end)
+        return FOUND_END;
+    g_string_truncate(line, 0);
+    corpus->line_number++;
+    if (!read_until(corpus, '\n', line, &too_long, error))
+        return FOUND_ERROR;
+    if (too_long) {
+        set_where(corpus);
+        fail_too_long(corpus, "a line", "", error);
+        return FOUND_ERROR;
+    }
+    if (corpus->at_end && line->len == 0)
+        return FOUND_END;
+    if (line->len > 0 && line->str[line->len - 1] == '\n')
+        g_string_truncate(line, line->len - 1);
+    if (line->len > 0 && line->str[line->len - 1] == '\r')
+        g_string_truncate(line, line->len - 1);
+    return FOUND_DOCUMENT;
+}
+
+static bool is_blank(const GString *line)
+{
+    return strspn(line->str, " \t\r\f\v") == line->len;
+}
+
+/* The first byte that is no UTF-8, or is NUL, which no text holds; NULL if all is well. */
+static const char *find_bad_byte(const GString *text)
+{
+    const char *end;
+    return g_utf8_validate(text->str, (gssize)text->len, &end) ? NULL : end;
+}
+
+static bool fail_bad_byte(const char *where, const char *bad, GError **error)
+{
+    if (*bad == 0)
+        return fail_user(error, "%s: a NUL byte: not a text file", where);
+    return fail_user(error, "%s: not UTF-8 (byte 0x%02x)", where, (unsigned char)*bad);
+}
+
+/* Appends the line just read to the document. */
+static bool append_line(Corpus *corpus, GError **error)
+{
+    GString *document = corpus->document, *line = corpus->line;
+    const char *bad = find_bad_byte(line);
+    if (bad || document->len == 0)
+        set_where(corpus);
+    if (bad)
+        return fail_bad_byte(corpus->where->str, bad, error);
+    if (document->len + 1 + line->len > corpus->max_bytes)
+        return fail_too_long(corpus, "a document", "; end it with a blank line", error);
+    if (document->len > 0)
+        g_string_append_c(document, '\n');
+    g_string_append_len(document, line->str, (gssize)line->len);
+    return true;
+}
+
+static Found take_document(Corpus *corpus)
+{
+    corpus->text = corpus->document->str;
+    corpus->text_bytes = corpus->document->len;
+    return FOUND_DOCUMENT;
+}
+
+/* Lines up to a blank one. */
+static Found next_block(Corpus *corpus, GError **error)
+{
+    g_string_truncate(corpus->document, 0);
+    for (;;) {
+        Found found = read_line(corpus, error);
+        if (found == FOUND_ERROR) {
+            corpus->passing = true;
+            return FOUND_ERROR;
+        }
+        bool ends = found == FOUND_END || is_blank(corpus->line);
+        if (ends && corpus->document->len > 0)
+            return take_document(corpus);
+        if (found == FOUND_END)
+            return FOUND_END;
+        if (ends) {
+            corpus->passing = false;
+        } else if (!corpus->passing && !append_line(corpus, error)) {
+            corpus->passing = true;
+            return FOUND_ERROR;
+        }
+    }
+}
+
+static Found next_whole_file(Corpus *corpus, GError **error)
+{
+    GString *document = corpus->document;
+    bool too_long, probe = corpus->file->probe;
+    if (corpus->at_end)
+        return FOUND_END;
+    g_string_truncate(document, 0);
+    if (!read_until(corpus, -1, document, &too_long, error))
+        return FOUND_ERROR;
+    const char *bad = find_bad_byte(document);
+    if (probe && bad) {
+        corpus->passed_over++;
+        return FOUND_END;
+    }
+    if (bad) {
+        corpus->line_number = 1;
+        for (const char *byte = document->str; byte < bad; byte++)
+            corpus->line_number += *byte == '\n';
+        set_where(corpus);
+        fail_bad_byte(corpus->where->str, bad, error);
+        return FOUND_ERROR;
+    }
+    if (too_long) {
+        corpus->broken = true;
+        fail_too_long(corpus, "a document", "; as .txt without --whole-file, blank lines end documents", error);
+        return FOUND_ERROR;
+    }
+    return take_document(corpus);
+}
+
+static bool fail_no_field(Corpus *corpus, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach(corpus->object, name, value) if (json_is_string(value) && names->len < 200)
+        g_string_append_printf(names, "%s\"%s\"", names->len ? ", " : "", name);
+    if (names->len == 0)
+        return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->where->str,
+                         corpus->field);
+    return fail_user(error, "%s: no field \"%s\" in the object; choose one with --field: %s", corpus->where->str,
+                     corpus->field, names->str);
+}
+
+static const char *json_type_name(const json_t *value)
+{
+    static const char *const names[] = { "an object", "an array", "a string", "a number",
+                                         "a number",  "true",     "false",    "null" };
+    return names[json_typeof(value)];
+}
+
+static bool parse_object(Corpus *corpus, GError **error)
+{
+    /* Reals, since other fields may hold integers beyond 64 bits. */
+    const size_t flags = JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL | JSON_DECODE_ANY;
+    json_error_t reason;
+    json_decref(corpus->object);
+    corpus->object = json_loadb(corpus->line->str, corpus->line->len, flags, &reason);
+    if (!corpus->object)
+        return fail_user(error, "%s: not JSON, one object a line: %s (column %d)", corpus->where->str, reason.text,
+                         reason.column);
+    if (!json_is_object(corpus->object))
+        return fail_user(error, "%s: %s where a line should hold one object", corpus->where->str,
+                         json_type_name(corpus->object));
+    const json_t *text = json_object_get(corpus->object, corpus->field);
+    if (!text)
+        return fail_no_field(corpus, error);
+    if (!json_is_string(text))
+        return fail_user(error, "%s: field \"%s\" is %s, not a string", corpus->where->str, corpus->field,
+                         json_type_name(text));
+    corpus->text = json_string_value(text);
+    corpus->text_bytes = json_string_length(text);
+    return true;
+}
+
+static Found next_object(Corpus *corpus, GError **error)
+{
+    Found found;
+    do
+        found = read_line(corpus, error);
+    while (found == FOUND_DOCUMENT && is_blank(corpus->line));
+    if (found != FOUND_DOCUMENT)
+        return found;
+    set_where(corpus);
+    return parse_object(corpus, error) ? FOUND_DOCUMENT : FOUND_ERROR;
+}
+
+static Found next_document(Corpus *corpus, GError **error)
+{
+    if (!corpus->file && !open_next_file(corpus, error))
+        return FOUND_ERROR;
+    if (corpus->file->kind == CORPUS_JSON)
+        return next_object(corpus, error);
+    if (corpus->file->kind == CORPUS_WHOLE_FILE || corpus->whole_file)
+        return next_whole_file(corpus, error);
+    return next_block(corpus, error);
+}
+
+bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
+{
+    while (corpus->file || corpus->next_file < corpus->files->len) {
+        g_autoptr(GError) problem = NULL;
+        switch (next_document(corpus, &problem)) {
+        case FOUND_DOCUMENT:
+            *text = corpus->text;
+            *bytes = corpus->text_bytes;
+            return true;
+        case FOUND_END:
+            close_file(corpus);
+            break;
+        case FOUND_ERROR:
+            if (!corpus->skip_errors || problem->code != LOAM_ERROR_USER) {
+                g_propagate_error(error, g_steal_pointer(&problem));
+                return false;
+            }
+            corpus->skipped++;
+            if (corpus->broken)
+                close_file(corpus);
+            break;
+        }
+    }
+    return false;
+}
+
+uint64_t corpus_total_bytes(const Corpus *corpus)
+{
+    return corpus->total_bytes;
+}
+
+uint64_t corpus_done_bytes(const Corpus *corpus)
+{
+    return corpus->finished_bytes + (corpus->stream ? byte_stream_offset(corpus->stream) : 0);
+}
+
+int64_t corpus_skipped(const Corpus *corpus)
+{
+    return corpus->skipped;
+}
+
+int64_t corpus_passed_over(const Corpus *corpus)
+{
+    return corpus->passed_over;
+}
+
+const char *corpus_where(const Corpus *corpus)
+{
+    return corpus->where->str;
+}

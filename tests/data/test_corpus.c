@@ -1,0 +1,223 @@
+#include "data/corpus.h"
+
+#include "data/data_test.h"
+
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+/* Every document, each followed by '|'; an error's message, after '!', ends the list. */
+static char *read_all(const char *path, CorpusOptions options, int64_t *skipped)
+{
+    g_autoptr(GError) error = NULL;
+    Corpus *corpus = corpus_open((char *[]){ (char *)path }, 1, &options, &error);
+    GString *all = g_string_new(NULL);
+    const char *text;
+    size_t bytes;
+    while (corpus && corpus_next(corpus, &text, &bytes, &error)) {
+        g_string_append_len(all, text, (gssize)bytes);
+        g_string_append_c(all, '|');
+    }
+    if (error)
+        g_string_append_printf(all, "!%s", error->message);
+    else
+        g_assert_cmpuint(corpus_done_bytes(corpus), ==, corpus_total_bytes(corpus));
+    if (skipped)
+        *skipped = corpus_skipped(corpus);
+    corpus_close(corpus);
+    return g_string_free(all, false);
+}
+
+static void check(const char *name, const char *content, CorpusOptions options, const char *want)
+{
+    char *folder = folder_new();
+    g_autofree char *path = file_write_text(folder, name, content);
+    g_autofree char *got = read_all(path, options, NULL);
+    g_assert_cmpstr(got, ==, want);
+    folder_remove(folder);
+}
+
+static void blank_lines_end_documents(void)
+{
+    check("a.txt", "one\ntwo\n\nthree\n \t\n\n\nfour", (CorpusOptions){ 0 }, "one\ntwo|three|four|");
+    check("a.txt", "", (CorpusOptions){ 0 }, "");
+    check("a.txt", "\n\n", (CorpusOptions){ 0 }, "");
+    check("a.txt", "one\r\n\r\ntwo\r\n", (CorpusOptions){ 0 }, "one|two|");
+    check("a.txt", "\xEF\xBB\xBFone\n", (CorpusOptions){ 0 }, "one|");
+    check("pipe", "one\n\ntwo\n", (CorpusOptions){ 0 }, "one|two|");
+}
+
+static void a_whole_file_is_kept_to_the_byte(void)
+{
+    check("a.txt", "one\r\n\n\ntwo\n", (CorpusOptions){ .whole_file = true }, "one\r\n\n\ntwo\n|");
+    check("a.py", "def f():\n\n    pass\n", (CorpusOptions){ 0 }, "def f():\n\n    pass\n|");
+}
+
+static void json_lines_give_the_field_asked_for(void)
+{
+    check("a.jsonl", "{\"text\": \"on\\u0065\", \"n\": 123456789012345678901234567890}\n\n{\"text\": \"two\"}\n",
+          (CorpusOptions){ 0 }, "one|two|");
+    check("a.json", "{\"text\": \"one\", \"body\": \"two\"}", (CorpusOptions){ .field = "body" }, "two|");
+}
+
+static void json_text_may_hold_a_nul(void)
+{
+    char *folder = folder_new();
+    g_autofree char *path = file_write_text(folder, "a.jsonl", "{\"text\": \"a\\u0000b\"}\n");
+    g_autoptr(GError) error = NULL;
+    Corpus *corpus = corpus_open((char *[]){ path }, 1, &(CorpusOptions){ 0 }, &error);
+    const char *text;
+    size_t bytes;
+    g_assert_true(corpus_next(corpus, &text, &bytes, &error));
+    g_assert_cmpuint(bytes, ==, 3);
+    assert_same(text, "a\0b", 3);
+    corpus_close(corpus);
+    folder_remove(folder);
+}
+
+/* The message after the path. */
+static void check_error(const char *name, const void *content, size_t bytes, const char *want)
+{
+    char *folder = folder_new();
+    g_autofree char *path = file_write(folder, name, content, bytes);
+    g_autofree char *got = read_all(path, (CorpusOptions){ .max_bytes = 100 }, NULL);
+    g_autofree char *full = g_strdup_printf("%s%s", path, want);
+    const char *message = strchr(got, '!');
+    g_assert_nonnull(message);
+    g_assert_cmpstr(message + 1, ==, full);
+    folder_remove(folder);
+}
+
+static void errors_say_what_is_wrong(void)
+{
+    const struct {
+        const char *name, *content, *want;
+    } cases[] = {
+        { "a.jsonl", "{\"text\": \"x\"}\n{\"text\": 7}\n", ":2: field \"text\" is a number, not a string" },
+        { "a.jsonl", "{\"body\": \"x\", \"id\": 3}\n",
+          ":1: no field \"text\" in the object; choose one with --field: \"body\"" },
+        { "a.jsonl", "{\"id\": 3}\n", ":1: no field \"text\" in the object, nor any other text" },
+        { "a.jsonl", "\n[1]\n", ":2: an array where a line should hold one object" },
+        { "a.jsonl", "{\"text\": \"x\n",
+          ":1: not JSON, one object a line: premature end of input near '\"x' (column 11)" },
+        { "a.jsonl", "{\"text\": \"\xff\"}\n",
+          ":1: not JSON, one object a line: unable to decode byte 0xff near '\"' (column 10)" },
+        { "a.txt", "one\ntwo \xc3\n", ":2: not UTF-8 (byte 0xc3)" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        check_error(cases[i].name, cases[i].content, strlen(cases[i].content), cases[i].want);
+    check_error("a.txt", "one\n\ntwo\0\n", 10, ":3: a NUL byte: not a text file");
+    check_error("a.py", "one\n\xff\n", 6, ":2: not UTF-8 (byte 0xff)");
+    g_autofree char *word = g_strnfill(150, 'x'), *lines = g_strnfill(150, 'x');
+    lines[70] = '\n';
+    check_error("a.txt", word, 150, ":1: a line longer than 100 B");
+    check_error("a.jsonl", word, 150, ":1: a line longer than 100 B");
+    check_error("a.txt", lines, 150, ":1: a document longer than 100 B; end it with a blank line");
+    check_error("a.py", word, 150,
+                ": a document longer than 100 B; as .txt without --whole-file, blank lines end documents");
+    check_error("a.gz", "not gzip", 8, ": not a gzip file; rename it if it is not compressed");
+    check_error("a.txt.zst", "not zstd", 8, ": damaged zstd data: Unknown frame descriptor");
+    check_error("a.txt.zst", "", 0, ": the file is cut short: its zstd data stop before their end");
+}
+
+static void skip_counts_errors_and_goes_on(void)
+{
+    char *folder = folder_new();
+    int64_t skipped;
+    g_autofree char *json = file_write_text(folder, "a.jsonl", "{\"text\": \"x\"}\nbad\n{}\n{\"text\": \"y\"}\n");
+    g_autofree char *text = file_write_text(folder, "a.txt", "one\n\ntwo\nt\xffo\ntwo\n\nthree\n\xff\n");
+    g_autofree char *from_json = read_all(json, (CorpusOptions){ .skip_errors = true }, &skipped);
+    g_assert_cmpstr(from_json, ==, "x|y|");
+    g_assert_cmpint(skipped, ==, 2);
+    g_autofree char *from_text = read_all(text, (CorpusOptions){ .skip_errors = true }, &skipped);
+    g_assert_cmpstr(from_text, ==, "one|");
+    g_assert_cmpint(skipped, ==, 2);
+    folder_remove(folder);
+}
+
+static void folders_are_walked_in_byte_order(void)
+{
+    char *folder = folder_new();
+    g_free(file_write_text(folder, "b/z.txt", "bz"));
+    g_free(file_write_text(folder, "b/A.txt", "bA"));
+    g_free(file_write_text(folder, "a.txt", "a"));
+    g_free(file_write_text(folder, "B.txt", "B"));
+    g_free(file_write_text(folder, ".hidden.txt", "hidden"));
+    g_free(file_write_text(folder, ".git/x.txt", "hidden"));
+    g_free(file_write_text(folder, "code.py", "x = 1\n\ny = 2\n"));
+    g_free(file_write(folder, "image.png", "\x89PNG\0\0", 6));
+    g_autofree char *loop = g_build_filename(folder, "b", "loop", NULL);
+    g_autofree char *nowhere = g_build_filename(folder, "nowhere.txt", NULL);
+    g_assert_cmpint(symlink("..", loop), ==, 0);
+    g_assert_cmpint(symlink("does-not-exist", nowhere), ==, 0);
+    g_autofree char *got = read_all(folder, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(got, ==, "B|a|bA|bz|x = 1\n\ny = 2\n|");
+    folder_remove(folder);
+}
+
+static size_t compress_gzip(const char *text, Bytef *out, size_t capacity)
+{
+    z_stream z = { 0 };
+    g_assert_cmpint(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), ==, Z_OK);
+    z.next_in = (Bytef *)text;
+    z.avail_in = (uInt)strlen(text);
+    z.next_out = out;
+    z.avail_out = (uInt)capacity;
+    g_assert_cmpint(deflate(&z, Z_FINISH), ==, Z_STREAM_END);
+    deflateEnd(&z);
+    return z.total_out;
+}
+
+static size_t compress_zstd(const char *text, Bytef *out, size_t capacity)
+{
+    size_t n = ZSTD_compress(out, capacity, text, strlen(text), 3);
+    g_assert_false(ZSTD_isError(n));
+    return n;
+}
+
+/* Two members or frames, one after the other, and every way to cut the second one short. */
+static void check_compressed(const char *name, size_t (*compress)(const char *, Bytef *, size_t), const char *cut)
+{
+    Bytef stored[1000];
+    char *folder = folder_new();
+    size_t first = compress("one\n\ntwo", stored, sizeof stored);
+    size_t bytes = first + compress(" more\n\nthree\n", stored + first, sizeof stored - first);
+    g_autofree char *path = file_write(folder, name, stored, bytes);
+    g_autofree char *got = read_all(path, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(got, ==, "one|two more|three|");
+    for (size_t n = first + 4; n < bytes; n++) {
+        g_free(file_write(folder, name, stored, n));
+        g_autofree char *partly = read_all(path, (CorpusOptions){ 0 }, NULL);
+        g_assert_nonnull(strstr(partly, cut));
+    }
+    folder_remove(folder);
+}
+
+static void compressed_files_are_read_to_their_last_member(void)
+{
+    check_compressed("a.txt.gz", compress_gzip, "the file is cut short: its gzip data stop before their end");
+    check_compressed("a.txt.zst", compress_zstd, "the file is cut short: its zstd data stop before their end");
+}
+
+static void a_missing_path_is_an_error_of_the_user(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(corpus_open((char *[]){ "/no/such/file" }, 1, &(CorpusOptions){ 0 }, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
+    g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
+    g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
+    g_test_add_func("/corpus/json_text_may_hold_a_nul", json_text_may_hold_a_nul);
+    g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);
+    g_test_add_func("/corpus/skip_counts_errors_and_goes_on", skip_counts_errors_and_goes_on);
+    g_test_add_func("/corpus/folders_are_walked_in_byte_order", folders_are_walked_in_byte_order);
+    g_test_add_func("/corpus/compressed_files_are_read_to_their_last_member",
+                    compressed_files_are_read_to_their_last_member);
+    g_test_add_func("/corpus/a_missing_path_is_an_error_of_the_user", a_missing_path_is_an_error_of_the_user);
+    return g_test_run();
+}
