@@ -5,18 +5,22 @@
 #include "data/corpus.h"
 #include "text/tokenizer.h"
 
+#include <signal.h>
+
 typedef struct PrepareOptions {
     CorpusOptions corpus;
-    const char *out;      /* PREFIX */
-    double valid;         /* share of documents held out, chosen by a hash of their text; 0: none */
-    int workers;          /* 0: every core */
-    bool append_eod;      /* eos after every document */
-    bool keep_duplicates; /* default: exact duplicates are dropped (xxh3-128 of the text) */
+    const char *out;                          /* PREFIX */
+    double valid;                             /* share of documents held out, chosen by a hash of their text; 0: none */
+    int workers;                              /* 0: every core */
+    bool append_eod;                          /* eos after every document */
+    bool keep_duplicates;                     /* default: exact duplicates are dropped (xxh3-128 of the text) */
+    const volatile sig_atomic_t *interrupted; /* NULL, or what a signal handler sets to stop the run cleanly */
 } PrepareOptions;
 
 typedef struct PrepareStats {
     int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
-    uint64_t bytes; /* of text */
+    int64_t passed_over; /* files of folders that are no text */
+    uint64_t bytes;      /* of text */
     double seconds;
 } PrepareStats;
 

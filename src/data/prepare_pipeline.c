@@ -1,0 +1,213 @@
+#include "data/prepare_pipeline.h"
+
+#include <xxhash.h>
+
+#define JOB_BYTES       ((size_t)128 << 10) /* of text, after which a job is closed */
+#define BYTES_UNDER_WAY ((size_t)256 << 20) /* of text in all jobs; one job may pass it */
+#define JOBS_PER_WORKER 4
+#define VALID_SEED      0x76616c6964u /* any constant: a hash of its own */
+
+/* Job number i lives in slot i mod n_slots; read, taken and written are the counts of jobs that passed each stage. */
+struct Pipeline {
+    const Tokenizer *tok;
+    Corpus *corpus;
+    SeenTable *seen;
+    double valid;
+    bool append_eod;
+
+    GMutex mutex; /* guards all below and the states of the jobs */
+    GCond changed;
+    PipelineJob *slots;
+    int64_t n_slots, read, taken, written;
+    size_t bytes_under_way;
+    bool all_read, stop;
+
+    int n_workers;
+    GThread *reader, **workers;
+};
+
+static void job_init(PipelineJob *job)
+{
+    job->text = g_string_new(NULL);
+    job->documents = g_array_new(false, false, sizeof(PipelineDocument));
+    job->ids = g_array_new(false, false, sizeof(int32_t));
+}
+
+static void job_clear(PipelineJob *job)
+{
+    g_string_free(job->text, true);
+    g_array_unref(job->documents);
+    g_array_unref(job->ids);
+    g_clear_error(&job->error);
+    g_free(job->where);
+}
+
+static bool is_held_out(const char *text, size_t bytes, double share)
+{
+    return (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53 < share;
+}
+
+/* One document into the job, unless it is empty or was seen. */
+static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    if (bytes == 0) {
+        job->empty++;
+        return true;
+    }
+    if (pipeline->seen) {
+        XXH128_hash_t hash = XXH3_128bits(text, bytes);
+        bool fresh;
+        if (!seen_table_add(pipeline->seen, hash.low64, hash.high64, &fresh, &job->error))
+            return false;
+        if (!fresh) {
+            job->duplicates++;
+            return true;
+        }
+    }
+    PipelineDocument document = { .begin = job->text->len,
+                                  .bytes = bytes,
+                                  .valid = is_held_out(text, bytes, pipeline->valid) };
+    g_string_append_len(job->text, text, (gssize)bytes);
+    g_array_append_val(job->documents, document);
+    if (!job->where)
+        job->where = g_strdup(corpus_where(pipeline->corpus));
+    return true;
+}
+
+static void fill_job(Pipeline *pipeline, PipelineJob *job)
+{
+    const char *text;
+    size_t bytes;
+    g_string_truncate(job->text, 0);
+    g_array_set_size(job->documents, 0);
+    g_array_set_size(job->ids, 0);
+    g_clear_pointer(&job->where, g_free);
+    job->duplicates = job->empty = 0;
+    job->last = false;
+    while (!job->last && job->text->len < JOB_BYTES)
+        job->last =
+            !corpus_next(pipeline->corpus, &text, &bytes, &job->error) || !add_document(pipeline, job, text, bytes);
+    job->done_bytes = corpus_done_bytes(pipeline->corpus);
+}
+
+static void *read_jobs(void *argument)
+{
+    Pipeline *pipeline = argument;
+    g_mutex_lock(&pipeline->mutex);
+    while (!pipeline->all_read) {
+        PipelineJob *job = &pipeline->slots[pipeline->read % pipeline->n_slots];
+        while (!pipeline->stop && (job->state != JOB_FREE || pipeline->bytes_under_way > BYTES_UNDER_WAY))
+            g_cond_wait(&pipeline->changed, &pipeline->mutex);
+        if (pipeline->stop)
+            break;
+        g_mutex_unlock(&pipeline->mutex);
+        fill_job(pipeline, job);
+        g_mutex_lock(&pipeline->mutex);
+        job->state = JOB_READ;
+        pipeline->bytes_under_way += job->text->len;
+        pipeline->read++;
+        pipeline->all_read = job->last;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    g_mutex_unlock(&pipeline->mutex);
+    return NULL;
+}
+
+static void encode_job(const Tokenizer *tok, bool append_eod, PipelineJob *job)
+{
+    const int32_t eos = tokenizer_eos(tok);
+    for (guint i = 0; i < job->documents->len; i++) {
+        PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
+        g_autoptr(GError) problem = NULL;
+        document->first_id = job->ids->len;
+        if (!tokenizer_encode(tok, job->text->str + document->begin, document->bytes, false, job->ids, &problem)) {
+            g_array_set_size(job->documents, i);
+            g_clear_error(&job->error);
+            g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
+            return;
+        }
+        if (append_eod && job->ids->len > document->first_id)
+            g_array_append_val(job->ids, eos);
+        document->n_ids = job->ids->len - document->first_id;
+    }
+}
+
+static void *encode_jobs(void *argument)
+{
+    Pipeline *pipeline = argument;
+    g_mutex_lock(&pipeline->mutex);
+    for (;;) {
+        while (!pipeline->stop && !pipeline->all_read && pipeline->taken == pipeline->read)
+            g_cond_wait(&pipeline->changed, &pipeline->mutex);
+        if (pipeline->stop || pipeline->taken == pipeline->read)
+            break;
+        PipelineJob *job = &pipeline->slots[pipeline->taken++ % pipeline->n_slots];
+        job->state = JOB_ENCODING;
+        g_mutex_unlock(&pipeline->mutex);
+        encode_job(pipeline->tok, pipeline->append_eod, job);
+        g_mutex_lock(&pipeline->mutex);
+        job->state = JOB_ENCODED;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    g_mutex_unlock(&pipeline->mutex);
+    return NULL;
+}
+
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, double valid, bool append_eod,
+                        int workers)
+{
+    Pipeline *pipeline = g_new0(Pipeline, 1);
+    pipeline->tok = tok;
+    pipeline->corpus = corpus;
+    pipeline->seen = seen;
+    pipeline->valid = valid;
+    pipeline->append_eod = append_eod;
+    pipeline->n_workers = workers > 0 ? workers : (int)g_get_num_processors();
+    pipeline->n_slots = (int64_t)pipeline->n_workers * JOBS_PER_WORKER;
+    pipeline->slots = g_new0(PipelineJob, pipeline->n_slots);
+    for (int64_t i = 0; i < pipeline->n_slots; i++)
+        job_init(&pipeline->slots[i]);
+    g_mutex_init(&pipeline->mutex);
+    g_cond_init(&pipeline->changed);
+    pipeline->reader = g_thread_new("corpus", read_jobs, pipeline);
+    pipeline->workers = g_new0(GThread *, pipeline->n_workers);
+    for (int i = 0; i < pipeline->n_workers; i++)
+        pipeline->workers[i] = g_thread_new("encode", encode_jobs, pipeline);
+    return pipeline;
+}
+
+void pipeline_close(Pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    g_mutex_lock(&pipeline->mutex);
+    pipeline->stop = true;
+    g_cond_broadcast(&pipeline->changed);
+    g_mutex_unlock(&pipeline->mutex);
+    g_thread_join(pipeline->reader);
+    for (int i = 0; i < pipeline->n_workers; i++)
+        g_thread_join(pipeline->workers[i]);
+    for (int64_t i = 0; i < pipeline->n_slots; i++)
+        job_clear(&pipeline->slots[i]);
+    g_mutex_clear(&pipeline->mutex);
+    g_cond_clear(&pipeline->changed);
+    g_free(pipeline->slots);
+    g_free(pipeline->workers);
+    g_free(pipeline);
+}
+
+PipelineJob *pipeline_next(Pipeline *pipeline)
+{
+    g_mutex_lock(&pipeline->mutex);
+    if (pipeline->written > 0) {
+        PipelineJob *previous = &pipeline->slots[(pipeline->written - 1) % pipeline->n_slots];
+        pipeline->bytes_under_way -= previous->text->len;
+        previous->state = JOB_FREE;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    PipelineJob *job = &pipeline->slots[pipeline->written++ % pipeline->n_slots];
+    while (job->state != JOB_ENCODED)
+        g_cond_wait(&pipeline->changed, &pipeline->mutex);
+    g_mutex_unlock(&pipeline->mutex);
+    return job;
+}
