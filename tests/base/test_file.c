@@ -1,0 +1,290 @@
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Folder {
+    char *path;
+} Folder;
+
+static void set_up(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    folder->path = g_dir_make_tmp("loam-file-XXXXXX", &error);
+    g_assert_no_error(error);
+}
+
+static void tear_down(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    io_fail_at(0, 0);
+    g_assert_true(io_remove_tree(folder->path, NULL));
+    g_assert_false(g_file_test(folder->path, G_FILE_TEST_EXISTS));
+    g_free(folder->path);
+}
+
+static char *inside(const Folder *folder, const char *name)
+{
+    return g_build_filename(folder->path, name, NULL);
+}
+
+static void expect_content(const char *path, const char *wanted)
+{
+    g_autoptr(GError) error = NULL;
+    size_t bytes;
+    g_autofree char *text = io_read_file(path, 1 << 20, &bytes, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(text, ==, wanted);
+    g_assert_cmpuint(bytes, ==, strlen(wanted));
+}
+
+static void expect_message(GError *error, LoamError code, const char *end)
+{
+    g_assert_error(error, LOAM_ERROR, (gint)code);
+    if (!g_str_has_suffix(error->message, end))
+        g_error("\"%s\" does not end with \"%s\"", error->message, end);
+}
+
+static void writes_pass_the_buffer(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    g_autoptr(GString) wanted = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+    IoFile *file = io_create(path, &error);
+    g_assert_no_error(error);
+    for (int i = 0; i < 400; i++) { /* below, at and above the size of the buffer */
+        static const size_t sizes[] = { 0, 1, 100, 1000, 65535, 65536, 65537, 200000 };
+        size_t bytes = sizes[i < 8 ? i : i % 4];
+        g_autofree char *piece = g_malloc(bytes);
+        for (size_t j = 0; j < bytes; j++)
+            piece[j] = (char)('a' + ((size_t)i + j) % 26);
+        g_string_append_len(wanted, piece, (gssize)bytes);
+        g_assert_true(io_write(file, piece, bytes, &error));
+    }
+    g_assert_true(io_close(file, true, &error));
+    expect_content(path, wanted->str);
+}
+
+static void append_goes_on(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "log");
+    for (int i = 0; i < 3; i++) {
+        IoFile *file = io_append(path, NULL);
+        g_assert_true(io_write(file, "line\n", 5, NULL));
+        g_assert_true(io_close(file, false, NULL));
+    }
+    expect_content(path, "line\nline\nline\n");
+    io_abort(io_create(path, NULL));
+    expect_content(path, "");
+}
+
+static void flush_reaches_the_file(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    IoFile *file = io_create(path, NULL);
+    g_assert_true(io_write(file, "abc", 3, NULL));
+    expect_content(path, "");
+    g_assert_true(io_flush(file, NULL));
+    expect_content(path, "abc");
+    io_abort(file);
+}
+
+static void read_is_bounded(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    g_autoptr(GError) error = NULL;
+    g_assert_true(io_write_file(path, "12345", 5, NULL));
+    g_autofree char *text = io_read_file(path, 5, NULL, NULL);
+    g_assert_cmpstr(text, ==, "12345");
+    g_assert_null(io_read_file(path, 4, NULL, &error));
+    expect_message(error, LOAM_ERROR_USER, "f: more than the 4 B allowed here");
+    g_clear_error(&error);
+    g_assert_null(io_read_file("/dev/zero", 100000, NULL, &error)); /* a size that fstat does not tell */
+    expect_message(error, LOAM_ERROR_USER, "reading /dev/zero: more than the 97.7 KiB allowed here");
+}
+
+static void errors_name_the_path(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *absent = inside(folder, "absent"), *below = inside(folder, "absent/f");
+    g_autoptr(GError) error = NULL;
+    g_assert_null(io_read_file(absent, 10, NULL, &error));
+    expect_message(error, LOAM_ERROR_USER, "/absent: No such file or directory");
+    g_assert_true(g_str_has_prefix(error->message, "opening /"));
+    g_clear_error(&error);
+    g_assert_null(io_create(below, &error));
+    expect_message(error, LOAM_ERROR_USER, "/absent/f: No such file or directory");
+    g_clear_error(&error);
+    g_assert_null(io_read_file(folder->path, 10, NULL, &error));
+    expect_message(error, LOAM_ERROR_USER, ": Is a directory");
+    g_clear_error(&error);
+    g_assert_false(io_rename(absent, below, &error));
+    expect_message(error, LOAM_ERROR_USER, "/absent/f: No such file or directory");
+}
+
+/* /dev/full answers every write with ENOSPC. */
+static void full_disk_is_the_machines(void)
+{
+    g_autoptr(GError) error = NULL;
+    IoFile *file = io_append("/dev/full", &error);
+    g_assert_no_error(error);
+    g_assert_true(io_write(file, "x", 1, &error));
+    g_assert_false(io_close(file, false, &error));
+    expect_message(error, LOAM_ERROR_MACHINE, "writing /dev/full: No space left on device");
+}
+
+static void makes_and_removes_trees(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *deep = inside(folder, "a/b/c/"), *top = inside(folder, "a"), *file = inside(folder, "a/b/f");
+    g_autofree char *link = inside(folder, "a/outside"), *kept = inside(folder, "kept"),
+                    *in = inside(folder, "a/b/f/x");
+    g_autofree char *kept_file = inside(folder, "kept/f");
+    g_autoptr(GError) error = NULL;
+    g_assert_true(io_make_directories(deep, NULL));
+    g_assert_true(io_make_directories(deep, NULL));
+    g_assert_true(io_make_directories(kept, NULL));
+    g_assert_true(io_write_file(file, "x", 1, NULL) && io_write_file(kept_file, "x", 1, NULL));
+    g_assert_false(io_make_directories(in, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_true(io_replace_link(link, kept, NULL));
+    g_assert_true(io_remove_tree(top, NULL));
+    g_assert_true(io_remove_tree(top, NULL)); /* fine if absent */
+    g_assert_false(g_file_test(top, G_FILE_TEST_EXISTS));
+    g_assert_true(g_file_test(kept_file, G_FILE_TEST_EXISTS)); /* links are not followed */
+}
+
+static void links_are_replaced(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *link = inside(folder, "latest"), *debris = inside(folder, "latest.tmp");
+    g_assert_true(io_replace_link(link, "step-1", NULL));
+    g_assert_cmpint(symlink("debris", debris), ==, 0); /* a crash between making and renaming */
+    g_assert_true(io_replace_link(link, "step-2", NULL));
+    g_autofree char *target = g_file_read_link(link, NULL);
+    g_assert_cmpstr(target, ==, "step-2");
+    g_assert_false(g_file_test(debris, G_FILE_TEST_IS_SYMLINK));
+}
+
+/* The calls that one io_write_file makes when nothing fails. */
+static int calls_of_write_file(const char *path)
+{
+    io_fail_at(0, 0);
+    g_assert_true(io_write_file(path, "new", 3, NULL));
+    return io_calls();
+}
+
+/* open, write, fsync, close, rename; then open, fsync and close of the folder, when the new file is in place. */
+static void nth_call_failing_keeps_the_old_file(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f"), *temporary = inside(folder, "f.tmp");
+    int calls = calls_of_write_file(path);
+    g_assert_cmpint(calls, ==, 8);
+    for (int n = 1; n <= calls; n++) {
+        g_autoptr(GError) error = NULL;
+        io_fail_at(0, 0);
+        g_assert_true(io_write_file(path, "old", 3, NULL));
+        io_fail_at(n, ENOSPC);
+        g_assert_false(io_write_file(path, "new", 3, &error));
+        expect_message(error, LOAM_ERROR_MACHINE, ": No space left on device");
+        g_assert_nonnull(strstr(error->message, folder->path));
+        io_fail_at(0, 0);
+        expect_content(path, n <= 5 ? "old" : "new");
+        g_assert_false(g_file_test(temporary, G_FILE_TEST_EXISTS));
+    }
+    io_fail_at(calls + 1, ENOSPC);
+    g_assert_true(io_write_file(path, "new", 3, NULL));
+}
+
+static void nth_call_failing_keeps_a_link(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *link = inside(folder, "latest");
+    int calls = 0;
+    for (int n = 1;; n++) {
+        g_autoptr(GError) error = NULL;
+        io_fail_at(0, 0);
+        g_assert_true(io_replace_link(link, "old", NULL));
+        io_fail_at(n, EIO);
+        bool ok = io_replace_link(link, "new", &error);
+        g_autofree char *target = g_file_read_link(link, NULL);
+        g_assert_true(g_strcmp0(target, "old") == 0 || g_strcmp0(target, "new") == 0);
+        if (ok)
+            break;
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+        calls = n;
+    }
+    g_assert_cmpint(calls, ==, 6); /* unlink, symlink, rename; open, fsync and close of the folder */
+}
+
+static void nth_call_failing_is_told_everywhere(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *deep = inside(folder, "x/y"), *top = inside(folder, "x"), *file = inside(folder, "x/y/f");
+    g_autoptr(GError) error = NULL;
+    io_fail_at(2, ENOSPC);
+    g_assert_false(io_make_directories(deep, &error));
+    expect_message(error, LOAM_ERROR_MACHINE, "/x/y: No space left on device");
+    g_clear_error(&error);
+    io_fail_at(0, 0);
+    g_assert_true(io_make_directories(deep, NULL) && io_write_file(file, "abc", 3, NULL));
+    for (int n = 1; n <= 3; n++) { /* open, read, read at the end */
+        io_fail_at(n, EIO);
+        g_assert_null(io_read_file(file, 100, NULL, &error));
+        expect_message(error, LOAM_ERROR_MACHINE, "/x/y/f: Input/output error");
+        g_clear_error(&error);
+    }
+    for (int n = 1; n <= 3; n++) { /* the file, y, x; what went stays gone, so each attempt gets one further */
+        io_fail_at(1, EIO);
+        g_assert_false(io_remove_tree(top, &error));
+        expect_message(error, LOAM_ERROR_MACHINE, ": Input/output error");
+        g_clear_error(&error);
+        io_fail_at(2, EIO);
+        g_assert_cmpint(io_remove_tree(top, NULL), ==, n == 3);
+    }
+}
+
+static void interrupted_calls_go_on(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    io_fail_at(2, EINTR);
+    g_assert_true(io_write_file(path, "abc", 3, NULL));
+    expect_content(path, "abc");
+    io_fail_at(2, EINTR);
+    expect_content(path, "abc");
+}
+
+static void add(const char *name, void (*test)(Folder *, gconstpointer))
+{
+    g_test_add(name, Folder, NULL, set_up, test, tear_down);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add("/file/writes_pass_the_buffer", writes_pass_the_buffer);
+    add("/file/append_goes_on", append_goes_on);
+    add("/file/flush_reaches_the_file", flush_reaches_the_file);
+    add("/file/read_is_bounded", read_is_bounded);
+    add("/file/errors_name_the_path", errors_name_the_path);
+    g_test_add_func("/file/full_disk_is_the_machines", full_disk_is_the_machines);
+    add("/file/makes_and_removes_trees", makes_and_removes_trees);
+    add("/file/links_are_replaced", links_are_replaced);
+    add("/file/nth_call_failing_keeps_the_old_file", nth_call_failing_keeps_the_old_file);
+    add("/file/nth_call_failing_keeps_a_link", nth_call_failing_keeps_a_link);
+    add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
+    add("/file/interrupted_calls_go_on", interrupted_calls_go_on);
+    return g_test_run();
+}
