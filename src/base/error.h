@@ -5,6 +5,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
+G_BEGIN_DECLS
+
 /* The code of an error is the exit status of the program that ends with it. */
 typedef enum LoamError {
     LOAM_ERROR_USER = 1,    /* use, configuration or input: the user can mend it */
@@ -22,3 +24,5 @@ bool fail_machine(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 bool fail_errno(GError **error, const char *action, const char *path);
 /* Puts "CONTEXT: " before the message of an error that is already set. */
 bool fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+G_END_DECLS
