@@ -1,0 +1,371 @@
+#include "base/file.h"
+#include "format/safetensors.h"
+#include "model/hf.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#define FIXTURES     LOAM_SOURCE_DIR "/tests/parity/"
+#define T5_TOKENIZER LOAM_SOURCE_DIR "/../shared/data/tokenizers/t5"
+#define FILE_LIMIT   ((size_t)1 << 26)
+
+static char *scratch; /* a folder of this run */
+
+static char *scratch_path(const char *folder, const char *name)
+{
+    return g_build_filename(scratch, folder, name, NULL);
+}
+
+static char *read_file(const char *folder, const char *name, size_t *bytes)
+{
+    GError *error = NULL;
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    char *text = io_read_file(path, FILE_LIMIT, bytes, &error);
+    g_assert_no_error(error);
+    return text;
+}
+
+static void put_file(const char *folder, const char *name, const char *text, size_t bytes)
+{
+    GError *error = NULL;
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    io_make_directories(folder, &error);
+    g_assert_no_error(error);
+    io_write_file(path, text, bytes, &error);
+    g_assert_no_error(error);
+}
+
+static void expect_same_file(const char *a, const char *b, const char *name)
+{
+    size_t n_a, n_b;
+    g_autofree char *text_a = read_file(a, name, &n_a), *text_b = read_file(b, name, &n_b);
+    g_assert_cmpuint(n_a, ==, n_b);
+    g_assert_true(memcmp(text_a, text_b, n_a) == 0);
+}
+
+static Model *import(Device *dev, const char *folder)
+{
+    GError *error = NULL;
+    Model *model = hf_import(dev, folder, false, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static void export(Model *model, const Tokenizer *tok, const char *folder)
+{
+    GError *error = NULL;
+    hf_export(model, tok, folder, &error);
+    g_assert_no_error(error);
+}
+
+/* What the exported config.json says must be what transformers said of the same model, wherever both speak. */
+static void expect_same_config(const char *ours, const char *theirs)
+{
+    size_t bytes;
+    g_autofree char *our_text = read_file(ours, "config.json", &bytes);
+    g_autofree char *their_text = read_file(theirs, "config.json", &bytes);
+    json_t *our_root = json_loads(our_text, 0, NULL), *their_root = json_loads(their_text, 0, NULL);
+    const char *key;
+    json_t *value;
+    json_object_foreach(their_root, key, value)
+    {
+        json_t *mine = json_object_get(our_root, key);
+        if (strcmp(key, "transformers_version") != 0 && !json_equal(mine, value))
+            g_error("%s differs from transformers' config.json", key);
+    }
+    json_decref(our_root);
+    json_decref(their_root);
+}
+
+static void export_gives_back_what_transformers_wrote(gconstpointer data)
+{
+    const char *name = data;
+    g_autofree char *source = g_build_filename(FIXTURES, name, NULL), *out = g_build_filename(scratch, name, NULL);
+    Device *dev = device_open_cpu(1);
+    Model *model = import(dev, source);
+    export(model, NULL, out);
+    model_close(model);
+    device_close(dev);
+
+    expect_same_file(out, source, "model.safetensors");
+    expect_same_config(out, source);
+}
+
+static void shards_with_aliases_are_the_same_model(void)
+{
+    g_autofree char *out = g_build_filename(scratch, "from-shards", NULL);
+    Device *dev = device_open_cpu(1);
+    Model *model = import(dev, FIXTURES "t5-v1.1-sharded");
+    export(model, NULL, out);
+    model_close(model);
+    device_close(dev);
+    expect_same_file(out, FIXTURES "t5-v1.1", "model.safetensors");
+}
+
+static void tensors_decide_tying_and_the_config_scaling(void)
+{
+    static const struct {
+        const char *folder;
+        bool tied, scaled;
+    } cases[] = { { "t5-v1.0", true, true },
+                  { "t5-v1.0-tf5", true, true },
+                  { "t5-v1.1", false, false },
+                  { "t5-v1.1-tf5", false, false } };
+    Device *dev = device_open_cpu(1);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *folder = g_build_filename(FIXTURES, cases[i].folder, NULL);
+        Model *model = import(dev, folder);
+        g_assert_cmpint(model_config(model)->tie_embeddings, ==, cases[i].tied);
+        g_assert_cmpint(model_config(model)->scale_logits, ==, cases[i].scaled);
+        model_close(model);
+    }
+    device_close(dev);
+}
+
+typedef struct BadConfig {
+    const char *from, *to, *words;
+} BadConfig;
+
+/* Edits of the config.json of t5-v1.0, and what the one line must say. */
+static const BadConfig bad_configs[] = {
+    { "\"model_type\": \"t5\"", "\"model_type\": \"bert\"", "model_type is \"bert\": loam reads \"t5\" only" },
+    { "\"model_type\": \"t5\",", "", "model_type is missing" },
+    { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": \"gated-silu\"",
+      "feed_forward_proj is \"gated-silu\"" },
+    { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": 3", "feed_forward_proj is \"not a string\"" },
+    { "\"dense_act_fn\": \"relu\"", "\"dense_act_fn\": \"gelu\"", "dense_act_fn is \"gelu\"" },
+    { "\"d_kv\": 20", "\"d_kv\": -20", "d_kv is -20, want 1 to 4096" },
+    { "\"d_kv\": 20", "\"d_kv\": \"20\"", "d_kv is not a whole number" },
+    { "\"dropout_rate\": 0.1", "\"dropout_rate\": 1.5", "dropout_rate is 1.5, want 0 to 0.99" },
+    { "\"num_layers\": 2", "\"num_layers\": 1000000000", "num_layers is 1000000000, want 1 to 1000" },
+    { "\"num_layers\": 2", "\"num_layers\": 3", "tensor encoder.block.2.layer.0" },
+    { "\"num_layers\": 2", "\"num_layers\": 1", "no place in a T5 of this config.json for encoder.block.1.layer" },
+    { "\"d_ff\": 40", "\"d_ff\": 41", "wi.weight is (40, 24), but config.json makes it (41, 24)" },
+    { "\"vocab_size\": 101", "\"vocab_size\": 16777216",
+      "shared.weight is (101, 24), but config.json makes it (16777216, 24)" },
+    { "{", "[", "config.json:" },
+};
+
+static void expect_refused(const char *folder, const char *words)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1);
+    Model *model = hf_import(dev, folder, false, &error);
+    g_assert_null(model);
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    if (strstr(error->message, words) == NULL || strstr(error->message, folder) == NULL)
+        g_error("\"%s\" does not say \"%s\" of %s", error->message, words, folder);
+    g_clear_error(&error);
+    device_close(dev);
+}
+
+static char *replaced(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    g_assert_nonnull(at);
+    return g_strdup_printf("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+}
+
+static void every_bad_config_gets_its_line(void)
+{
+    size_t n_config, n_tensors;
+    g_autofree char *config = read_file(FIXTURES "t5-v1.0", "config.json", &n_config);
+    g_autofree char *tensors = read_file(FIXTURES "t5-v1.0", "model.safetensors", &n_tensors);
+    g_autofree char *folder = g_build_filename(scratch, "bad-config", NULL);
+    put_file(folder, "model.safetensors", tensors, n_tensors);
+    for (size_t i = 0; i < G_N_ELEMENTS(bad_configs); i++) {
+        g_autofree char *edited = replaced(config, bad_configs[i].from, bad_configs[i].to);
+        put_file(folder, "config.json", edited, strlen(edited));
+        expect_refused(folder, bad_configs[i].words);
+    }
+}
+
+static void a_folder_without_its_files_says_which(void)
+{
+    g_autofree char *folder = g_build_filename(scratch, "bare", NULL);
+    GError *error = NULL;
+    io_make_directories(folder, &error);
+    g_assert_no_error(error);
+    expect_refused(folder, "no config.json: not a Hugging Face model folder");
+    size_t bytes;
+    g_autofree char *config = read_file(FIXTURES "t5-v1.0", "config.json", &bytes);
+    put_file(folder, "config.json", config, bytes);
+    expect_refused(folder, "neither model.safetensors nor model.safetensors.index.json");
+    put_file(folder, "pytorch_model.bin", "x", 1);
+    expect_refused(folder, "pytorch_model.bin is a pickle");
+}
+
+/* The tensors of t5-v1.0 again, shared.weight as `dtype` with `values`, and with lm_head.weight where asked. */
+static char *put_variant(const char *name, const char *dtype, const void *values, const void *head)
+{
+    GError *error = NULL;
+    size_t bytes;
+    g_autofree char *config = read_file(FIXTURES "t5-v1.0", "config.json", &bytes);
+    char *folder = g_build_filename(scratch, name, NULL);
+    put_file(folder, "config.json", config, bytes);
+    SafeTensors *file = safetensors_open(FIXTURES "t5-v1.0/model.safetensors", &error);
+    g_assert_no_error(error);
+    SafeWriter *writer = safetensors_writer_new();
+    for (int i = 0; i < safetensors_count(file); i++) {
+        const SafeTensor *t = safetensors_get(file, i);
+        bool shared = strcmp(t->name, "shared.weight") == 0;
+        safetensors_writer_add(writer, t->name, shared ? dtype : t->dtype, t->rank, t->shape,
+                               shared ? values : t->data);
+        if (shared && head)
+            safetensors_writer_add(writer, "lm_head.weight", dtype, t->rank, t->shape, head);
+    }
+    g_autofree char *path = g_build_filename(folder, "model.safetensors", NULL);
+    safetensors_writer_write(writer, path, &error);
+    g_assert_no_error(error);
+    safetensors_writer_free(writer);
+    safetensors_close(file);
+    return folder;
+}
+
+#define N_SHARED (101 * 24)
+
+static void half_precision_is_widened_exactly(void)
+{
+    static const struct {
+        const char *dtype;
+        uint16_t bits; /* of 1.5 */
+    } cases[] = { { "BF16", 0x3fc0 }, { "F16", 0x3e00 } };
+    Device *dev = device_open_cpu(1);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        uint16_t values[N_SHARED];
+        for (int j = 0; j < N_SHARED; j++)
+            values[j] = cases[i].bits;
+        g_autofree char *folder = put_variant(cases[i].dtype, cases[i].dtype, values, NULL);
+        Model *model = import(dev, folder);
+        const float *w = params_find(model_params(model), "shared")->w.p;
+        for (int j = 0; j < N_SHARED; j++)
+            g_assert_cmpfloat(w[j], ==, 1.5);
+        model_close(model);
+    }
+    device_close(dev);
+    int32_t integers[N_SHARED] = { 0 };
+    g_autofree char *folder = put_variant("integers", "I32", integers, NULL);
+    expect_refused(folder, "shared.weight has dtype I32");
+}
+
+static void a_head_equal_to_the_embedding_is_tied(void)
+{
+    float values[N_SHARED], other[N_SHARED] = { 0 };
+    for (int j = 0; j < N_SHARED; j++)
+        values[j] = (float)j;
+    Device *dev = device_open_cpu(1);
+    g_autofree char *equal = put_variant("equal-head", "F32", values, values);
+    Model *model = import(dev, equal);
+    g_assert_true(model_config(model)->tie_embeddings);
+    g_assert_null(params_find(model_params(model), "lm_head"));
+    model_close(model);
+    g_autofree char *different = put_variant("other-head", "F32", values, other);
+    model = import(dev, different);
+    g_assert_false(model_config(model)->tie_embeddings);
+    g_assert_cmpfloat(((float *)params_find(model_params(model), "lm_head")->w.p)[5], ==, 0);
+
+    /* Scaled logits without tied embeddings: nothing in Hugging Face's T5. */
+    GError *error = NULL;
+    g_autofree char *out = g_build_filename(scratch, "no-such-t5", NULL);
+    g_assert_false(hf_export(model, NULL, out, &error));
+    g_assert_nonnull(strstr(error->message, "without tied embeddings"));
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
+    g_clear_error(&error);
+    model_close(model);
+    device_close(dev);
+}
+
+static void export_leaves_other_peoples_files_alone(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1);
+    Model *model = import(dev, FIXTURES "t5-v1.0");
+    g_autofree char *out = g_build_filename(scratch, "taken", NULL), *kept = scratch_path("taken", "thesis.tex");
+    put_file(out, "thesis.tex", "x", 1);
+    g_assert_false(hf_export(model, NULL, out, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
+    g_clear_error(&error);
+
+    /* A disk that fails at any write leaves neither the folder nor its temporary form. */
+    g_autofree char *target = g_build_filename(scratch, "failed", NULL),
+                    *tmp = g_build_filename(scratch, "tmp-failed", NULL);
+    for (int n = 1;; n++) {
+        io_fail_at(n, ENOSPC);
+        bool done = hf_export(model, NULL, target, &error);
+        io_fail_at(0, 0);
+        if (done)
+            break;
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+        g_clear_error(&error);
+        g_assert_false(g_file_test(tmp, G_FILE_TEST_EXISTS));
+        if (g_file_test(target, G_FILE_TEST_EXISTS)) { /* renamed, but the parent not synced: whole */
+            model_close(import(dev, target));
+            io_remove_tree(target, &error);
+        }
+    }
+    model_close(model);
+    device_close(dev);
+}
+
+static void a_tokenizer_goes_along(void)
+{
+    if (!g_file_test(T5_TOKENIZER, G_FILE_TEST_EXISTS)) {
+        g_test_skip("shared/data is absent");
+        return;
+    }
+    GError *error = NULL;
+    Tokenizer *tok = tokenizer_open(T5_TOKENIZER, &error);
+    g_assert_no_error(error);
+    Device *dev = device_open_cpu(1);
+    Model *small = import(dev, FIXTURES "t5-v1.0");
+    g_autofree char *out = g_build_filename(scratch, "with-tokenizer", NULL);
+    g_assert_false(hf_export(small, tok, out, &error));
+    g_assert_nonnull(strstr(error->message, "has 32100 tokens, the model only 101"));
+    g_clear_error(&error);
+
+    ModelConfig config = *model_config(small);
+    config.vocab = 32128;
+    config.width = 8;
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    export(model, tok, out);
+    expect_same_file(out, T5_TOKENIZER, "spiece.model");
+    size_t n;
+    g_autofree char *text = read_file(out, "tokenizer_config.json", &n);
+    json_t *root = json_loads(text, 0, NULL);
+    g_assert_cmpstr(json_string_value(json_object_get(root, "tokenizer_class")), ==, "T5Tokenizer");
+    g_assert_cmpstr(json_string_value(json_object_get(root, "eos_token")), ==, "</s>");
+    g_assert_true(json_is_true(json_object_get(root, "legacy")));
+    const json_t *sentinels = json_object_get(root, "additional_special_tokens");
+    g_assert_cmpuint(json_array_size(sentinels), ==, 100);
+    g_assert_cmpstr(json_string_value(json_array_get(sentinels, 7)), ==, "<extra_id_7>");
+    json_decref(root);
+    model_close(model);
+    model_close(small);
+    device_close(dev);
+    tokenizer_close(tok);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    scratch = g_dir_make_tmp("loam-hf-XXXXXX", NULL);
+    g_test_add_data_func("/hf/export_gives_back_transformers_4_v1_0", "t5-v1.0",
+                         export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_transformers_4_v1_1", "t5-v1.1",
+                         export_gives_back_what_transformers_wrote);
+    g_test_add_func("/hf/shards_with_aliases_are_the_same_model", shards_with_aliases_are_the_same_model);
+    g_test_add_func("/hf/tensors_decide_tying_and_the_config_scaling", tensors_decide_tying_and_the_config_scaling);
+    g_test_add_func("/hf/every_bad_config_gets_its_line", every_bad_config_gets_its_line);
+    g_test_add_func("/hf/a_folder_without_its_files_says_which", a_folder_without_its_files_says_which);
+    g_test_add_func("/hf/half_precision_is_widened_exactly", half_precision_is_widened_exactly);
+    g_test_add_func("/hf/a_head_equal_to_the_embedding_is_tied", a_head_equal_to_the_embedding_is_tied);
+    g_test_add_func("/hf/export_leaves_other_peoples_files_alone", export_leaves_other_peoples_files_alone);
+    g_test_add_func("/hf/a_tokenizer_goes_along", a_tokenizer_goes_along);
+    int status = g_test_run();
+    io_remove_tree(scratch, NULL);
+    g_free(scratch);
+    return status;
+}
