@@ -1,0 +1,26 @@
+/* kind.h: what a kind of tokenizer provides. A new kind is one file and one row of the table in tokenizer.c. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+typedef struct TokenizerFacts {
+    const char *name;       /* "sentencepiece-unigram" */
+    int size;               /* pieces of the file itself */
+    int pad, eos, unk, bos; /* -1 where there is none */
+    bool adds_sentinels;    /* T5's lie above the pieces unless the file has them */
+} TokenizerFacts;
+
+typedef struct TokenizerKind {
+    const char *file_name; /* what a folder of this kind holds */
+    /* The model behind a file's bytes; thread-safe once open. */
+    void *(*open)(const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
+    void (*close)(void *model);
+    int (*id)(const void *model, const char *piece); /* -1 if there is no such piece */
+    const char *(*piece)(const void *model, int id); /* 0 <= id < facts.size */
+    /* Appends to ids (int32_t); text is UTF-8. */
+    bool (*encode)(const void *model, const char *text, size_t bytes, GArray *ids, GError **error);
+    /* Appends to text; 0 <= id < facts.size. */
+    bool (*decode)(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error);
+} TokenizerKind;

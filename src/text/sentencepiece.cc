@@ -1,0 +1,271 @@
+#include "text/sentencepiece.h"
+
+#include <cstring>
+#include <exception>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+using sentencepiece::util::Status;
+
+namespace sentencepiece::logging
+{
+void SetMinLogLevel(int level); /* exported by the library, but in none of its headers */
+}
+
+#define QUIET 3 /* only what ends the process is printed; the rest comes back in a Status */
+
+namespace
+{
+struct Model {
+    sentencepiece::SentencePieceProcessor processor;
+    std::vector<std::string> pieces;
+};
+
+/* Runs `body`, which returns a Status; whatever goes wrong becomes "WHAT: reason". */
+template <typename Body> bool guarded(const char *what, GError **error, Body body)
+{
+    try {
+        const Status status = body();
+        if (status.ok())
+            return true;
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s: %s", what, status.error_message());
+    } catch (const std::bad_alloc &) {
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE, "%s: out of memory", what);
+    } catch (const std::exception &failure) {
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s: %s", what, failure.what());
+    }
+    return false;
+}
+
+/* Reads one protobuf varint; false at the end of the bytes. */
+bool take_varint(const char **at, const char *end, uint64_t *value)
+{
+    *value = 0;
+    for (int shift = 0; *at < end && shift < 64; shift += 7) {
+        unsigned char byte = static_cast<unsigned char>(*(*at)++);
+        *value |= static_cast<uint64_t>(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+/* The last field `number` of a protobuf message that the library has parsed before: a varint's value, or the length of
+ * a string whose bytes begin at *bytes. */
+uint64_t find_field(const char *at, const char *end, uint64_t number, uint64_t absent, const char **bytes)
+{
+    static const int fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
+    uint64_t found = absent, tag, value;
+    while (at < end && take_varint(&at, end, &tag)) {
+        int wire = static_cast<int>(tag & 7);
+        value = 0;
+        if ((wire == 0 || wire == 2) && !take_varint(&at, end, &value))
+            break;
+        if (tag >> 3 == number) {
+            found = value;
+            *bytes = at;
+        }
+        uint64_t skip = wire == 2 ? value : static_cast<uint64_t>(fixed_bytes[wire]);
+        if (skip > static_cast<uint64_t>(end - at))
+            break;
+        at += skip;
+    }
+    return found;
+}
+
+/* ModelProto.trainer_spec (2) .model_type (3); the headers of the library do not declare its messages. */
+const char *name_of_type(const char *data, size_t bytes)
+{
+    const char *spec = data;
+    uint64_t spec_bytes = find_field(data, data + bytes, 2, 0, &spec);
+    spec_bytes = std::min(spec_bytes, static_cast<uint64_t>(data + bytes - spec));
+    const char *unused;
+    static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
+                                         "sentencepiece-char" };
+    uint64_t type = find_field(spec, spec + spec_bytes, 3, 1, &unused);
+    return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
+}
+
+void *open_model(const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    sentencepiece::logging::SetMinLogLevel(QUIET);
+    auto *model = new Model;
+    auto &processor = model->processor;
+    bool ok = guarded("not a SentencePiece model", error, [&] {
+        auto status = processor.LoadFromSerializedProto({ data, bytes });
+        for (int id = 0; status.ok() && id < processor.GetPieceSize(); id++)
+            model->pieces.push_back(processor.IdToPiece(id));
+        return status;
+    });
+    if (!ok) {
+        delete model;
+        return nullptr;
+    }
+    *facts = { name_of_type(data, bytes),
+               processor.GetPieceSize(),
+               processor.pad_id(),
+               processor.eos_id(),
+               processor.unk_id(),
+               processor.bos_id(),
+               true };
+    return model;
+}
+
+void close_model(void *model)
+{
+    delete static_cast<Model *>(model);
+}
+
+int id_of(const void *opaque, const char *piece)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    int id = model->processor.PieceToId(piece);
+    return id >= 0 && model->pieces[static_cast<size_t>(id)] == piece ? id : -1;
+}
+
+const char *piece_of(const void *opaque, int id)
+{
+    return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
+}
+
+bool encode(const void *opaque, const char *text, size_t bytes, GArray *ids, GError **error)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    std::vector<int> out;
+    if (!guarded("encoding", error, [&] { return model->processor.Encode({ text, bytes }, &out); }))
+        return false;
+    if (!out.empty())
+        g_array_append_vals(ids, out.data(), static_cast<guint>(out.size()));
+    return true;
+}
+
+bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    std::string out;
+    if (!guarded("decoding", error, [&] { return model->processor.Decode(std::vector<int>(ids, ids + n), &out); }))
+        return false;
+    g_string_append_len(text, out.data(), static_cast<gssize>(out.size()));
+    return true;
+}
+
+/* The lines of a TokenizerLine as the trainer wants them. */
+class Lines : public sentencepiece::SentenceIterator
+{
+  public:
+    GError *error = nullptr;
+
+    Lines(TokenizerLine next, void *context) : next_(next), context_(context)
+    {
+        Next();
+    }
+    bool done() const override
+    {
+        return done_;
+    }
+    const std::string &value() const override
+    {
+        return line_;
+    }
+    Status status() const override
+    {
+        return error ? Status(sentencepiece::util::StatusCode::kAborted, error->message) : Status();
+    }
+    void Next() override
+    {
+        do {
+            if (rest_bytes_ == 0 && !next_(context_, &rest_, &rest_bytes_, &error)) {
+                done_ = true;
+                return;
+            }
+            take();
+        } while (!is_usable());
+    }
+
+  private:
+    /* The trainer drops longer lines (4192 bytes); they are cut instead, after a space where there is one. */
+    void take()
+    {
+        size_t n = std::min(rest_bytes_, static_cast<size_t>(4096));
+        if (n < rest_bytes_) {
+            size_t cut = n;
+            while (cut > 0 && rest_[cut - 1] != ' ')
+                cut--;
+            for (n = cut ? cut : n; (rest_[n] & 0xc0) == 0x80; n--)
+                ; /* not within a character */
+        }
+        line_.assign(rest_, n);
+        rest_ += n;
+        rest_bytes_ -= n;
+    }
+
+    /* The library calls exit() when nothing is left of its input, so what it would drop is dropped here: lines
+     * without a visible character, and those with U+2585, which it keeps for itself. */
+    bool is_usable() const
+    {
+        if (line_.find("\xe2\x96\x85") != std::string::npos)
+            return false;
+        for (const char *p = line_.data(), *end = p + line_.size(); p < end; p = g_utf8_next_char(p))
+            if (g_unichar_isgraph(g_utf8_get_char(p)))
+                return true;
+        return false;
+    }
+
+    TokenizerLine next_;
+    void *context_;
+    const char *rest_ = nullptr; /* of the caller's line */
+    size_t rest_bytes_ = 0;
+    std::string line_;
+    bool done_ = false;
+};
+
+std::unordered_map<std::string, std::string> settings_of(const TokenizerTraining *training)
+{
+    char coverage[G_ASCII_DTOSTR_BUF_SIZE];
+    g_ascii_dtostr(coverage, sizeof coverage, training->character_coverage);
+    return {
+        { "model_type", training->type },
+        { "vocab_size", std::to_string(training->vocab_size) },
+        { "character_coverage", coverage },
+        { "byte_fallback", training->byte_fallback ? "true" : "false" },
+        { "pad_id", "0" },
+        { "eos_id", "1" },
+        { "unk_id", "2" },
+        { "bos_id", "-1" },
+        { "num_threads", "8" }, /* a constant: it decides how sums of floats are split, hence the model's bytes */
+        { "input_sentence_size", "0" },
+        { "shuffle_input_sentence", "false" },
+        { "train_extremely_large_corpus", "true" }, /* 64-bit offsets: with 32 bits the library exits at 2^31 */
+        { "minloglevel", std::to_string(QUIET) },
+    };
+}
+} // namespace
+
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
+                                                      piece_of,       encode,     decode };
+
+bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
+                         size_t *bytes, GError **error)
+{
+    std::string trained;
+    Lines lines(next, context);
+    bool empty = lines.error == nullptr && lines.done();
+    bool ok = !empty && lines.error == nullptr && guarded("training", error, [&] {
+        return sentencepiece::SentencePieceTrainer::Train(settings_of(training), &lines, &trained);
+    });
+    if (lines.error != nullptr) {
+        g_clear_error(error);
+        g_propagate_error(error, lines.error);
+        return false;
+    }
+    if (empty)
+        return fail_user(error, "there is no text to train on");
+    if (ok) {
+        *bytes = trained.size();
+        *model = static_cast<char *>(g_memdup2(trained.data(), trained.size()));
+    }
+    return ok;
+}

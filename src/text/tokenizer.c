@@ -1,0 +1,219 @@
+#include "text/tokenizer.h"
+
+#include "base/check.h"
+#include "base/file.h"
+#include "text/sentencepiece.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
+
+static const TokenizerKind *const kinds[] = { &kind_sentencepiece };
+
+struct Tokenizer {
+    const TokenizerKind *kind;
+    void *model;
+    TokenizerFacts facts;
+    char *path;
+    char hash[17];
+    int size;
+    int sentinels[TOKENIZER_SENTINELS];           /* ids */
+    char sentinel_names[TOKENIZER_SENTINELS][16]; /* "<extra_id_0>" */
+    GHashTable *sentinel_of;                      /* id -> index + 1 */
+};
+
+void tokenizer_close(Tokenizer *tok)
+{
+    if (tok == NULL)
+        return;
+    if (tok->model)
+        tok->kind->close(tok->model);
+    if (tok->sentinel_of)
+        g_hash_table_unref(tok->sentinel_of);
+    g_free(tok->path);
+    g_free(tok);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
+
+/* The kind is known by what a folder holds; a file is tried as the first kind. */
+static bool find_file(Tokenizer *tok, const char *path, GError **error)
+{
+    tok->kind = kinds[0];
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        tok->path = g_strdup(path);
+        return true;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        g_autofree char *file = g_build_filename(path, kinds[i]->file_name, NULL);
+        if (g_file_test(file, G_FILE_TEST_EXISTS)) {
+            tok->kind = kinds[i];
+            tok->path = g_steal_pointer(&file);
+            return true;
+        }
+    }
+    return fail_user(error, "%s holds no tokenizer (%s)", path, kinds[0]->file_name);
+}
+
+static bool place_sentinels(Tokenizer *tok, GError **error)
+{
+    tok->size = tok->facts.size;
+    tok->sentinel_of = g_hash_table_new(NULL, NULL);
+    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
+        g_snprintf(tok->sentinel_names[i], sizeof tok->sentinel_names[i], "<extra_id_%d>", i);
+    bool own = tok->kind->id(tok->model, tok->sentinel_names[0]) >= 0;
+    if (!own && tok->facts.adds_sentinels)
+        tok->size += TOKENIZER_SENTINELS;
+    for (int i = 0; i < TOKENIZER_SENTINELS; i++) {
+        int id = own ? tok->kind->id(tok->model, tok->sentinel_names[i]) : tok->size - 1 - i;
+        if (id < 0)
+            return fail_user(error, "it has a piece <extra_id_0>, but no %s", tok->sentinel_names[i]);
+        tok->sentinels[i] = id;
+        g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GINT_TO_POINTER(i + 1));
+    }
+    return true;
+}
+
+Tokenizer *tokenizer_open(const char *path, GError **error)
+{
+    g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
+    if (!find_file(tok, path, error))
+        return NULL;
+    size_t bytes = 0;
+    g_autofree char *data = io_read_file(tok->path, MAX_FILE, &bytes, error);
+    if (data == NULL)
+        return NULL;
+    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits(data, bytes));
+    tok->model = tok->kind->open(data, bytes, &tok->facts, error);
+    if (tok->model == NULL || !place_sentinels(tok, error)) {
+        fail_context(error, "%s", tok->path);
+        return NULL;
+    }
+    return g_steal_pointer(&tok);
+}
+
+const char *tokenizer_kind(const Tokenizer *tok)
+{
+    return tok->facts.name;
+}
+
+const char *tokenizer_path(const Tokenizer *tok)
+{
+    return tok->path;
+}
+
+const char *tokenizer_hash(const Tokenizer *tok)
+{
+    return tok->hash;
+}
+
+int tokenizer_size(const Tokenizer *tok)
+{
+    return tok->size;
+}
+
+int tokenizer_pad(const Tokenizer *tok)
+{
+    return tok->facts.pad;
+}
+
+int tokenizer_eos(const Tokenizer *tok)
+{
+    return tok->facts.eos;
+}
+
+int tokenizer_unk(const Tokenizer *tok)
+{
+    return tok->facts.unk;
+}
+
+int tokenizer_bos(const Tokenizer *tok)
+{
+    return tok->facts.bos;
+}
+
+int tokenizer_sentinel(const Tokenizer *tok, int index)
+{
+    CHECK(index >= 0 && index < TOKENIZER_SENTINELS, "sentinel %d of %d", index, TOKENIZER_SENTINELS);
+    return tok->sentinels[index];
+}
+
+/* -1 if the id is no sentinel's. */
+static int sentinel_index(const Tokenizer *tok, int id)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(tok->sentinel_of, GINT_TO_POINTER(id))) - 1;
+}
+
+const char *tokenizer_piece(const Tokenizer *tok, int id)
+{
+    CHECK(id >= 0 && id < tok->size, "id %d of %d", id, tok->size);
+    int index = sentinel_index(tok, id);
+    return index >= 0 ? tok->sentinel_names[index] : tok->kind->piece(tok->model, id);
+}
+
+/* The next <extra_id_N> that is a sentinel's name in [text, end), and its end; NULL if there is none. */
+static const char *find_sentinel(const char *text, const char *end, int *index, const char **after)
+{
+    static const char start[] = "<extra_id_";
+    const char *at = text;
+    while ((at = memmem(at, (size_t)(end - at), start, sizeof start - 1))) {
+        const char *digit = at + sizeof start - 1, *first = digit;
+        int n = 0;
+        for (; digit < end && digit - first < 2 && g_ascii_isdigit(*digit); digit++)
+            n = 10 * n + (*digit - '0');
+        bool named = digit > first && !(digit - first == 2 && *first == '0');
+        if (named && digit < end && *digit == '>') {
+            *index = n;
+            *after = digit + 1;
+            return at;
+        }
+        at = first;
+    }
+    return NULL;
+}
+
+bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
+{
+    const char *end = text + bytes, *bad, *at, *after;
+    if (!g_utf8_validate_len(text, bytes, &bad))
+        return fail_user(error, "the text is not valid UTF-8 at byte %zu (0x%02x)", (size_t)(bad - text),
+                         (unsigned char)*bad);
+    int index;
+    while (specials && (at = find_sentinel(text, end, &index, &after))) {
+        if (!tok->kind->encode(tok->model, text, (size_t)(at - text), ids, error))
+            return false;
+        g_array_append_val(ids, tok->sentinels[index]);
+        text = after;
+    }
+    return tok->kind->encode(tok->model, text, (size_t)(end - text), ids, error);
+}
+
+/* Decodes and empties `run`, the ids since the last sentinel; a space parts it from what is there. */
+static bool decode_run(const Tokenizer *tok, GArray *run, GString *text, GError **error)
+{
+    if (run->len == 0)
+        return true;
+    if (text->len > 0)
+        g_string_append_c(text, ' ');
+    bool ok = tok->kind->decode(tok->model, (const int32_t *)(void *)run->data, run->len, text, error);
+    g_array_set_size(run, 0);
+    return ok;
+}
+
+char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
+{
+    GString *text = g_string_new(NULL);
+    g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof *ids);
+    bool ok = true;
+    for (int64_t i = 0; ok && i < n; i++) {
+        int index = sentinel_index(tok, ids[i]);
+        if (index >= 0) {
+            ok = decode_run(tok, run, text, error);
+            g_string_append_printf(text, "%s%s", text->len > 0 ? " " : "", tok->sentinel_names[index]);
+        } else if (ids[i] >= 0 && ids[i] < tok->facts.size && ids[i] != tok->facts.pad && ids[i] != tok->facts.eos) {
+            g_array_append_val(run, ids[i]);
+        }
+    }
+    ok = ok && decode_run(tok, run, text, error);
+    return g_string_free(text, !ok);
+}
