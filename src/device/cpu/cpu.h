@@ -1,0 +1,28 @@
+/* cpu.h: what the files of the cpu backend share. */
+#pragma once
+
+#include "device/op_table.h"
+
+typedef struct Cpu {
+    void *workspace;
+    size_t workspace_bytes;
+} Cpu;
+
+/* Scratch memory of one operation, aligned to 64, not zeroed. It grows to the largest request ever made, so that a run
+ * stops allocating after its first step. Call it outside parallel regions. */
+void *cpu_workspace(Device *dev, size_t bytes);
+
+/* Makes oneDNN use no newer instructions than `isa`; before its first use. */
+void cpu_gemm_limit(const char *isa);
+void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+/* Before a parallel region that multiplies tiles. */
+void cpu_gemm_enter(const Device *dev);
+/* The same over plain row-major arrays, y (m,n), of one thread: for tiles inside a parallel region. */
+typedef struct Panel {
+    const float *p;
+    int64_t ld;
+    bool transposed;
+} Panel;
+void cpu_gemm_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta);
+
+extern const OpTable cpu_ops_avx2, cpu_ops_avx512; /* kernels/table.c, built twice */

@@ -1,0 +1,72 @@
+#include "device/cpu/kernels/kernels.h"
+
+#include <string.h>
+
+static void check_ids(Tensor ids, int64_t rows)
+{
+    const int32_t *id = ids.p;
+    for (int64_t i = 0; i < ids.d[0]; i++)
+        CHECK(id[i] >= 0 && id[i] < rows, "id %d of token %lld in a table of %lld rows", id[i], (long long)i,
+              (long long)rows);
+}
+
+void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
+{
+    const int32_t *id = ids.p;
+    check_ids(ids, table.d[0]);
+#pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
+    for (int64_t i = 0; i < y.d[0]; i++)
+        memcpy(row_of(y, i), row_of(table, id[i]), (size_t)y.d[1] * sizeof(float));
+}
+
+/* Each thread owns some columns of the table, so sums run in the order of the tokens whatever the number of threads. */
+void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
+{
+    const int32_t *id = ids.p;
+    check_ids(ids, dtable.d[0]);
+    if (beta == 0.0f)
+        cpu_fill(dev, dtable, 0);
+#pragma omp parallel num_threads(team(dev, tensor_count(dy)))
+    {
+        Range cols = share(dy.d[1], 16);
+        for (int64_t i = 0; beta != 0.0f && beta != 1.0f && i < dtable.d[0]; i++)
+            for (int64_t c = cols.begin; c < cols.end; c++)
+                row_of(dtable, i)[c] *= beta;
+        for (int64_t i = 0; i < dy.d[0]; i++) {
+            float *d = row_of(dtable, id[i]);
+            const float *g = row_of(dy, i);
+            SIMD for (int64_t c = cols.begin; c < cols.end; c++) d[c] += g[c];
+        }
+    }
+}
+
+/* A few thousand numbers: not worth waking threads. */
+void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
+{
+    (void)dev;
+    for (int64_t c = 0; c < bias.d[1]; c++) {
+        const float *bucket = row_of(table, relpos_bucket(spec->first + (int32_t)c, spec));
+        for (int64_t h = 0; h < bias.d[0]; h++)
+            row_of(bias, h)[c] = bucket[h];
+    }
+}
+
+/* The columns of a bucket lie side by side. */
+void cpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
+{
+    (void)dev;
+    for (int64_t b = 0; b < dtable.d[0]; b++)
+        for (int64_t h = 0; h < dtable.d[1]; h++)
+            row_of(dtable, b)[h] = beta == 0.0f ? 0.0f : beta * row_of(dtable, b)[h];
+    for (int64_t begin = 0, end; begin < dbias.d[1]; begin = end) {
+        int32_t bucket = relpos_bucket(spec->first + (int32_t)begin, spec);
+        for (end = begin + 1; end < dbias.d[1] && relpos_bucket(spec->first + (int32_t)end, spec) == bucket;)
+            end++;
+        for (int64_t h = 0; h < dbias.d[0]; h++) {
+            double sum = 0;
+            for (int64_t c = begin; c < end; c++)
+                sum += (double)row_of(dbias, h)[c];
+            row_of(dtable, bucket)[h] += (float)sum;
+        }
+    }
+}

@@ -1,0 +1,180 @@
+/* kernels.h: for the files of this folder only. Each is compiled once for every instruction set, with ISA defined as
+ * avx2 or avx512: plain loops that the compiler vectorises. Every function with external linkage is renamed here. */
+#pragma once
+
+#include "base/check.h"
+#include "device/cpu/cpu.h"
+
+#include <omp.h>
+
+#define PASTE_(name, isa) name##_##isa
+#define PASTE(name, isa)  PASTE_(name, isa)
+#define ISA_NAME(name)    PASTE(name, ISA)
+
+#define cpu_ops           ISA_NAME(cpu_ops)
+#define cpu_embedding_fwd ISA_NAME(cpu_embedding_fwd)
+#define cpu_embedding_bwd ISA_NAME(cpu_embedding_bwd)
+#define cpu_rmsnorm_fwd   ISA_NAME(cpu_rmsnorm_fwd)
+#define cpu_rmsnorm_bwd   ISA_NAME(cpu_rmsnorm_bwd)
+#define cpu_dropout_fwd   ISA_NAME(cpu_dropout_fwd)
+#define cpu_dropout_bwd   ISA_NAME(cpu_dropout_bwd)
+#define cpu_act_fwd       ISA_NAME(cpu_act_fwd)
+#define cpu_act_bwd       ISA_NAME(cpu_act_bwd)
+#define cpu_relpos_fwd    ISA_NAME(cpu_relpos_fwd)
+#define cpu_relpos_bwd    ISA_NAME(cpu_relpos_bwd)
+#define cpu_attn_fwd      ISA_NAME(cpu_attn_fwd)
+#define cpu_attn_bwd      ISA_NAME(cpu_attn_bwd)
+#define cpu_xent          ISA_NAME(cpu_xent)
+#define cpu_sum_rows      ISA_NAME(cpu_sum_rows)
+#define cpu_sumsq         ISA_NAME(cpu_sumsq)
+#define cpu_fill          ISA_NAME(cpu_fill)
+#define cpu_copy          ISA_NAME(cpu_copy)
+#define cpu_argmax        ISA_NAME(cpu_argmax)
+#define cpu_adamw         ISA_NAME(cpu_adamw)
+#define cpu_adafactor     ISA_NAME(cpu_adafactor)
+
+void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids);
+void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta);
+void cpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps);
+void cpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
+                     float beta);
+void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
+void cpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop);
+void cpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop);
+void cpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
+                 const Dropout *drop);
+void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
+void cpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
+void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                  const Dropout *drop);
+void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
+                  Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop);
+void cpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec);
+void cpu_sum_rows(Device *dev, Tensor out, Tensor x, float beta);
+void cpu_sumsq(Device *dev, Tensor out, Tensor x, float beta);
+void cpu_fill(Device *dev, Tensor x, double value);
+void cpu_copy(Device *dev, Tensor y, Tensor x);
+void cpu_argmax(Device *dev, Tensor ids, Tensor logits);
+void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec, const StepScalars *scalars);
+void cpu_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
+                   const AdafactorSpec *spec, const StepScalars *scalars);
+
+/* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
+#define SIMD _Pragma("omp simd")
+
+/* Threads for an operation over `work` numbers: waking the others costs about as much as 16 Ki of them. */
+static inline int team(const Device *dev, int64_t work)
+{
+    return work < 16384 ? 1 : dev->threads;
+}
+
+/* The calling thread's share of [0, n), in multiples of `unit`: a function of n and the team's size alone. */
+typedef struct Range {
+    int64_t begin, end;
+} Range;
+
+static inline Range share(int64_t n, int64_t unit)
+{
+    int64_t units = (n + unit - 1) / unit, t = omp_get_thread_num(), size = omp_get_num_threads();
+    int64_t begin = units * t / size * unit, end = units * (t + 1) / size * unit;
+    return (Range){ begin < n ? begin : n, end < n ? end : n };
+}
+
+static inline float *row_of(Tensor t, int64_t row)
+{
+    return (float *)t.p + row * t.ld;
+}
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline size_t align64(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Tensors of one shape as runs of contiguous numbers: pieces of a few thousand where all are contiguous, else rows. */
+typedef struct Runs {
+    int64_t n, length, last, work; /* `last` is the length of run n - 1 */
+} Runs;
+
+enum { RUN_LENGTH = 4096 };
+
+static inline Runs runs_of(const Tensor *tensors, int n)
+{
+    int64_t rows = tensor_rows(tensors[0]), cols = tensor_cols(tensors[0]), count = rows * cols;
+    bool contiguous = true;
+    for (int i = 0; i < n; i++)
+        contiguous &= rows <= 1 || tensors[i].ld == cols;
+    if (!contiguous)
+        return (Runs){ rows, cols, cols, count };
+    int64_t pieces = (count + RUN_LENGTH - 1) / RUN_LENGTH;
+    return (Runs){ pieces, RUN_LENGTH, count - (pieces - 1) * RUN_LENGTH, count };
+}
+
+/* Where run i of t begins, in elements. */
+static inline int64_t run_offset(Runs runs, Tensor t, int64_t i)
+{
+    return i * (runs.length == tensor_cols(t) ? t.ld : runs.length);
+}
+
+static inline float *run_start(Runs runs, Tensor t, int64_t i)
+{
+    return (float *)t.p + run_offset(runs, t, i);
+}
+
+static inline int64_t run_length(Runs runs, int64_t i)
+{
+    return i == runs.n - 1 ? runs.last : runs.length;
+}
+
+/* e^x to 2 units in the last place, x clamped to [-87, 88]. x = n ln 2 + r by adding 1.5·2^23, which leaves n in the
+ * low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2. */
+static inline float exp_f32(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    float shifted = __builtin_fmaf(x, 1.44269504f, 12582912.0f), n = shifted - 12582912.0f;
+    float r = __builtin_fmaf(n, -0.693145752f, x);
+    r = __builtin_fmaf(n, -1.42860677e-6f, r);
+    float p = 1.98412698e-4f;
+    p = __builtin_fmaf(p, r, 1.38888889e-3f);
+    p = __builtin_fmaf(p, r, 8.33333333e-3f);
+    p = __builtin_fmaf(p, r, 4.16666667e-2f);
+    p = __builtin_fmaf(p, r, 1.66666667e-1f);
+    p = __builtin_fmaf(p, r, 0.5f);
+    p = __builtin_fmaf(p, r, 1.0f);
+    p = __builtin_fmaf(p, r, 1.0f);
+    uint32_t bits, scale;
+    __builtin_memcpy(&bits, &shifted, 4);
+    __builtin_memcpy(&scale, &p, 4);
+    scale += bits << 23;
+    __builtin_memcpy(&p, &scale, 4);
+    return p;
+}
+
+/* Factors of dropout for channels or keys [first, first + n): 0 or 1 / (1 - rate). `first` is a multiple of 4 and mask
+ * has room for n rounded up to 4. The counter is (c0, c1, c2, index / 4). */
+typedef struct MaskRow {
+    PhiloxKey key;
+    uint32_t c0, c1, c2, threshold;
+    float kept;
+} MaskRow;
+
+static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
+{
+    MaskRow m = *row;
+    SIMD for (int64_t i = 0; i < (n + 3) / 4; i++)
+    {
+        PhiloxWords words = philox4x32(m.key, m.c0, m.c1, m.c2, (uint32_t)(first / 4 + i));
+        for (int j = 0; j < 4; j++)
+            mask[4 * i + j] = words.w[j] >= m.threshold ? m.kept : 0.0f;
+    }
+}

@@ -1,0 +1,228 @@
+/* optim.c: the optimizers' updates, in as few passes over memory as their formulas allow. */
+#include "device/cpu/kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+static double rms(Device *dev, Tensor w)
+{
+    double sum = 0;
+    cpu_sumsq(dev, tensor_vector(&sum, DT_F64, 1), w, 0);
+    return sqrt(sum / (double)max_i64(tensor_count(w), 1));
+}
+
+typedef struct AdamwStep {
+    float clip, beta1, beta2, keep, step, denominator_scale, eps;
+} AdamwStep;
+
+/* m̂/(√v̂ + eps) as m/(√v·denominator_scale + eps), its bias correction in `step`. */
+static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, AdamwStep s)
+{
+    SIMD for (int64_t i = 0; i < n; i++)
+    {
+        float d = g[i] * s.clip;
+        m[i] = s.beta1 * m[i] + (1.0f - s.beta1) * d;
+        v[i] = s.beta2 * v[i] + (1.0f - s.beta2) * d * d;
+        w[i] = w[i] * s.keep - s.step * m[i] / (sqrtf(v[i]) * s.denominator_scale + s.eps);
+    }
+}
+
+/* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
+ */
+void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec, const StepScalars *scalars)
+{
+    double t = (double)scalars->update, lr = (double)scalars->lr;
+    double correction1 = 1 - pow(spec->beta1, t), correction2 = sqrt(1 - pow(spec->beta2, t)), step = lr / correction1;
+    if (spec->scale_by_rms)
+        step *= correction2 * fmax(1e-3, rms(dev, w));
+    AdamwStep s = { .clip = scalars->clip,
+                    .beta1 = (float)spec->beta1,
+                    .beta2 = (float)spec->beta2,
+                    .keep = (float)(1 - lr * spec->weight_decay),
+                    .step = (float)step,
+                    .denominator_scale = spec->scale_by_rms ? 1.0f : (float)(1 / correction2),
+                    .eps = (float)spec->eps };
+    Runs runs = runs_of((const Tensor[]){ w, m, v, g }, 4);
+#pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
+    for (int64_t i = 0; i < runs.n; i++)
+        adamw_run(run_start(runs, w, i), run_start(runs, m, i), run_start(runs, v, i), run_start(runs, g, i),
+                  run_length(runs, i), s);
+}
+
+/* An Adafactor update in three passes: second moments; size of u = g / √(second moment), which is not stored but
+ * computed again; step. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
+typedef struct Update {
+    Tensor w, v, m, g;
+    const float *row_factor, *col_factor; /* NULL: not factored */
+    float clip, beta2, eps1;
+    float keep, step, beta1; /* w = keep·w − step·u, momentum over step·u */
+} Update;
+
+enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
+
+/* row_sum[i] = Σ over columns of (clip·g)², col_sum likewise; parts: a col_sum per thread. */
+static void square_rows(const Update *a, Range rows, float *row_mean, double *col_sum, float *part)
+{
+    int64_t cols = tensor_cols(a->g);
+    memset(col_sum, 0, (size_t)cols * sizeof *col_sum);
+    for (int64_t first = rows.begin; first < rows.end; first += FOLD_ROWS) {
+        memset(part, 0, (size_t)cols * sizeof *part);
+        for (int64_t i = first; i < min_i64(first + FOLD_ROWS, rows.end); i++) {
+            const float *g = row_of(a->g, i);
+            float sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < cols; c++) {
+                float square = g[c] * a->clip * (g[c] * a->clip);
+                part[c] += square;
+                sum += square;
+            }
+            row_mean[i] = sum / (float)cols;
+        }
+        for (int64_t c = 0; c < cols; c++)
+            col_sum[c] += (double)part[c];
+    }
+}
+
+/* Moves row and col towards the means of g² + eps1 and leaves the factors of u in row_factor and col_factor. */
+static void factored_moments(Device *dev, const Update *a, Tensor row, Tensor col, float *row_factor, float *col_factor,
+                             char *workspace)
+{
+    int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
+    size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = align64((size_t)n_cols * sizeof(float));
+    float *r = row.p, *c = col.p, new = 1.0f - a->beta2;
+    double mean_row = 0;
+    int size = team(dev, tensor_count(a->g));
+#pragma omp parallel num_threads(size)
+    {
+        size_t t = (size_t)omp_get_thread_num();
+        square_rows(a, share(n_rows, 1), row_factor, (double *)(workspace + t * sum_bytes),
+                    (float *)(workspace + (size_t)size * sum_bytes + t * part_bytes));
+    }
+    for (int64_t i = 0; i < n_rows; i++) {
+        r[i] = a->beta2 * r[i] + new *(row_factor[i] + a->eps1);
+        mean_row += (double)r[i];
+    }
+    mean_row /= (double)n_rows;
+    for (int64_t i = 0; i < n_rows; i++)
+        row_factor[i] = (float)(1 / sqrt((double)r[i] / mean_row));
+    for (int64_t j = 0; j < n_cols; j++) {
+        double sum = 0;
+        for (int t = 0; t < size; t++)
+            sum += ((const double *)(workspace + (size_t)t * sum_bytes))[j];
+        c[j] = a->beta2 * c[j] + new *((float)(sum / (double)n_rows) + a->eps1);
+        col_factor[j] = 1.0f / sqrtf(c[j]);
+    }
+}
+
+static void full_moments(Device *dev, const Update *a)
+{
+    float clip = a->clip, beta2 = a->beta2, eps1 = a->eps1;
+#pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
+    for (int64_t i = 0; i < tensor_rows(a->g); i++) {
+        float *v = row_of(a->v, i);
+        const float *g = row_of(a->g, i);
+        SIMD for (int64_t c = 0; c < tensor_cols(a->g); c++) v[c] =
+            beta2 * v[c] + (1.0f - beta2) * (g[c] * clip * (g[c] * clip) + eps1);
+    }
+}
+
+/* u of row i, for columns [first, first + n). */
+static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64_t n)
+{
+    const float *g = row_of(a->g, i) + first;
+    if (a->row_factor) {
+        const float *col = a->col_factor + first;
+        float factor = a->row_factor[i] * a->clip;
+        SIMD for (int64_t c = 0; c < n; c++) u[c] = g[c] * factor * col[c];
+        return;
+    }
+    const float *v = row_of(a->v, i) + first;
+    SIMD for (int64_t c = 0; c < n; c++) u[c] = g[c] * a->clip / sqrtf(v[c]);
+}
+
+enum { CHUNK = 512 };
+
+static double update_sumsq(Device *dev, const Update *a, double *partial)
+{
+    int64_t cols = tensor_cols(a->g);
+    int size = team(dev, tensor_count(a->g));
+    double total = 0;
+#pragma omp parallel num_threads(size)
+    {
+        Range rows = share(tensor_rows(a->g), 1);
+        double sum = 0;
+        for (int64_t i = rows.begin; i < rows.end; i++)
+            for (int64_t first = 0; first < cols; first += CHUNK) {
+                float u[CHUNK], part = 0;
+                int64_t n = min_i64(CHUNK, cols - first);
+                update_of(u, a, i, first, n);
+#pragma omp simd reduction(+ : part)
+                for (int64_t c = 0; c < n; c++)
+                    part += u[c] * u[c];
+                sum += (double)part;
+            }
+        partial[omp_get_thread_num()] = sum;
+    }
+    for (int t = 0; t < size; t++)
+        total += partial[t];
+    return total;
+}
+
+static void apply_update(Device *dev, const Update *a)
+{
+    int64_t cols = tensor_cols(a->g);
+#pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
+    for (int64_t i = 0; i < tensor_rows(a->g); i++)
+        for (int64_t first = 0; first < cols; first += CHUNK) {
+            float u[CHUNK], *w = row_of(a->w, i) + first;
+            int64_t n = min_i64(CHUNK, cols - first);
+            update_of(u, a, i, first, n);
+            if (a->beta1 > 0) {
+                float *m = row_of(a->m, i) + first;
+                SIMD for (int64_t c = 0; c < n; c++)
+                {
+                    m[c] = a->beta1 * m[c] + (1.0f - a->beta1) * a->step * u[c];
+                    w[c] = w[c] * a->keep - m[c];
+                }
+                continue;
+            }
+            SIMD for (int64_t c = 0; c < n; c++) w[c] = w[c] * a->keep - a->step * u[c];
+        }
+}
+
+/* The scratch tensor u is left alone: computing u twice moves less memory than storing it. */
+void cpu_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
+                   const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    (void)u;
+    int64_t rows = tensor_rows(w), cols = tensor_cols(w);
+    double t = (double)(scalars->update + spec->step_offset), alpha = (double)scalars->lr;
+    if (tensor_count(w) == 0)
+        return;
+    if (spec->scale_parameter)
+        alpha *= fmax(spec->eps2, rms(dev, w));
+    Update a = { .w = w,
+                 .v = v,
+                 .m = m,
+                 .g = g,
+                 .clip = scalars->clip,
+                 .beta2 = (float)(1 - pow(t, -spec->decay_rate)),
+                 .eps1 = (float)spec->eps1,
+                 .beta1 = (float)spec->beta1,
+                 .keep = (float)(1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1)) };
+    size_t row_bytes = align64((size_t)rows * sizeof(float)), col_bytes = align64((size_t)cols * sizeof(float));
+    size_t sums_bytes = (size_t)dev->threads * (col_bytes + align64((size_t)cols * sizeof(double)));
+    char *workspace = cpu_workspace(dev, sums_bytes + row_bytes + col_bytes);
+    if (tensor_present(row)) {
+        float *row_factor = (float *)(workspace + sums_bytes), *col_factor = row_factor + row_bytes / sizeof(float);
+        factored_moments(dev, &a, row, col, row_factor, col_factor, workspace);
+        a.row_factor = row_factor;
+        a.col_factor = col_factor;
+    } else {
+        full_moments(dev, &a);
+    }
+    double size =
+        spec->clip_threshold > 0 ? sqrt(update_sumsq(dev, &a, (double *)workspace) / (double)(rows * cols)) : 0;
+    a.step = (float)(alpha / fmax(1, spec->clip_threshold > 0 ? size / spec->clip_threshold : 0));
+    apply_update(dev, &a);
+}

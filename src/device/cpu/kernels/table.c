@@ -1,0 +1,35 @@
+#include "device/cpu/kernels/kernels.h"
+
+#include <stdlib.h>
+
+static void cpu_close(Device *dev)
+{
+    Cpu *cpu = dev->impl;
+    free(cpu->workspace);
+    free(cpu);
+}
+
+const OpTable cpu_ops = {
+    .close = cpu_close,
+    .gemm = cpu_gemm,
+    .embedding_fwd = cpu_embedding_fwd,
+    .embedding_bwd = cpu_embedding_bwd,
+    .rmsnorm_fwd = cpu_rmsnorm_fwd,
+    .rmsnorm_bwd = cpu_rmsnorm_bwd,
+    .dropout_fwd = cpu_dropout_fwd,
+    .dropout_bwd = cpu_dropout_bwd,
+    .act_fwd = cpu_act_fwd,
+    .act_bwd = cpu_act_bwd,
+    .relpos_fwd = cpu_relpos_fwd,
+    .relpos_bwd = cpu_relpos_bwd,
+    .attn_fwd = cpu_attn_fwd,
+    .attn_bwd = cpu_attn_bwd,
+    .xent = cpu_xent,
+    .sum_rows = cpu_sum_rows,
+    .sumsq = cpu_sumsq,
+    .fill = cpu_fill,
+    .copy = cpu_copy,
+    .argmax = cpu_argmax,
+    .adamw = cpu_adamw,
+    .adafactor = cpu_adafactor,
+};
