@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Trains the same T5 from the same weights on the same batches with loam and with PyTorch, without dropout, in f32,
+and compares the loss of every step.
+
+    bench/peers/curve.py CONFIG [--steps 200] [--model HF-FOLDER] [--out DIR] [--loam build/loam] [group.key=value ...]
+
+Without --model the weights are loam's initialization under CONFIG, exported. Both sides take AdamW (0.9, 0.999, 1e-8),
+a linear warm-up and then a constant rate, and clip at 1. Ends with status 1 if any step's loss differs by more than
+--tolerance (relative). Needs torch and transformers (4 or 5).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+import transformers
+
+from torch_t5 import adamw, train_step
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config")
+    parser.add_argument("overrides", nargs="*", help="group.key=value, given to loam")
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--model", help="a Hugging Face folder to start from")
+    parser.add_argument("--out", help="keep the runs here")
+    parser.add_argument("--loam", default="build/loam")
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--warmup", type=int, default=20)
+    parser.add_argument("--weight-decay", type=float, default=0.01)
+    parser.add_argument("--micro", type=int, default=8, help="samples PyTorch computes at once")
+    parser.add_argument("--threads", type=int, default=0, help="0: every core")
+    parser.add_argument("--tolerance", type=float, default=1e-4)
+    return parser.parse_intermixed_args()
+
+
+def loam(args, *words):
+    return subprocess.run([args.loam, *map(str, words)], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def settings(args, **more):
+    fixed = {"model.dropout": 0, "train.precision": "f32", "train.log_every": "1 steps", "train.eval_every": 0,
+             "train.save_every": 0, "train.threads": args.threads, "optim.name": "adamw", "optim.lr": args.lr,
+             "optim.schedule": "constant", "optim.warmup": f"{args.warmup} steps", "optim.clip_norm": 1.0,
+             "optim.beta1": 0.9, "optim.beta2": 0.999, "optim.eps": 1e-8, "optim.weight_decay": args.weight_decay,
+             "optim.decay": "matrices", "train.label_smoothing": 0, "train.z_loss": 0} | more
+    return args.overrides + [f"{key}={value}" for key, value in fixed.items()]
+
+
+def initial_weights(args, out):
+    """A step at rate 0 leaves the initialization as it was."""
+    loam(args, "train", args.config,
+         *settings(args, **{"run.dir": out / "initial", "train.length": "1 steps", "optim.lr": 0}))
+    loam(args, "export", out / "initial", "--to", "hf", "--out", out / "hf")
+    return out / "hf"
+
+
+def losses_of_loam(args, out, model):
+    run = settings(args, **{"run.dir": out / "run", "train.length": f"{args.steps} steps", "train.init": model})
+    loam(args, "train", args.config, *run)
+    lines = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
+    losses = {line["step"]: line["loss"] for line in lines if line["kind"] == "train"}
+    return [losses[step] for step in range(1, args.steps + 1)]
+
+
+def batch(args, step):
+    """Every sample of a step, in order; steps count from 1."""
+    lines = loam(args, "inspect", "batch", args.config, "--step", step, "--json", *settings(args)).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def losses_of_torch(args, folder):
+    model, told = transformers.T5ForConditionalGeneration.from_pretrained(folder, dtype=torch.float32,
+                                                                          output_loading_info=True)
+    if told["missing_keys"] or told["unexpected_keys"]:
+        sys.exit(f"{folder} does not load cleanly: {told}")
+    model.eval()  # no dropout
+    optimizer = adamw(model, args.lr, args.weight_decay)
+    losses = []
+    for step in range(1, args.steps + 1):
+        rate = args.lr * min(1, step / args.warmup) if args.warmup else args.lr
+        losses.append(train_step(model, optimizer, batch(args, step), args.micro, rate))
+        if sys.stderr.isatty():
+            print(f"\rPyTorch step {step}/{args.steps}", end="", file=sys.stderr)
+    return losses
+
+
+def main():
+    args = arguments()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(args.out or scratch)
+        folder = args.model or initial_weights(args, out)
+        ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder)
+    away = [abs(a / b - 1) for a, b in zip(ours, theirs)]
+    for step in sorted({1, 2, 5, *range(10, args.steps + 1, max(args.steps // 10, 1)), args.steps}):
+        print(f"step {step:4d}  loam {ours[step - 1]:.7f}  PyTorch {theirs[step - 1]:.7f}  {away[step - 1]:.1e}")
+    worst = max(range(len(away)), key=away.__getitem__)
+    print(f"largest deviation over {args.steps} steps: {away[worst]:.2e} at step {worst + 1} "
+          f"(torch {torch.__version__}, transformers {transformers.__version__})")
+    sys.exit(away[worst] > args.tolerance)
+
+
+if __name__ == "__main__":
+    main()
