@@ -1,0 +1,128 @@
+#include "model/model.h"
+
+#include <string.h>
+
+/* "model.*" alone; rows is the caller's memory. */
+static OptionTable model_table(OptionGroup *rows)
+{
+    *rows = (OptionGroup){ model_options, n_model_options, 0 };
+    return (OptionTable){ rows, 1, sizeof(ModelConfig) };
+}
+
+/* The configuration of a preset, with one more setting ("" for none). */
+static bool apply(ModelConfig *config, const char *preset, const char *assignment, GError **error)
+{
+    OptionGroup rows;
+    OptionTable table = model_table(&rows);
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    memset(config, 0, sizeof *config);
+    options_set_defaults(&table, config);
+    if (*preset && !model_preset_settings(preset, settings, error))
+        return false;
+    if (*assignment && !option_settings_parse(settings, assignment, error))
+        return false;
+    return options_apply(&table, config, settings, error) && model_config_check(config, error);
+}
+
+static void clear(ModelConfig *config)
+{
+    OptionGroup rows;
+    OptionTable table = model_table(&rows);
+    options_clear(&table, config);
+}
+
+static void presets_have_the_published_counts(void)
+{
+    static const struct {
+        const char *preset;
+        gint64 params;
+    } published[] = {
+        { "t5-1.1-small", 76961152 }, { "t5-1.1-base", 247577856 },  { "t5-1.1-large", 783150080 },
+        { "t5-1.1-xl", 2849757184 },  { "t5-1.1-xxl", 11135332352 }, { "t5-small", 60506624 },
+        { "t5-base", 222903552 },     { "t5-large", 737668096 },     { "t5-3b", 2851598336 },
+        { "t5-11b", 11307321344 },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
+        ModelConfig config;
+        GError *error = NULL;
+        apply(&config, published[i].preset, "", &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(model_config_params(&config), ==, published[i].params);
+        clear(&config);
+    }
+}
+
+static void every_preset_applies(void)
+{
+    for (int i = 0; model_preset_names[i]; i++) {
+        ModelConfig config;
+        GError *error = NULL;
+        apply(&config, model_preset_names[i], "", &error);
+        g_assert_no_error(error);
+        clear(&config);
+    }
+}
+
+static void bare_config_is_t5_1_1_small_with_the_tokenizers_vocabulary(void)
+{
+    ModelConfig config;
+    GError *error = NULL;
+    apply(&config, "", "", &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(config.vocab, ==, 0);
+    config.vocab = 32128;
+    g_assert_cmpint(model_config_params(&config), ==, 76961152);
+    clear(&config);
+}
+
+static void store_holds_what_is_counted(void)
+{
+    ModelConfig config;
+    GError *error = NULL;
+    apply(&config, "t5-1.1-small", "model.vocab=256", &error);
+    g_assert_no_error(error);
+    Device *dev = device_open_null();
+    Model *model = model_open(dev, &config, true, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(params_elements(model_params(model)), ==, model_config_params(&config));
+    model_close(model);
+    device_close(dev);
+    clear(&config);
+}
+
+/* Where, what, and what would be right. */
+static void errors_say_what_would_be_right(void)
+{
+    static const struct {
+        const char *preset, *assignment, *says;
+    } wrong[] = {
+        { "t5-1.1-smal", "", "t5-1.1-small" },
+        { "gpt", "", "t5-11b" },
+        { "", "model.rel_buckets=30", "multiple of 4" },
+        { "", "model.rel_max_distance=16", "above half of model.rel_buckets, 16" },
+        { "", "model.vocab=1", "at least 2" },
+        { "", "model.dropout=1", "model.dropout" },
+        { "", "model.heads=0", "model.heads" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        ModelConfig config;
+        g_autoptr(GError) error = NULL;
+        g_assert_false(apply(&config, wrong[i].preset, wrong[i].assignment, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        if (!strstr(error->message, wrong[i].says))
+            g_error("'%s' does not say '%s'", error->message, wrong[i].says);
+        clear(&config);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/config/presets_have_the_published_counts", presets_have_the_published_counts);
+    g_test_add_func("/config/every_preset_applies", every_preset_applies);
+    g_test_add_func("/config/bare_config_is_t5_1_1_small_with_the_tokenizers_vocabulary",
+                    bare_config_is_t5_1_1_small_with_the_tokenizers_vocabulary);
+    g_test_add_func("/config/store_holds_what_is_counted", store_holds_what_is_counted);
+    g_test_add_func("/config/errors_say_what_would_be_right", errors_say_what_would_be_right);
+    return g_test_run();
+}

@@ -1,0 +1,298 @@
+#include "tiny.h"
+
+static double loss_and_gradients(Model *model, const Batch *batch, const ModelLoss *loss)
+{
+    LossSums sums = { 0 };
+    if (loss->grad)
+        grads_begin(model_params(model));
+    model_loss(model, batch, loss, &sums);
+    return sums.loss / loss->n_targets;
+}
+
+typedef struct Difference {
+    Model *model;
+    const Batch *batch;
+    ModelLoss loss; /* without gradients */
+} Difference;
+
+/* d(loss)/dt at t = 0 of w + t direction, by central differences. */
+static double directional(const Difference *d, Tensor w, const double *direction)
+{
+    const double step = 1e-5;
+    double loss[2], *p = w.p;
+    for (int side = 0; side < 2; side++) {
+        double t = side ? -step : step;
+        for (int64_t i = 0; i < tensor_count(w); i++)
+            p[i] += t * direction[i];
+        loss[side] = loss_and_gradients(d->model, d->batch, &d->loss);
+        for (int64_t i = 0; i < tensor_count(w); i++)
+            p[i] -= t * direction[i];
+    }
+    return (loss[0] - loss[1]) / (2 * step);
+}
+
+/* Along one random direction through the whole tensor, and along a few of its axes. */
+static void check_parameter(const Difference *d, const Param *param, Philox *rng)
+{
+    int64_t n = tensor_count(param->w);
+    g_autofree double *direction = g_new0(double, n);
+    const double *g = param->g.p;
+    double norm = tiny_norm(param->g);
+    for (int test = 0; test < 4; test++) {
+        double analytic = 0;
+        for (int64_t i = 0; i < n; i++)
+            direction[i] = test == 0 ? philox_normal(rng) : 0;
+        if (test > 0)
+            direction[philox_below(rng, (uint64_t)n)] = 1;
+        for (int64_t i = 0; i < n; i++)
+            analytic += g[i] * direction[i];
+        double numeric = directional(d, param->w, direction);
+        if (!(fabs(analytic - numeric) <= 1e-7 * fmax(norm, 1e-3)))
+            g_error("%s: %.12g, by differences %.12g", param->spec.name, analytic, numeric);
+    }
+}
+
+static void gradient_matches_finite_difference(const void *data)
+{
+    const Shape *shape = data;
+    Device *dev = device_open_reference();
+    Model *model = tiny_open(dev, shape);
+    Batch *batch = tiny_batch(shape->vocab, 5, 9, 6);
+    ModelLoss loss = tiny_loss(TINY_TARGETS);
+    Difference d = { .model = model, .batch = batch, .loss = loss };
+    Philox rng = philox_open(philox_key(2, PHILOX_INIT, 0), 0);
+
+    d.loss.grad = false;
+    tiny_reserve(model, batch, &loss);
+    loss_and_gradients(model, batch, &loss);
+    for (int p = 0; p < params_count(model_params(model)); p++)
+        check_parameter(&d, params_get(model_params(model), p), &rng);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+static const Shape gated_tied = { true, true, 8, 4, 3, 16, 23 };
+static const Shape relu_untied = { false, false, 8, 4, 3, 16, 23 };
+
+/* A device's gradients and loss on weights that both devices hold exactly. */
+static void cpu_equals_reference(const void *data)
+{
+    const Shape *tiny = data;
+    Shape shape = { tiny->gated, tiny->tied, 48, 3, 16, 80, 131 };
+    Device *devices[] = { device_open_cpu(2), device_open_reference() };
+    Model *models[2];
+    double losses[2];
+    Batch *batch = tiny_batch(shape.vocab, 5, 9, 6);
+    ModelLoss loss = tiny_loss(TINY_TARGETS);
+
+    for (int m = 0; m < 2; m++) {
+        models[m] = tiny_open(devices[m], &shape);
+        tiny_reserve(models[m], batch, &loss);
+        for (int p = 0; m == 1 && p < params_count(model_params(models[0])); p++)
+            op_copy(devices[1], params_get(model_params(models[1]), p)->w, params_get(model_params(models[0]), p)->w);
+        losses[m] = loss_and_gradients(models[m], batch, &loss);
+    }
+    g_assert_cmpfloat_with_epsilon(losses[0], losses[1], 1e-5);
+    assert_gradients_equal(models[0], models[1], 1e-5);
+    batch_free(batch);
+    for (int m = 0; m < 2; m++) {
+        model_close(models[m]);
+        device_close(devices[m]);
+    }
+}
+
+/* One batch of four, and four batches of one whose gradients accumulate. */
+static void packed_equals_unpacked(Device *dev, double tolerance)
+{
+    Model *packed = tiny_open(dev, &tiny_gated), *unpacked = tiny_open(dev, &tiny_gated);
+    Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6), *one = batch_new(1, 9, 6);
+    ModelLoss loss = tiny_loss(TINY_TARGETS);
+    LossSums sums = { 0 };
+
+    tiny_reserve(packed, batch, &loss);
+    tiny_reserve(unpacked, one, &loss);
+    double expected = loss_and_gradients(packed, batch, &loss);
+    grads_begin(model_params(unpacked));
+    for (int64_t i = 0; i < TINY_SAMPLES; i++) {
+        batch_clear(one);
+        tiny_add(one, i, tiny_gated.vocab);
+        model_loss(unpacked, one, &loss, &sums);
+    }
+    g_assert_cmpfloat(sums.weight, ==, TINY_TARGETS);
+    g_assert_cmpfloat_with_epsilon(sums.loss / TINY_TARGETS, expected, tolerance);
+    assert_gradients_equal(unpacked, packed, tolerance);
+    batch_free(batch);
+    batch_free(one);
+    model_close(packed);
+    model_close(unpacked);
+    device_close(dev);
+}
+
+static void packed_equals_unpacked_in_f64(void)
+{
+    packed_equals_unpacked(device_open_reference(), 1e-12);
+}
+
+static void packed_equals_unpacked_in_f32(void)
+{
+    packed_equals_unpacked(device_open_cpu(1), 1e-5);
+}
+
+static void spare_capacity_changes_nothing(void)
+{
+    Device *dev = device_open_reference();
+    Model *tight = tiny_open(dev, &tiny_relu), *roomy = tiny_open(dev, &tiny_relu);
+    Batch *small = tiny_batch(tiny_relu.vocab, 4, 9, 6), *large = tiny_batch(tiny_relu.vocab, 7, 13, 11);
+    ModelLoss loss = tiny_loss(TINY_TARGETS);
+
+    tiny_reserve(tight, small, &loss);
+    tiny_reserve(roomy, large, &loss);
+    g_assert_cmpfloat_with_epsilon(loss_and_gradients(tight, small, &loss), loss_and_gradients(roomy, large, &loss),
+                                   1e-13);
+    assert_gradients_equal(roomy, tight, 1e-12);
+    batch_free(small);
+    batch_free(large);
+    model_close(tight);
+    model_close(roomy);
+    device_close(dev);
+}
+
+static void recompute_changes_no_bit(void)
+{
+    Device *dev = device_open_cpu(2);
+    Model *plain = tiny_open(dev, &tiny_gated), *again = tiny_open(dev, &tiny_gated);
+    Batch *batch = tiny_batch(tiny_gated.vocab, 5, 9, 6);
+    ModelLoss loss = tiny_loss(TINY_TARGETS), recompute = loss;
+
+    recompute.recompute = true;
+    tiny_reserve(plain, batch, &loss);
+    tiny_reserve(again, batch, &recompute);
+    g_assert_cmpfloat(loss_and_gradients(plain, batch, &loss), ==, loss_and_gradients(again, batch, &recompute));
+    for (int p = 0; p < params_count(model_params(plain)); p++) {
+        Tensor a = params_get(model_params(plain), p)->g, b = params_get(model_params(again), p)->g;
+        g_assert_true(memcmp(a.p, b.p, (size_t)tensor_count(a) * sizeof(float)) == 0);
+    }
+    batch_free(batch);
+    model_close(plain);
+    model_close(again);
+    device_close(dev);
+}
+
+/* Reserved for training with and without recompute, a model also takes batches without gradients. */
+static void held_out_loss_fits_what_training_reserved(void)
+{
+    Device *dev = device_open_cpu(1);
+    Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
+    g_autofree float *logits = g_new(float, batch->dec.n_rows *tiny_gated.vocab);
+    double losses[2];
+
+    for (int recompute = 0; recompute < 2; recompute++) {
+        Model *model = tiny_open(dev, &tiny_gated);
+        ModelLoss loss = tiny_loss(TINY_TARGETS), held_out = { .n_targets = TINY_TARGETS };
+        loss.recompute = recompute;
+        tiny_reserve(model, batch, &loss);
+        losses[recompute] = loss_and_gradients(model, batch, &held_out);
+        model_logits(model, batch, logits);
+        model_close(model);
+    }
+    g_assert_cmpfloat(losses[0], ==, losses[1]);
+    batch_free(batch);
+    device_close(dev);
+}
+
+/* The loss and its statistics, from logits that model_logits gives. */
+static void sums_match_logits(void)
+{
+    Device *dev = device_open_reference();
+    Model *model = tiny_open(dev, &tiny_relu);
+    Batch *batch = tiny_batch(tiny_relu.vocab, 5, 9, 6);
+    g_autofree float *logits = g_new(float, batch->dec.n_rows *tiny_relu.vocab);
+    ModelLoss loss = { .n_targets = TINY_TARGETS };
+    LossSums sums = { 0 };
+    double nll = 0, correct = 0;
+
+    tiny_reserve(model, batch, &loss);
+    model_loss(model, batch, &loss, &sums);
+    model_logits(model, batch, logits);
+    for (int64_t row = 0; row < batch->dec.n_used; row++) {
+        const float *z = logits + row * tiny_relu.vocab;
+        double total = 0;
+        int64_t best = 0;
+        for (int64_t v = 0; v < tiny_relu.vocab; v++) {
+            total += exp((double)z[v]);
+            best = z[v] > z[best] ? v : best;
+        }
+        nll += log(total) - (double)z[batch->targets[row]];
+        correct += best == batch->targets[row];
+    }
+    g_assert_cmpfloat_with_epsilon(sums.nll, nll, 1e-5);
+    g_assert_cmpfloat_with_epsilon(sums.loss, nll, 1e-5);
+    g_assert_cmpfloat(sums.correct, ==, correct);
+    g_assert_cmpfloat(sums.weight, ==, TINY_TARGETS);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+/* ln V + 1/2: logits of unit variance. A wrong init of the head starts at 100. */
+static void first_loss_is_ln_v_and_a_half(void)
+{
+    enum { SAMPLES = 64, INPUTS = 4, TARGETS = 32 };
+    Shape shape = { true, false, 64, 4, 16, 128, 32128 };
+    Device *dev = device_open_cpu(0);
+    Model *model = tiny_open(dev, &shape);
+    Batch *batch = batch_new(SAMPLES, INPUTS, TARGETS);
+    Philox rng = philox_open(philox_key(9, PHILOX_OBJECTIVE, 0), 0);
+    ModelLoss loss = { .n_targets = SAMPLES * TARGETS };
+
+    for (int i = 0; i < SAMPLES; i++) {
+        int32_t ids[INPUTS + TARGETS];
+        for (int j = 0; j < INPUTS + TARGETS; j++)
+            ids[j] = (int32_t)philox_below(&rng, 32128);
+        batch_add(batch, i, ids, INPUTS, ids + INPUTS, TARGETS, 0);
+    }
+    tiny_reserve(model, batch, &loss);
+    g_assert_cmpfloat_with_epsilon(loss_and_gradients(model, batch, &loss), 10.88, 0.05);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+/* Forward and backward of the matrix products and of attention, as the null device counts them. */
+static void step_flops_match_the_formula(void)
+{
+    const Shape shape = { true, false, 32, 4, 8, 64, 100 };
+    ModelConfig config = tiny_config(&shape);
+    double le = 12, ld = 6, d = 32, a = 32, f = 3 * 32 * 64, v = 100;
+    double products = 2 * 2 * (le * (4 * d * a + f) + ld * (6 * d * a + f) + 2 * le * d * a) + 2 * d * v * ld;
+    double attention = 2 * 4 * a * (le * le + ld * ld + ld * le);
+
+    g_assert_cmpfloat(model_step_flops(&config, 5, 12, 6), >=, 5 * 3 * products);
+    g_assert_cmpfloat(model_step_flops(&config, 5, 12, 6), <=, 5 * (3 * products + 3.5 * attention));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/transformer/gated_gradient_matches_finite_difference", &tiny_gated,
+                         gradient_matches_finite_difference);
+    g_test_add_data_func("/transformer/relu_tied_gradient_matches_finite_difference", &tiny_relu,
+                         gradient_matches_finite_difference);
+    g_test_add_data_func("/transformer/gated_tied_gradient_matches_finite_difference", &gated_tied,
+                         gradient_matches_finite_difference);
+    g_test_add_data_func("/transformer/relu_gradient_matches_finite_difference", &relu_untied,
+                         gradient_matches_finite_difference);
+    g_test_add_data_func("/transformer/gated_on_cpu_equals_reference", &tiny_gated, cpu_equals_reference);
+    g_test_add_data_func("/transformer/relu_tied_on_cpu_equals_reference", &tiny_relu, cpu_equals_reference);
+    g_test_add_func("/transformer/packed_equals_unpacked_in_f64", packed_equals_unpacked_in_f64);
+    g_test_add_func("/transformer/packed_equals_unpacked_in_f32", packed_equals_unpacked_in_f32);
+    g_test_add_func("/transformer/spare_capacity_changes_nothing", spare_capacity_changes_nothing);
+    g_test_add_func("/transformer/recompute_changes_no_bit", recompute_changes_no_bit);
+    g_test_add_func("/transformer/held_out_loss_fits_what_training_reserved",
+                    held_out_loss_fits_what_training_reserved);
+    g_test_add_func("/transformer/sums_match_logits", sums_match_logits);
+    g_test_add_func("/transformer/first_loss_is_ln_v_and_a_half", first_loss_is_ln_v_and_a_half);
+    g_test_add_func("/transformer/step_flops_match_the_formula", step_flops_match_the_formula);
+    return g_test_run();
+}

@@ -1,0 +1,400 @@
+/* Every layer's backward against central differences of its forward, in double precision, with dropout on. */
+#include "nn/nn.h"
+
+#include <glib.h>
+#include <math.h>
+
+#define WIDTH      6
+#define HEADS      2
+#define ATTENTION  10
+#define FFN        7
+#define VOCAB      9
+#define STEP       1e-5
+#define TOLERANCE  1e-8 /* of a gradient tensor's norm, per element */
+#define MAX_VARS   24
+#define ARENA_SIZE (1 << 20)
+
+/* What a layer's backward does to a gradient. */
+typedef enum Kind { WRITTEN, PARAMETER, ADDED } Kind;
+
+typedef struct Var {
+    const char *name;
+    Kind kind;
+    Tensor value, grad;
+} Var;
+
+typedef struct Fixture {
+    Arena vars_arena, save, scratch; /* the last two are emptied before each pass */
+    Batch *batch;
+    Ctx cx;
+    Var vars[MAX_VARS];
+    int n_vars;
+    Philox rng;
+    Tensor x, dx, memory, dmemory, bias, dbias;
+    Tensor y, dy; /* the loss is Σ y · dy */
+    BlockW w, g;
+    BlockSave saved;
+    NormSave norm;
+    HeadW head;
+} Fixture;
+
+/* setup declares the variables; loss runs forward; backward follows a forward. */
+typedef struct Case {
+    const char *path;
+    bool decoder, gated;
+    void (*setup)(Fixture *f);
+    double (*loss)(Fixture *f);
+    void (*backward)(Fixture *f);
+} Case;
+
+static void fill_normal(Fixture *f, Tensor t)
+{
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        ((double *)t.p)[i] = philox_normal(&f->rng);
+}
+
+static Tensor new_tensor(Fixture *f, int64_t rows, int64_t cols)
+{
+    return cols ? arena_tensor(&f->vars_arena, DT_F64, rows, cols, "var")
+                : arena_vector(&f->vars_arena, DT_F64, rows, "var");
+}
+
+/* cols 0: a vector. The gradient starts as rubbish where it will be written. */
+static void add_var(Fixture *f, const char *name, Kind kind, int64_t rows, int64_t cols, Tensor *value, Tensor *grad)
+{
+    Var *var = &f->vars[f->n_vars++];
+    g_assert_cmpint(f->n_vars, <=, MAX_VARS);
+    *var = (Var){ .name = name, .kind = kind, .value = new_tensor(f, rows, cols), .grad = new_tensor(f, rows, cols) };
+    fill_normal(f, var->value);
+    op_fill(f->cx.dev, var->grad, kind == ADDED ? 0 : NAN);
+    *value = var->value;
+    *grad = var->grad;
+}
+
+static void add_x(Fixture *f)
+{
+    int64_t n = f->cx.rows->n_rows;
+    add_var(f, "x", WRITTEN, n, WIDTH, &f->x, &f->dx);
+    f->y = new_tensor(f, n, WIDTH);
+    f->dy = new_tensor(f, n, WIDTH);
+    fill_normal(f, f->dy);
+}
+
+static double sum_of_products(Tensor a, Tensor b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < tensor_count(a); i++)
+        sum += ((double *)a.p)[i] * ((double *)b.p)[i];
+    return sum;
+}
+
+/* A sublayer finds dy in dx. */
+static void start_residual(Fixture *f)
+{
+    op_copy(f->cx.dev, f->dx, f->dy);
+}
+
+static void linear_setup(Fixture *f)
+{
+    add_x(f);
+    add_var(f, "w", PARAMETER, WIDTH, WIDTH, &f->w.mlp.wo, &f->g.mlp.wo);
+}
+
+static double linear_loss(Fixture *f)
+{
+    linear_fwd(&f->cx, f->y, f->x, f->w.mlp.wo);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void linear_backward(Fixture *f)
+{
+    linear_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo, f->g.mlp.wo);
+}
+
+static void norm_setup(Fixture *f)
+{
+    add_x(f);
+    add_var(f, "w", PARAMETER, WIDTH, 0, &f->w.mlp.norm, &f->g.mlp.norm);
+}
+
+/* x + norm(x), as a sublayer uses it. */
+static double norm_loss(Fixture *f)
+{
+    norm_fwd(&f->cx, f->y, f->x, f->w.mlp.norm, &f->norm);
+    return sum_of_products(f->y, f->dy) + sum_of_products(f->x, f->dy);
+}
+
+static void norm_backward(Fixture *f)
+{
+    start_residual(f);
+    norm_bwd(&f->cx, f->dx, f->dy, f->dx, f->w.mlp.norm, f->g.mlp.norm, &f->norm);
+}
+
+static void embed_setup(Fixture *f)
+{
+    add_var(f, "table", PARAMETER, VOCAB, WIDTH, &f->x, &f->dx);
+    f->y = new_tensor(f, f->cx.rows->n_rows, WIDTH);
+    f->dy = new_tensor(f, f->cx.rows->n_rows, WIDTH);
+    fill_normal(f, tensor_slice_rows(f->dy, 0, f->cx.rows->n_used)); /* no gradient comes from unused rows */
+    op_fill(f->cx.dev, tensor_slice_rows(f->dy, f->cx.rows->n_used, f->cx.rows->n_rows - f->cx.rows->n_used), 0);
+}
+
+static double embed_loss(Fixture *f)
+{
+    embed_fwd(&f->cx, f->y, f->x);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void embed_backward(Fixture *f)
+{
+    embed_bwd(&f->cx, f->dx, f->dy);
+}
+
+static void add_self(Fixture *f)
+{
+    add_var(f, "bias", ADDED, HEADS, 2 * f->cx.rows->max_len - 1, &f->bias, &f->dbias);
+    add_var(f, "self.norm", PARAMETER, WIDTH, 0, &f->w.self.norm, &f->g.self.norm);
+    add_var(f, "self.qkv", PARAMETER, 3 * ATTENTION, WIDTH, &f->w.self.qkv, &f->g.self.qkv);
+    add_var(f, "self.o", PARAMETER, WIDTH, ATTENTION, &f->w.self.o, &f->g.self.o);
+}
+
+static void self_setup(Fixture *f)
+{
+    add_x(f);
+    add_self(f);
+}
+
+static double self_loss(Fixture *f)
+{
+    attention_fwd(&f->cx, f->y, f->x, NO_TENSOR, f->bias, &f->w.self, &f->saved.self);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void self_backward(Fixture *f)
+{
+    start_residual(f);
+    attention_bwd(&f->cx, f->dx, NO_TENSOR, f->dbias, &f->w.self, &f->g.self, &f->saved.self);
+}
+
+static void add_cross(Fixture *f)
+{
+    add_var(f, "memory", ADDED, f->cx.memory_rows->n_rows, WIDTH, &f->memory, &f->dmemory);
+    add_var(f, "cross.norm", PARAMETER, WIDTH, 0, &f->w.cross.norm, &f->g.cross.norm);
+    add_var(f, "cross.q", PARAMETER, ATTENTION, WIDTH, &f->w.cross.q, &f->g.cross.q);
+    add_var(f, "cross.kv", PARAMETER, 2 * ATTENTION, WIDTH, &f->w.cross.kv, &f->g.cross.kv);
+    add_var(f, "cross.o", PARAMETER, WIDTH, ATTENTION, &f->w.cross.o, &f->g.cross.o);
+}
+
+static void cross_setup(Fixture *f)
+{
+    add_x(f);
+    add_cross(f);
+}
+
+static double cross_loss(Fixture *f)
+{
+    attention_fwd(&f->cx, f->y, f->x, f->memory, NO_TENSOR, &f->w.cross, &f->saved.cross);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void cross_backward(Fixture *f)
+{
+    start_residual(f);
+    attention_bwd(&f->cx, f->dx, f->dmemory, NO_TENSOR, &f->w.cross, &f->g.cross, &f->saved.cross);
+}
+
+static void add_mlp(Fixture *f)
+{
+    bool gated = f->cx.activation == ACT_GELU_TANH;
+    add_var(f, "mlp.norm", PARAMETER, WIDTH, 0, &f->w.mlp.norm, &f->g.mlp.norm);
+    add_var(f, "mlp.wi", PARAMETER, gated ? 2 * FFN : FFN, WIDTH, &f->w.mlp.wi, &f->g.mlp.wi);
+    add_var(f, "mlp.wo", PARAMETER, WIDTH, FFN, &f->w.mlp.wo, &f->g.mlp.wo);
+}
+
+static void mlp_setup(Fixture *f)
+{
+    add_x(f);
+    add_mlp(f);
+}
+
+static double mlp_loss(Fixture *f)
+{
+    mlp_fwd(&f->cx, f->y, f->x, &f->w.mlp, &f->saved.mlp);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void mlp_backward(Fixture *f)
+{
+    start_residual(f);
+    mlp_bwd(&f->cx, f->dx, &f->w.mlp, &f->g.mlp, &f->saved.mlp);
+}
+
+static void block_setup(Fixture *f)
+{
+    add_x(f);
+    add_self(f);
+    if (f->cx.decoder)
+        add_cross(f);
+    add_mlp(f);
+}
+
+static double block_loss(Fixture *f)
+{
+    block_fwd(&f->cx, f->y, f->x, f->memory, f->bias, &f->w, &f->saved);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void block_backward(Fixture *f)
+{
+    start_residual(f);
+    block_bwd(&f->cx, f->dx, f->dmemory, f->dbias, &f->w, &f->g, &f->saved);
+}
+
+static void head_setup(Fixture *f)
+{
+    add_x(f);
+    add_var(f, "w", PARAMETER, VOCAB, WIDTH, &f->head.w, &f->head.dw);
+    f->head.scale = 0.4f;
+}
+
+static double head_pass(Fixture *f, bool grad)
+{
+    double sums[XENT_STATS];
+    const XentSpec xent = { .label_smoothing = 0.125f, .z_loss = 0.25f, .scale = 0.5f, .grad = grad };
+    head_loss(&f->cx, tensor_vector(sums, DT_F64, XENT_STATS), f->dx, f->x, &f->head,
+              tensor_vector(f->batch->targets, DT_I32, f->batch->dec.n_rows),
+              tensor_vector(f->batch->weights, DT_F32, f->batch->dec.n_rows), &xent);
+    g_assert_cmpfloat(sums[XENT_WEIGHT], ==, (double)f->batch->n_targets);
+    return sums[XENT_LOSS] * (double)xent.scale;
+}
+
+static double head_forward(Fixture *f)
+{
+    return head_pass(f, false);
+}
+
+static void head_backward(Fixture *f)
+{
+    head_pass(f, true);
+}
+
+static const Case cases[] = {
+    { "/linear/bwd_matches_finite_difference", false, false, linear_setup, linear_loss, linear_backward },
+    { "/norm/bwd_matches_finite_difference", false, false, norm_setup, norm_loss, norm_backward },
+    { "/embed/bwd_matches_finite_difference", false, false, embed_setup, embed_loss, embed_backward },
+    { "/attention/self_bwd_matches_finite_difference", false, false, self_setup, self_loss, self_backward },
+    { "/attention/causal_bwd_matches_finite_difference", true, false, self_setup, self_loss, self_backward },
+    { "/attention/cross_bwd_matches_finite_difference", true, false, cross_setup, cross_loss, cross_backward },
+    { "/mlp/relu_bwd_matches_finite_difference", false, false, mlp_setup, mlp_loss, mlp_backward },
+    { "/mlp/gated_bwd_matches_finite_difference", false, true, mlp_setup, mlp_loss, mlp_backward },
+    { "/block/encoder_bwd_matches_finite_difference", false, true, block_setup, block_loss, block_backward },
+    { "/block/decoder_bwd_matches_finite_difference", true, true, block_setup, block_loss, block_backward },
+    { "/head/bwd_matches_finite_difference", true, false, head_setup, head_forward, head_backward },
+};
+
+/* Three packed samples of different lengths, and rows to spare. */
+static Batch *new_batch(void)
+{
+    static const int n_inputs[] = { 4, 1, 3 }, n_targets[] = { 2, 3, 4 };
+    static const int32_t ids[] = { 3, 8, 1, 5, 2 };
+    Batch *batch = batch_new(3, 4, 4);
+    for (int i = 0; i < 3; i++)
+        batch_add(batch, 40 + i, ids + i % 2, n_inputs[i], ids + (i + 1) % 2, n_targets[i], 0);
+    return batch;
+}
+
+static void fixture_open(Fixture *f, const Case *c)
+{
+    Device *dev = device_open_reference();
+    *f = (Fixture){ .batch = new_batch(), .rng = philox_open(philox_key(5, PHILOX_INIT, 0), 1) };
+    arena_init(&f->vars_arena, "vars", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    arena_init(&f->save, "save", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    arena_init(&f->scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    f->cx = (Ctx){ .dev = dev,
+                   .save = &f->save,
+                   .scratch = &f->scratch,
+                   .dtype = DT_F64,
+                   .rows = c->decoder ? &f->batch->dec : &f->batch->enc,
+                   .memory_rows = c->decoder ? &f->batch->enc : NULL,
+                   .heads = HEADS,
+                   .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,
+                   .decoder = c->decoder,
+                   .layer = 3,
+                   .dropout = 0.2f,
+                   .seed = 11,
+                   .eps = 1e-6f };
+    c->setup(f);
+}
+
+static void fixture_close(Fixture *f)
+{
+    Device *dev = f->cx.dev;
+    device_free(dev, f->vars_arena.base);
+    device_free(dev, f->save.base);
+    device_free(dev, f->scratch.base);
+    batch_free(f->batch);
+    device_close(dev);
+}
+
+static double run_loss(Fixture *f, const Case *c)
+{
+    arena_reset(&f->save, 0);
+    double loss = c->loss(f);
+    g_assert_cmpint((gint64)arena_mark(&f->scratch), ==, 0); /* given back */
+    return loss;
+}
+
+static void run_backward(Fixture *f, const Case *c, float g_beta)
+{
+    run_loss(f, c);
+    f->cx.g_beta = g_beta;
+    c->backward(f);
+    g_assert_cmpint((gint64)arena_mark(&f->scratch), ==, 0);
+}
+
+static double central_difference(Fixture *f, const Case *c, double *w)
+{
+    double kept = *w;
+    *w = kept + STEP;
+    double above = run_loss(f, c);
+    *w = kept - STEP;
+    double below = run_loss(f, c);
+    *w = kept;
+    return (above - below) / (2 * STEP);
+}
+
+/* times: how often backward has run. */
+static void check_var(Fixture *f, const Case *c, const Var *var, int times)
+{
+    double norm = sqrt(sum_of_products(var->grad, var->grad)), factor = var->kind == WRITTEN ? 1 : times;
+    g_assert_cmpfloat(norm, >, 0);
+    for (int64_t i = 0; i < tensor_count(var->value); i++) {
+        double analytic = ((double *)var->grad.p)[i];
+        double numeric = factor * central_difference(f, c, (double *)var->value.p + i);
+        if (!(fabs(analytic - numeric) <= TOLERANCE * fmax(norm, 1)))
+            g_error("%s: d%s[%d] is %.12g, by differences %.12g, after %d passes", c->path, var->name, (int)i, analytic,
+                    numeric, times);
+    }
+}
+
+static void bwd_matches_finite_difference(const void *data)
+{
+    const Case *c = data;
+    Fixture f;
+    fixture_open(&f, c);
+    run_backward(&f, c, 0);
+    for (int i = 0; i < f.n_vars; i++)
+        check_var(&f, c, &f.vars[i], 1);
+    run_backward(&f, c, 1);
+    for (int i = 0; i < f.n_vars; i++)
+        check_var(&f, c, &f.vars[i], 2);
+    fixture_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_test_add_data_func(cases[i].path, &cases[i], bwd_matches_finite_difference);
+    return g_test_run();
+}
