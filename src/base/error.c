@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <stdarg.h>
 
-G_DEFINE_QUARK(loam - error, loam_error)
+GQuark loam_error_quark(void)
+{
+    return g_quark_from_static_string("loam-error");
+}
 
 static void set_error(GError **error, LoamError code, const char *format, va_list args)
 {
-    g_propagate_error(error, g_error_new_valist(LOAM_ERROR, code, format, args));
+    g_propagate_error(error, g_error_new_valist(LOAM_ERROR, (gint)code, format, args));
 }
 
 bool fail_user(GError **error, const char *format, ...)

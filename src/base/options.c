@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define UNLIMITED 9e15 /* limits beyond this are not worth a word: amounts end here */
+#define UNLIMITED 1e15 /* limits from here on are not worth a word */
 
 /* Numbers whose default is the word "auto" keep 0 for it. */
 static bool has_auto(const OptionRow *row)
@@ -35,6 +35,11 @@ static GPtrArray *all_rows(const OptionTable *table)
         for (int r = 0; r < table->groups[g].n_rows; r++)
             g_ptr_array_add(rows, (gpointer)&table->groups[g].rows[r]);
     return rows;
+}
+
+static const OptionRow *row_at(const GPtrArray *rows, guint i)
+{
+    return g_ptr_array_index(rows, i);
 }
 
 const OptionRow *options_find(const OptionTable *table, const char *name)
@@ -64,8 +69,10 @@ static bool check_range(const OptionRow *row, double value, const char *text, GE
 {
     if (row->min == row->max || (value >= row->min && value <= row->max))
         return true;
+    if (value < row->min ? row->min <= -UNLIMITED : row->max >= UNLIMITED)
+        return fail_user(error, "%s: %s is too far from 0", row->name, text);
     g_autofree char *range = range_text(row);
-    return fail_user(error, "%s: %s is out of range, it must be %s", row->name, text, range ? range : "nearer to 0");
+    return fail_user(error, "%s: %s is out of range, it must be %s", row->name, text, range);
 }
 
 static bool parse_bool(bool *out, const OptionRow *row, const char *text, GError **error)
@@ -177,7 +184,7 @@ void options_set_defaults(const OptionTable *table, void *config)
 {
     g_autoptr(GPtrArray) rows = all_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = g_ptr_array_index(rows, i);
+        const OptionRow *row = row_at(rows, i);
         g_autoptr(GError) error = NULL;
         bool ok = set_field(field_of(table, config, row), row, row->standard, &error);
         CHECK(ok, "the default of %s: %s", row->name, error->message);
@@ -206,7 +213,7 @@ static char *nearest_name(const GPtrArray *rows, const char *name)
 {
     g_autoptr(GPtrArray) keys = g_ptr_array_new(), names = g_ptr_array_new();
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = g_ptr_array_index(rows, i);
+        const OptionRow *row = row_at(rows, i);
         if (strcmp(key_of(row->name), key_of(name)) == 0)
             return g_strdup(row->name);
         if (same_group(row->name, name))
@@ -222,18 +229,25 @@ static char *nearest_name(const GPtrArray *rows, const char *name)
     return key ? g_strdup_printf("%.*s.%s", (int)group_length(name), name, key) : NULL;
 }
 
+/* Whether no row before this one belongs to its group. */
+static bool opens_group(const GPtrArray *rows, guint i)
+{
+    for (guint before = 0; before < i; before++)
+        if (same_group(row_at(rows, before)->name, row_at(rows, i)->name))
+            return false;
+    return true;
+}
+
 /* The keys of the group that `name` speaks of, or all groups if there is no such group. */
 static char *what_exists(const GPtrArray *rows, const char *name)
 {
     GString *keys = g_string_new(NULL), *groups = g_string_new(NULL);
-    const OptionRow *before = NULL;
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = g_ptr_array_index(rows, i);
+        const OptionRow *row = row_at(rows, i);
         if (same_group(row->name, name))
             g_string_append_printf(keys, "%s%s", keys->len ? ", " : "", key_of(row->name));
-        if (before == NULL || !same_group(row->name, before->name))
+        if (opens_group(rows, i))
             g_string_append_printf(groups, "%s%.*s", groups->len ? ", " : "", (int)group_length(row->name), row->name);
-        before = row;
     }
     char *text = keys->len ? g_strdup_printf("%.*s has %s", (int)group_length(name), name, keys->str)
                            : g_strdup_printf("the groups are %s", groups->str);
@@ -282,7 +296,7 @@ void options_clear(const OptionTable *table, void *config)
 {
     g_autoptr(GPtrArray) rows = all_rows(table);
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = g_ptr_array_index(rows, i);
+        const OptionRow *row = row_at(rows, i);
         if (row->type != OPT_STRING)
             continue;
         char **text = field_of(table, config, row);
@@ -369,17 +383,10 @@ static void each_by_group(const OptionTable *table, void (*write)(const OptionRo
                           gpointer data)
 {
     g_autoptr(GPtrArray) rows = all_rows(table);
-    for (guint first = 0; first < rows->len; first++) {
-        const OptionRow *opening = g_ptr_array_index(rows, first);
-        bool seen = false;
-        for (guint i = 0; i < first && !seen; i++)
-            seen = same_group(((const OptionRow *)g_ptr_array_index(rows, i))->name, opening->name);
-        for (guint i = first; i < rows->len && !seen; i++) {
-            const OptionRow *row = g_ptr_array_index(rows, i);
-            if (same_group(row->name, opening->name))
-                write(row, row == opening, data);
-        }
-    }
+    for (guint first = 0; first < rows->len; first++)
+        for (guint i = first; i < rows->len && opens_group(rows, first); i++)
+            if (same_group(row_at(rows, i)->name, row_at(rows, first)->name))
+                write(row_at(rows, i), i == first, data);
 }
 
 typedef struct Writer {
@@ -447,7 +454,7 @@ GPtrArray *options_differences(const OptionTable *table, const void *a, const vo
     g_autoptr(GPtrArray) rows = all_rows(table);
     GPtrArray *different = g_ptr_array_new();
     for (guint i = 0; i < rows->len; i++) {
-        const OptionRow *row = g_ptr_array_index(rows, i);
+        const OptionRow *row = row_at(rows, i);
         g_autofree char *in_a = options_value(table, a, row), *in_b = options_value(table, b, row);
         if (row->class == class && strcmp(in_a, in_b) != 0)
             g_ptr_array_add(different, (gpointer)row);

@@ -1,0 +1,39 @@
+# tests/fuzz/fuzz_NAME.c is a libFuzzer program, seeded from tests/fuzz/seeds/NAME; needs clang. The floors up to data are
+# built a second time for it, with coverage and sanitizers, so that the other targets stay as they are.
+if(NOT CMAKE_C_COMPILER_ID STREQUAL Clang)
+  message(FATAL_ERROR "LOAM_FUZZ needs clang: cmake -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++")
+endif()
+
+set(fuzzed_sources "")
+set(fuzzed_libraries "")
+foreach(floor base format text data)
+  if(TARGET loam_${floor})
+    get_target_property(sources loam_${floor} SOURCES)
+    list(APPEND fuzzed_sources ${sources})
+    list(APPEND fuzzed_libraries ${libraries_${floor}})
+  endif()
+endforeach()
+
+set(fuzz_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+add_library(loam_fuzzed STATIC ${fuzzed_sources})
+target_include_directories(loam_fuzzed PUBLIC src)
+target_compile_options(loam_fuzzed PRIVATE -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link ${fuzz_sanitizers})
+target_link_libraries(loam_fuzzed PUBLIC ${fuzzed_libraries} PkgConfig::GLIB m)
+
+# As a test each runs briefly and reproducibly; by hand: fuzz_NAME CORPUS_FOLDER tests/fuzz/seeds/NAME.
+file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source ${sources})
+  get_filename_component(program ${source} NAME_WE)
+  string(REPLACE fuzz_ "" name ${program})
+  set(seeds ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds/${name})
+  if(NOT EXISTS ${seeds})
+    set(seeds "")
+  endif()
+  add_executable(${program} ${source})
+  target_compile_options(${program} PRIVATE -O1 -fsanitize=fuzzer ${fuzz_sanitizers})
+  target_link_options(${program} PRIVATE -fsanitize=fuzzer ${fuzz_sanitizers})
+  target_link_libraries(${program} PRIVATE loam_fuzzed)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/${name})
+  loam_test(fuzz/${name} ${source} ${program} -seed=1 -runs=20000 -max_total_time=60
+            -artifact_prefix=${CMAKE_BINARY_DIR}/fuzz/${name}- ${CMAKE_BINARY_DIR}/fuzz/${name} ${seeds})
+endforeach()
