@@ -1,0 +1,196 @@
+/* Numbers known beforehand: the buckets of T5, published values, limits. On the reference backend; the others are
+ * compared with it in test_ops.c. */
+#include "reference/reference.h"
+
+#include <glib.h>
+#include <math.h>
+#include <string.h>
+
+/* The distances at which a new bucket begins, beyond those that have a bucket of their own. */
+static const int bidirectional_starts[] = { 8, 12, 16, 23, 32, 46, 64, 91 };
+static const int causal_starts[] = { 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113 };
+
+static int32_t expected_bucket(int distance, int exact, const int *starts, int n_starts)
+{
+    int bucket = MIN(distance, exact - 1);
+    for (int i = 0; i < n_starts; i++)
+        bucket += distance >= starts[i];
+    return bucket;
+}
+
+static void test_bidirectional_buckets(void)
+{
+    RelposSpec spec = { .n_buckets = 32, .max_distance = 128, .bidirectional = true };
+    for (int distance = 0; distance <= 1000; distance++) {
+        int32_t bucket = expected_bucket(distance, 8, bidirectional_starts, G_N_ELEMENTS(bidirectional_starts));
+        g_assert_cmpint(relpos_bucket(-distance, &spec), ==, bucket);
+        g_assert_cmpint(relpos_bucket(distance, &spec), ==, distance ? 16 + bucket : 0);
+    }
+}
+
+static void test_causal_buckets(void)
+{
+    RelposSpec spec = { .n_buckets = 32, .max_distance = 128 };
+    for (int distance = 0; distance <= 1000; distance++) {
+        int32_t bucket = expected_bucket(distance, 16, causal_starts, G_N_ELEMENTS(causal_starts));
+        g_assert_cmpint(relpos_bucket(-distance, &spec), ==, bucket);
+        g_assert_cmpint(relpos_bucket(distance, &spec), ==, 0);
+    }
+}
+
+/* Where the logarithm is an integer: float arithmetic may fall short of it. */
+static void test_buckets_at_powers(void)
+{
+    RelposSpec spec = { .n_buckets = 32, .max_distance = 128, .bidirectional = true };
+    g_assert_cmpint(relpos_bucket(-16, &spec), ==, 10);
+    g_assert_cmpint(relpos_bucket(-32, &spec), ==, 12);
+    g_assert_cmpint(relpos_bucket(-64, &spec), ==, 14);
+    g_assert_cmpint(relpos_bucket(-128, &spec), ==, 15);
+}
+
+static void test_rmsnorm(void)
+{
+    Device *dev = device_open_reference();
+    double x[] = { 1, 2, 3, 4 }, w[] = { 1, 1, 1, 1 }, y[4], rstd;
+    static const double golden[] = { .3651483, .7302967, 1.095445, 1.4605934 };
+    op_rmsnorm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), tensor_vector(&rstd, DT_F64, 1), tensor_matrix(x, DT_F64, 1, 4),
+                   tensor_vector(w, DT_F64, 4), 1e-6f);
+    for (int i = 0; i < 4; i++)
+        g_assert_cmpfloat_with_epsilon(y[i], golden[i], 1e-6);
+    device_close(dev);
+}
+
+#define V 5
+
+static void xent(const double *logits, double *gradient, double *stats, const XentSpec *spec)
+{
+    Device *dev = device_open_reference();
+    int32_t target = 2;
+    double weight = 1;
+    memcpy(gradient, logits, V * sizeof *logits);
+    op_xent(dev, tensor_matrix(gradient, DT_F64, 1, V), tensor_matrix(stats, DT_F64, 1, XENT_STATS),
+            tensor_vector(&target, DT_I32, 1), tensor_vector(&weight, DT_F64, 1), spec);
+    device_close(dev);
+}
+
+/* A model that gives the smoothed target itself, normalised so that log Z = 0. */
+static void test_perfect_model_has_loss_zero(void)
+{
+    double logits[V], gradient[V], stats[XENT_STATS];
+    XentSpec spec = { .label_smoothing = 0.125f, .z_loss = 1e-4f, .scale = 1, .grad = true };
+    for (int v = 0; v < V; v++)
+        logits[v] = log(v == 2 ? 0.875 : 0.125 / (V - 1));
+    xent(logits, gradient, stats, &spec);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_LOSS], 0, 1e-12);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_NLL], -log(0.875), 1e-12);
+    g_assert_cmpfloat(stats[XENT_CORRECT], ==, 1);
+    for (int v = 0; v < V; v++)
+        g_assert_cmpfloat_with_epsilon(gradient[v], 0, 1e-12);
+}
+
+/* Equal logits c: log Z = c + ln V, so the loss is ln V + z (c + ln V)². */
+static void test_uniform_model(void)
+{
+    double logits[V] = { 3, 3, 3, 3, 3 }, gradient[V], stats[XENT_STATS];
+    XentSpec spec = { .z_loss = 1e-4f, .scale = 0.5f, .grad = true };
+    double log_z = 3 + log(V), z = (double)1e-4f;
+    xent(logits, gradient, stats, &spec);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_LOSS], log(V) + z * log_z * log_z, 1e-12);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_NLL], log(V), 1e-12);
+    g_assert_cmpfloat(stats[XENT_CORRECT], ==, 0); /* the lowest index wins ties: 0, not 2 */
+    for (int v = 0; v < V; v++)
+        g_assert_cmpfloat_with_epsilon(gradient[v], 0.5 * ((1 + 2 * z * log_z) / V - (v == 2)), 1e-12);
+}
+
+/* Zero queries see every key equally: the output is the mean of the values, uncovered rows are zero. */
+static void test_attention_of_zero_queries_is_the_mean(void)
+{
+    Device *dev = device_open_reference();
+    double q[3] = { 0 }, k[] = { 1, -2, 3 }, v[] = { 2, 4, 9 }, o[3], lse[3];
+    int32_t cu[] = { 0, 2 };
+    AttnSpec spec = { .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 2, .max_k = 2, .heads = 1, .scale = 1 };
+    Dropout none = { .rate = 0 };
+    Tensor out = tensor_matrix(o, DT_F64, 3, 1), log_z = tensor_matrix(lse, DT_F64, 1, 3);
+    Tensor queries = tensor_matrix(q, DT_F64, 3, 1), keys = tensor_matrix(k, DT_F64, 3, 1);
+    Tensor values = tensor_matrix(v, DT_F64, 3, 1);
+    op_attn_fwd(dev, out, log_z, queries, keys, values, NO_TENSOR, &spec, &none);
+    g_assert_cmpfloat_with_epsilon(o[0], 3, 1e-12);
+    g_assert_cmpfloat_with_epsilon(o[1], 3, 1e-12);
+    g_assert_cmpfloat(o[2], ==, 0);
+    g_assert_cmpfloat_with_epsilon(lse[0], log(2), 1e-12);
+    spec.causal = true;
+    op_attn_fwd(dev, out, log_z, queries, keys, values, NO_TENSOR, &spec, &none);
+    g_assert_cmpfloat_with_epsilon(o[0], 2, 1e-12);
+    g_assert_cmpfloat_with_epsilon(o[1], 3, 1e-12);
+    device_close(dev);
+}
+
+/* Bias column j - i + max_q - 1, on one query that a large bias points at each key in turn. */
+static void test_attention_bias_runs_along_key_minus_query(void)
+{
+    Device *dev = device_open_reference();
+    double zeros[3] = { 0 }, v[] = { 2, 4, 9 }, o[3], lse[3];
+    int32_t cu[] = { 0, 3 };
+    AttnSpec spec = { .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 3, .max_k = 3, .heads = 1, .scale = 1 };
+    Dropout none = { .rate = 0 };
+    for (int relative = -2; relative <= 2; relative++) {
+        double bias[5] = { 0 };
+        bias[relative + 2] = 1000;
+        op_attn_fwd(dev, tensor_matrix(o, DT_F64, 3, 1), tensor_matrix(lse, DT_F64, 1, 3),
+                    tensor_matrix(zeros, DT_F64, 3, 1), tensor_matrix(zeros, DT_F64, 3, 1),
+                    tensor_matrix(v, DT_F64, 3, 1), tensor_matrix(bias, DT_F64, 1, 5), &spec, &none);
+        for (int i = 0; i < 3; i++) {
+            int j = i + relative;
+            g_assert_cmpfloat_with_epsilon(o[i], j >= 0 && j < 3 ? v[j] : 5, 1e-12);
+        }
+    }
+    device_close(dev);
+}
+
+/* The mask is a function of sample, position and channel: the same rows in another order have the same masks; and of
+ * many elements the wanted share is dropped, the mean kept. */
+static void test_dropout_follows_the_sample(void)
+{
+    enum { N = 64, C = 250 };
+    Device *dev = device_open_reference();
+    static double ones[N * C], y[N * C], reversed[N * C];
+    int64_t sample[N], sample_reversed[N];
+    int32_t position[N], position_reversed[N];
+    double sum = 0, dropped = 0;
+    for (int i = 0; i < N; i++) {
+        sample[i] = sample_reversed[N - 1 - i] = i / 10;
+        position[i] = position_reversed[N - 1 - i] = i % 10;
+    }
+    for (int i = 0; i < N * C; i++)
+        ones[i] = 1;
+    Tensor x = tensor_matrix(ones, DT_F64, N, C);
+    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.3f, sample, position }, other = drop;
+    other.sample = sample_reversed;
+    other.position = position_reversed;
+    op_dropout_fwd(dev, tensor_matrix(y, DT_F64, N, C), x, NO_TENSOR, &drop);
+    op_dropout_fwd(dev, tensor_matrix(reversed, DT_F64, N, C), x, NO_TENSOR, &other);
+    for (int i = 0; i < N * C; i++)
+        g_assert_cmpfloat(y[i], ==, reversed[(N - 1 - i / C) * C + i % C]);
+    for (int i = 0; i < N * C; i++) {
+        sum += y[i];
+        dropped += y[i] == 0;
+    }
+    g_assert_cmpfloat_with_epsilon(dropped / (N * C), 0.3, 0.015); /* four standard deviations */
+    g_assert_cmpfloat_with_epsilon(sum / (N * C), 1, 0.02);
+    device_close(dev);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/relpos/bidirectional_buckets_are_those_of_t5", test_bidirectional_buckets);
+    g_test_add_func("/relpos/causal_buckets_are_those_of_t5", test_causal_buckets);
+    g_test_add_func("/relpos/powers_of_two_are_exact", test_buckets_at_powers);
+    g_test_add_func("/rmsnorm/published_example", test_rmsnorm);
+    g_test_add_func("/xent/perfect_model_has_loss_zero", test_perfect_model_has_loss_zero);
+    g_test_add_func("/xent/uniform_model_has_loss_ln_v_plus_z", test_uniform_model);
+    g_test_add_func("/attn/zero_queries_take_the_mean", test_attention_of_zero_queries_is_the_mean);
+    g_test_add_func("/attn/bias_runs_along_key_minus_query", test_attention_bias_runs_along_key_minus_query);
+    g_test_add_func("/dropout/mask_follows_the_sample", test_dropout_follows_the_sample);
+    return g_test_run();
+}
