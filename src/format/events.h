@@ -12,6 +12,7 @@ EventsWriter *events_open(const char *folder, GError **error);
 bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error);
 bool events_flush(EventsWriter *writer, GError **error);
 void events_close(EventsWriter *writer);
-/* Drops every event after `step` from the event files of the folder, a torn last record included. */
+/* Drops every event after `step` from the event files of the folder, and what is torn or damaged at their ends; each
+ * file is replaced in one step. No writer may be open. Fine if there is no such folder. */
 bool events_cut(const char *folder, int64_t step, GError **error);
 uint32_t crc32c(const void *data, size_t bytes);

@@ -244,7 +244,7 @@ static void rewriting_megatron_s_files_gives_their_bytes(void)
             int64_t first, last;
             for (indexed_document(set, d, &first, &last); first < last; first++) {
                 int64_t n = indexed_length(set, first);
-                g_autofree int32_t *tokens = g_new(int32_t, n);
+                g_autofree int32_t *tokens = g_new(int32_t, (gsize)n);
                 indexed_read(set, first, 0, n, tokens);
                 g_assert_true(indexed_writer_add(writer, tokens, n, &error));
             }

@@ -1,0 +1,236 @@
+#include "format/events.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "format/map.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX          "events.out.tfevents."
+#define MAX_FILE        ((size_t)1 << 31)
+#define RECORD_OVERHEAD 16 /* bytes: length 8, its checksum 4, the payload's 4 */
+
+struct EventsWriter {
+    IoFile *file;
+    char *path;
+};
+
+/* ---- protobuf: the few fields of tensorflow.Event that scalars need ---- */
+
+static void put_varint(GByteArray *out, uint64_t value)
+{
+    do {
+        guint8 byte = (guint8)((value & 127) | (value > 127 ? 128 : 0));
+        g_byte_array_append(out, &byte, 1);
+    } while (value >>= 7);
+}
+
+static void put_bytes(GByteArray *out, int field, const void *data, size_t bytes)
+{
+    put_varint(out, (uint64_t)field << 3 | 2);
+    put_varint(out, bytes);
+    g_byte_array_append(out, data, (guint)bytes);
+}
+
+static void put_fixed(GByteArray *out, int field, const void *data, guint bytes)
+{
+    put_varint(out, (uint64_t)field << 3 | (bytes == 8 ? 1 : 5));
+    g_byte_array_append(out, data, bytes);
+}
+
+/* Event.wall_time (1) and .step (2). */
+static GByteArray *event_new(int64_t step)
+{
+    GByteArray *event = g_byte_array_new();
+    double now = (double)g_get_real_time() / 1e6;
+    put_fixed(event, 1, &now, 8);
+    put_varint(event, 2 << 3);
+    put_varint(event, (uint64_t)step);
+    return event;
+}
+
+static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
+{
+    *value = 0;
+    for (int shift = 0; *at < end && shift < 64; shift += 7) {
+        guint8 byte = *(*at)++;
+        *value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+/* Event.step; 0, its default, where there is none. */
+static int64_t step_of(const guint8 *at, size_t bytes)
+{
+    const guint8 *end = at + bytes;
+    uint64_t tag, value;
+    while (take_varint(&at, end, &tag)) {
+        uint64_t skip = 0;
+        switch (tag & 7) {
+        case 0:
+            if (!take_varint(&at, end, &value))
+                return 0;
+            if (tag >> 3 == 2)
+                return (int64_t)value;
+            break;
+        case 1:
+            skip = 8;
+            break;
+        case 2:
+            if (!take_varint(&at, end, &skip))
+                return 0;
+            break;
+        case 5:
+            skip = 4;
+            break;
+        default:
+            return 0;
+        }
+        if (skip > (size_t)(end - at))
+            return 0;
+        at += skip;
+    }
+    return 0;
+}
+
+/* ---- records ---- */
+
+static uint32_t masked_crc(const void *data, size_t bytes)
+{
+    uint32_t crc = crc32c(data, bytes);
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+/* Frees the event. */
+static bool write_record(EventsWriter *writer, GByteArray *event, GError **error)
+{
+    uint64_t bytes = event->len;
+    uint32_t length_crc = masked_crc(&bytes, sizeof bytes), crc = masked_crc(event->data, event->len);
+    bool ok = io_write(writer->file, &bytes, sizeof bytes, error) &&
+              io_write(writer->file, &length_crc, sizeof length_crc, error) &&
+              io_write(writer->file, event->data, event->len, error) && io_write(writer->file, &crc, sizeof crc, error);
+    g_byte_array_unref(event);
+    return ok;
+}
+
+/* Bytes of the payload of the record at `at`; -1 if it is torn or damaged. */
+static int64_t payload_bytes(const guint8 *at, size_t left)
+{
+    uint64_t bytes;
+    uint32_t length_crc, crc;
+    if (left < RECORD_OVERHEAD)
+        return -1;
+    memcpy(&bytes, at, 8);
+    memcpy(&length_crc, at + 8, 4);
+    if (length_crc != masked_crc(&bytes, 8) || bytes > left - RECORD_OVERHEAD)
+        return -1;
+    memcpy(&crc, at + 12 + bytes, 4);
+    return crc == masked_crc(at + 12, bytes) ? (int64_t)bytes : -1;
+}
+
+/* ---- writing ---- */
+
+static char *new_path(const char *folder)
+{
+    for (int n = 0;; n++) {
+        char *path = g_strdup_printf("%s/" PREFIX "%010" G_GINT64_FORMAT ".%s.%d.%d", folder,
+                                     g_get_real_time() / G_USEC_PER_SEC, g_get_host_name(), (int)getpid(), n);
+        if (!g_file_test(path, G_FILE_TEST_EXISTS))
+            return path;
+        g_free(path);
+    }
+}
+
+EventsWriter *events_open(const char *folder, GError **error)
+{
+    if (!io_make_directories(folder, error))
+        return NULL;
+    g_autofree char *path = new_path(folder);
+    IoFile *file = io_create(path, error);
+    if (file == NULL)
+        return NULL;
+    EventsWriter *writer = g_new0(EventsWriter, 1);
+    writer->file = file;
+    writer->path = g_steal_pointer(&path);
+    static const char version[] = "brain.Event:2";
+    GByteArray *event = event_new(0);
+    put_bytes(event, 3, version, sizeof version - 1);
+    if (!write_record(writer, event, error)) {
+        events_close(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error)
+{
+    float simple_value = (float)value;
+    g_autoptr(GByteArray) scalar = g_byte_array_new(), summary = g_byte_array_new();
+    put_bytes(scalar, 1, tag, strlen(tag)); /* Summary.Value.tag, .simple_value */
+    put_fixed(scalar, 2, &simple_value, 4);
+    put_bytes(summary, 1, scalar->data, scalar->len); /* Summary.value */
+    GByteArray *event = event_new(step);
+    put_bytes(event, 5, summary->data, summary->len); /* Event.summary */
+    return write_record(writer, event, error);
+}
+
+bool events_flush(EventsWriter *writer, GError **error)
+{
+    return io_flush(writer->file, error);
+}
+
+void events_close(EventsWriter *writer)
+{
+    if (writer == NULL)
+        return;
+    g_autoptr(GError) error = NULL;
+    if (!io_close(writer->file, true, &error))
+        log_warning("%s", error->message);
+    g_free(writer->path);
+    g_free(writer);
+}
+
+/* ---- cutting ---- */
+
+static bool cut_file(const char *path, int64_t step, GError **error)
+{
+    g_autoptr(GMappedFile) map = map_file(path, error);
+    if (map == NULL)
+        return false;
+    const guint8 *file = (const guint8 *)g_mapped_file_get_contents(map);
+    size_t bytes = g_mapped_file_get_length(map), at = 0;
+    if (bytes > MAX_FILE)
+        return fail_user(error, "%s: %zu bytes are too many for an event file of scalars", path, bytes);
+    g_autoptr(GByteArray) kept = g_byte_array_new();
+    int64_t payload;
+    while (at < bytes && (payload = payload_bytes(file + at, bytes - at)) >= 0) {
+        size_t record = (size_t)payload + RECORD_OVERHEAD;
+        if (step_of(file + at + 12, (size_t)payload) <= step)
+            g_byte_array_append(kept, file + at, (guint)record);
+        at += record;
+    }
+    if (at < bytes)
+        log_warning("%s: the last %zu bytes are torn or damaged and are dropped", path, bytes - at);
+    return kept->len == bytes || io_write_file(path, kept->data, kept->len, error);
+}
+
+bool events_cut(const char *folder, int64_t step, GError **error)
+{
+    if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return true;
+    g_autoptr(GError) wrong = NULL;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, &wrong);
+    if (dir == NULL)
+        return fail_machine(error, "%s", wrong->message);
+    const char *name;
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        bool unfinished = g_str_has_suffix(name, ".tmp"); /* an earlier cut that did not get to its end */
+        if (g_str_has_prefix(name, PREFIX) && !(unfinished ? io_remove_tree(path, error) : cut_file(path, step, error)))
+            return false;
+    }
+    return true;
+}
