@@ -1,0 +1,195 @@
+#include "base/text.h"
+#include "cli/bench.h"
+#include "cli/cli.h"
+#include "device/peak.h"
+#include "model/model.h"
+#include "train/config.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#define USAGE        "loam bench step CONFIG.yaml [--seconds S] [--json] [group.key=value]…"
+#define PEAK_SECONDS 1.0
+
+static const char about[] =
+    "Times the training step of a configuration on random tokens (forward, backward, update; no dataset is needed) "
+    "and\n"
+    "compares it with this machine's matrix-product peak, measured before and after in the same run.\n\n"
+    "  loam bench step configs/t5-1.1-small.yaml\n";
+
+static double seconds = 20;
+static gboolean as_json;
+static const GOptionEntry entries[] = {
+    { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure (default 20)", "S" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+typedef struct Bench {
+    Config config;
+    ObjectiveConfig objective;
+    Device *dev;
+    Model *model;
+    Optimizer *optimizer;
+    Batch *batch;
+    int64_t micro, accum, updates;
+} Bench;
+
+typedef struct BenchResult {
+    double micro_s, update_s, step_s; /* one microbatch forward and backward; norm and update; a whole step */
+    double tokens_per_s, flops_per_s, peak;
+} BenchResult;
+
+static void fill_batch(Bench *b)
+{
+    Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
+    int64_t n_inputs = b->objective.input_length, n_targets = b->objective.target_length;
+    g_autofree int32_t *ids = g_new(int32_t, n_inputs + n_targets);
+    for (int64_t sample = 0; sample < b->micro; sample++) {
+        for (int64_t i = 0; i < n_inputs + n_targets; i++)
+            ids[i] = (int32_t)philox_below(&rng, (uint64_t)b->config.model.vocab);
+        batch_add(b->batch, sample, ids, n_inputs, ids + n_inputs, n_targets, 0);
+    }
+}
+
+static bool open_bench(Bench *b, GError **error)
+{
+    Config *config = &b->config;
+    if (config->model.vocab == 0)
+        config->model.vocab = 32128;
+    b->objective = (ObjectiveConfig){ .input_length = config->data.input_length,
+                                      .target_length = config->data.target_length,
+                                      .noise_density = config->data.noise_density,
+                                      .mean_span_length = config->data.mean_span_length,
+                                      .n_sentinels = TOKENIZER_SENTINELS };
+    if (!objectives[config->data.objective].plan(&b->objective, error))
+        return false;
+    b->dev = device_open_cpu((int)config->train.threads);
+    b->micro = config_micro_samples(config);
+    b->accum = (config_batch_samples(config) + b->micro - 1) / b->micro;
+    b->batch = batch_new((int32_t)b->micro, (int32_t)b->objective.input_length, (int32_t)b->objective.target_length);
+    fill_batch(b);
+    if (!(b->model = model_open(b->dev, &config->model, true, error)))
+        return false;
+    params_init(model_params(b->model), 1);
+    b->optimizer = optimizer_open(model_params(b->model), &config->optim, error);
+    return b->optimizer != NULL;
+}
+
+static ModelLoss step_loss(const Bench *b)
+{
+    return (ModelLoss){ .z_loss = (float)b->config.train.z_loss,
+                        .label_smoothing = (float)b->config.train.label_smoothing,
+                        .n_targets = (double)b->batch->n_targets,
+                        .train = true,
+                        .grad = true,
+                        .recompute = b->config.train.recompute == RECOMPUTE_BLOCK };
+}
+
+static double since(gint64 start)
+{
+    return (double)(g_get_monotonic_time() - start) / 1e6;
+}
+
+static double time_micro(Bench *b, const ModelLoss *loss)
+{
+    LossSums sums = { 0 };
+    gint64 start = g_get_monotonic_time();
+    model_loss(b->model, b->batch, loss, &sums);
+    return since(start);
+}
+
+static double time_update(Bench *b)
+{
+    gint64 start = g_get_monotonic_time();
+    double norm = grads_norm(model_params(b->model));
+    optimizer_step(b->optimizer, ++b->updates, 1e-6, norm);
+    return since(start);
+}
+
+/* The median, so that a moment's other work on the machine does not count. */
+static double median(GArray *times)
+{
+    for (guint i = 1; i < times->len; i++)
+        for (guint j = i; j > 0 && g_array_index(times, double, j) < g_array_index(times, double, j - 1); j--) {
+            double swap = g_array_index(times, double, j);
+            g_array_index(times, double, j) = g_array_index(times, double, j - 1);
+            g_array_index(times, double, j - 1) = swap;
+        }
+    return g_array_index(times, double, times->len / 2);
+}
+
+static bool measure(Bench *b, BenchResult *r, GError **error)
+{
+    ModelLoss loss = step_loss(b);
+    int32_t micro = (int32_t)b->micro, enc = (int32_t)b->objective.input_length,
+            dec = (int32_t)b->objective.target_length;
+    if (!model_reserve(b->model, micro, enc, dec, &loss, NULL, error))
+        return false;
+    g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
+    r->peak = device_gemm_peak(b->dev, PEAK_SECONDS);
+    grads_begin(model_params(b->model));
+    time_micro(b, &loss); /* makes primitives and touches memory */
+    time_update(b);
+    gint64 start = g_get_monotonic_time();
+    do {
+        grads_begin(model_params(b->model));
+        double micro_s = time_micro(b, &loss), update_s = time_update(b);
+        g_array_append_val(micros, micro_s);
+        g_array_append_val(updates, update_s);
+    } while (since(start) < seconds);
+    r->peak = MAX(r->peak, device_gemm_peak(b->dev, PEAK_SECONDS));
+    r->micro_s = median(micros);
+    r->update_s = median(updates);
+    r->step_s = r->micro_s * (double)b->accum + r->update_s;
+    r->tokens_per_s = (double)(b->micro * b->accum * enc) / r->step_s;
+    r->flops_per_s = model_step_flops(&b->config.model, micro, enc, dec) * (double)b->accum / r->step_s;
+    return true;
+}
+
+static void print_result(const Bench *b, const BenchResult *r)
+{
+    if (as_json) {
+        json_t *object =
+            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i}", "tokens_per_s", r->tokens_per_s, "step_s",
+                      r->step_s, "micro_batch_s", r->micro_s, "update_s", r->update_s, "flops_per_s", r->flops_per_s,
+                      "peak_flops_per_s", r->peak, "share_of_peak", r->flops_per_s / r->peak, "isa", device_isa(b->dev),
+                      "threads", device_threads(b->dev));
+        char *text = json_dumps(object, JSON_COMPACT);
+        puts(text);
+        free(text);
+        json_decref(object);
+        return;
+    }
+    g_autofree char *params = text_grouped(params_elements(model_params(b->model)));
+    printf("model        %s parameters, %" PRId64 "/%" PRId64 " tokens a sample, %d threads, %s\n", params,
+           b->objective.input_length, b->objective.target_length, device_threads(b->dev), device_isa(b->dev));
+    printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
+           r->step_s, b->accum, r->micro_s, b->micro, r->update_s);
+    printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
+           r->tokens_per_s / (double)b->objective.input_length);
+    printf("work         %.0f GFLOP/s of a measured matrix-product peak of %.0f GFLOP/s: %.1f %%\n",
+           r->flops_per_s / 1e9, r->peak / 1e9, 100 * r->flops_per_s / r->peak);
+}
+
+bool bench_step(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: " USAGE);
+    Bench b = { 0 };
+    BenchResult result;
+    bool done = config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
+                measure(&b, &result, error);
+    if (done)
+        print_result(&b, &result);
+    g_clear_pointer(&b.optimizer, optimizer_close);
+    g_clear_pointer(&b.model, model_close);
+    g_clear_pointer(&b.batch, batch_free);
+    g_clear_pointer(&b.dev, device_close);
+    config_clear(&b.config);
+    return done;
+}
