@@ -391,10 +391,77 @@ static void bwd_matches_finite_difference(const void *data)
     fixture_close(&f);
 }
 
+/* 160 rows over a vocabulary that allows 64 a chunk: the same as rows given 40 at a time. */
+static void head_chunks_add_up(void)
+{
+    enum { ROWS = 160, PART = 40, CLASSES = 40000, CHANNELS = 2, SIZE = 32 << 20 };
+    Device *dev = device_open_reference();
+    Arena arena, scratch;
+    Philox rng = philox_open(philox_key(6, PHILOX_INIT, 0), 0);
+    const XentSpec xent = { .scale = 0.01f, .grad = true };
+    double sums[XENT_STATS], part_sums[XENT_STATS], total = 0;
+    g_autofree int32_t *targets = g_new(int32_t, ROWS);
+    g_autofree float *weights = g_new(float, ROWS);
+
+    arena_init(&arena, "vars", device_alloc(dev, SIZE), SIZE);
+    arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
+    Ctx cx = { .dev = dev, .scratch = &scratch, .dtype = DT_F64 };
+    Tensor x = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "x"), dx[2], dw[2];
+    Tensor w = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "w");
+    for (int64_t i = 0; i < ROWS * CHANNELS; i++)
+        ((double *)x.p)[i] = philox_normal(&rng);
+    for (int64_t i = 0; i < CLASSES * CHANNELS; i++)
+        ((double *)w.p)[i] = philox_normal(&rng);
+    for (int i = 0; i < ROWS; i++) {
+        targets[i] = (int32_t)philox_below(&rng, CLASSES);
+        weights[i] = i % 7 != 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        dx[i] = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "dx");
+        dw[i] = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "dw");
+    }
+    Tensor ids = tensor_vector(targets, DT_I32, ROWS), wanted = tensor_vector(weights, DT_F32, ROWS);
+    HeadW whole = { .w = w, .dw = dw[0], .scale = 1 }, parts = { .w = w, .dw = dw[1], .scale = 1 };
+    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, ids, wanted, &xent);
+    cx.g_beta = 0;
+    for (int64_t row = 0; row < ROWS; row += PART) {
+        head_loss(&cx, tensor_vector(part_sums, DT_F64, XENT_STATS), tensor_slice_rows(dx[1], row, PART),
+                  tensor_slice_rows(x, row, PART), &parts, tensor_slice_rows(ids, row, PART),
+                  tensor_slice_rows(wanted, row, PART), &xent);
+        total += part_sums[XENT_LOSS];
+    }
+    g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], total, 1e-9);
+    for (int64_t i = 0; i < ROWS * CHANNELS; i++)
+        g_assert_cmpfloat_with_epsilon(((double *)dx[0].p)[i], ((double *)dx[1].p)[i], 1e-14);
+    for (int64_t i = 0; i < CLASSES * CHANNELS; i++)
+        g_assert_cmpfloat_with_epsilon(((double *)dw[0].p)[i], ((double *)dw[1].p)[i], 1e-14);
+    device_free(dev, arena.base);
+    device_free(dev, scratch.base);
+    device_close(dev);
+}
+
+/* No two sites, blocks or stacks share a mask. */
+static void dropout_keys_differ(void)
+{
+    const TokenStream rows = { 0 };
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    for (int decoder = 0; decoder < 2; decoder++)
+        for (int layer = 0; layer < 24; layer++)
+            for (int site = SITE_EMBED; site <= SITE_FINAL; site++) {
+                Ctx cx = { .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1, .dropout = 0.1f };
+                PhiloxKey key = ctx_dropout(&cx, (DropoutSite)site).key;
+                gint64 *word = g_new(gint64, 1);
+                *word = (gint64)((uint64_t)key.k[1] << 32 | key.k[0]);
+                g_assert_true(g_hash_table_add(seen, word));
+            }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, &cases[i], bwd_matches_finite_difference);
+    g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
+    g_test_add_func("/dropout/keys_differ", dropout_keys_differ);
     return g_test_run();
 }
