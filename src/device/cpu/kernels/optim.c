@@ -12,7 +12,7 @@ static double rms(Device *dev, Tensor w)
 }
 
 typedef struct AdamwStep {
-    float clip, beta1, beta2, keep, step, denominator_scale, eps;
+    float clip, beta1, new1, beta2, new2, keep, step, denominator_scale, eps; /* new: 1 - beta, exact to f32 */
 } AdamwStep;
 
 /* m̂/(√v̂ + eps) as m/(√v·denominator_scale + eps), its bias correction in `step`. */
@@ -21,8 +21,8 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
     SIMD for (int64_t i = 0; i < n; i++)
     {
         float d = g[i] * s.clip;
-        m[i] = s.beta1 * m[i] + (1.0f - s.beta1) * d;
-        v[i] = s.beta2 * v[i] + (1.0f - s.beta2) * d * d;
+        m[i] = s.beta1 * m[i] + s.new1 * d;
+        v[i] = s.beta2 * v[i] + s.new2 * d * d;
         w[i] = w[i] * s.keep - s.step * m[i] / (sqrtf(v[i]) * s.denominator_scale + s.eps);
     }
 }
@@ -37,7 +37,9 @@ void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwS
         step *= correction2 * fmax(1e-3, rms(dev, w));
     AdamwStep s = { .clip = scalars->clip,
                     .beta1 = (float)spec->beta1,
+                    .new1 = (float)(1 - spec->beta1),
                     .beta2 = (float)spec->beta2,
+                    .new2 = (float)(1 - spec->beta2),
                     .keep = (float)(1 - lr * spec->weight_decay),
                     .step = (float)step,
                     .denominator_scale = spec->scale_by_rms ? 1.0f : (float)(1 / correction2),
@@ -54,8 +56,8 @@ void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwS
 typedef struct Update {
     Tensor w, v, m, g;
     const float *row_factor, *col_factor; /* NULL: not factored */
-    float clip, beta2, eps1;
-    float keep, step, beta1; /* w = keep·w − step·u, momentum over step·u */
+    float clip, beta2, new2, eps1;        /* new: 1 - beta, exact to f32 */
+    float keep, step, beta1, new1;        /* w = keep·w − step·u, momentum over step·u */
 } Update;
 
 enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
@@ -89,7 +91,7 @@ static void factored_moments(Device *dev, const Update *a, Tensor row, Tensor co
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
     size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = align64((size_t)n_cols * sizeof(float));
-    float *r = row.p, *c = col.p, new = 1.0f - a->beta2;
+    float *r = row.p, *c = col.p;
     double mean_row = 0;
     int size = team(dev, tensor_count(a->g));
 #pragma omp parallel num_threads(size)
@@ -99,7 +101,7 @@ static void factored_moments(Device *dev, const Update *a, Tensor row, Tensor co
                     (float *)(workspace + (size_t)size * sum_bytes + t * part_bytes));
     }
     for (int64_t i = 0; i < n_rows; i++) {
-        r[i] = a->beta2 * r[i] + new *(row_factor[i] + a->eps1);
+        r[i] = a->beta2 * r[i] + a->new2 * (row_factor[i] + a->eps1);
         mean_row += (double)r[i];
     }
     mean_row /= (double)n_rows;
@@ -109,20 +111,20 @@ static void factored_moments(Device *dev, const Update *a, Tensor row, Tensor co
         double sum = 0;
         for (int t = 0; t < size; t++)
             sum += ((const double *)(workspace + (size_t)t * sum_bytes))[j];
-        c[j] = a->beta2 * c[j] + new *((float)(sum / (double)n_rows) + a->eps1);
+        c[j] = a->beta2 * c[j] + a->new2 * ((float)(sum / (double)n_rows) + a->eps1);
         col_factor[j] = 1.0f / sqrtf(c[j]);
     }
 }
 
 static void full_moments(Device *dev, const Update *a)
 {
-    float clip = a->clip, beta2 = a->beta2, eps1 = a->eps1;
+    float clip = a->clip, beta2 = a->beta2, new2 = a->new2, eps1 = a->eps1;
 #pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
     for (int64_t i = 0; i < tensor_rows(a->g); i++) {
         float *v = row_of(a->v, i);
         const float *g = row_of(a->g, i);
         SIMD for (int64_t c = 0; c < tensor_cols(a->g); c++) v[c] =
-            beta2 * v[c] + (1.0f - beta2) * (g[c] * clip * (g[c] * clip) + eps1);
+            beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
     }
 }
 
@@ -181,7 +183,7 @@ static void apply_update(Device *dev, const Update *a)
                 float *m = row_of(a->m, i) + first;
                 SIMD for (int64_t c = 0; c < n; c++)
                 {
-                    m[c] = a->beta1 * m[c] + (1.0f - a->beta1) * a->step * u[c];
+                    m[c] = a->beta1 * m[c] + a->new1 * a->step * u[c];
                     w[c] = w[c] * a->keep - m[c];
                 }
                 continue;
@@ -207,8 +209,10 @@ void cpu_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tens
                  .g = g,
                  .clip = scalars->clip,
                  .beta2 = (float)(1 - pow(t, -spec->decay_rate)),
+                 .new2 = (float)pow(t, -spec->decay_rate),
                  .eps1 = (float)spec->eps1,
                  .beta1 = (float)spec->beta1,
+                 .new1 = (float)(1 - spec->beta1),
                  .keep = (float)(1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1)) };
     size_t row_bytes = align64((size_t)rows * sizeof(float)), col_bytes = align64((size_t)cols * sizeof(float));
     size_t sums_bytes = (size_t)dev->threads * (col_bytes + align64((size_t)cols * sizeof(double)));
