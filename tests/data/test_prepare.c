@@ -1,0 +1,249 @@
+#include "data/prepare.h"
+
+#include "data/dataset.h"
+#include "data/tiny_tokenizer.h"
+
+#include <errno.h>
+
+static char *folder;
+static Tokenizer *tok;
+
+/* n different texts, one JSON object a line, each written `copies` times. */
+static char *write_corpus(const char *name, int n, int copies)
+{
+    g_autoptr(GString) lines = g_string_new(NULL);
+    for (int copy = 0; copy < copies; copy++)
+        for (int i = 0; i < n; i++) {
+            g_autofree char *text = tiny_text((uint64_t)i, 20 + i % 50);
+            g_string_append_printf(lines, "{\"text\": \"%s\"}\n", text);
+        }
+    return file_write(folder, name, lines->str, lines->len);
+}
+
+static PrepareStats prepare(char *path, const char *out, PrepareOptions options)
+{
+    g_autofree char *prefix = g_build_filename(folder, out, NULL);
+    g_autoptr(GError) error = NULL;
+    PrepareStats stats;
+    options.out = prefix;
+    bool good = prepare_run(tok, (char *[]){ path }, 1, &options, &stats, &error);
+    g_assert_no_error(error);
+    g_assert_true(good);
+    return stats;
+}
+
+static char *contents(const char *name, size_t *bytes)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    char *data = NULL;
+    g_assert_true(g_file_get_contents(path, &data, bytes, NULL));
+    return data;
+}
+
+static void assert_same_dataset(const char *a, const char *b)
+{
+    static const char *const suffixes[] = { ".bin", ".idx", ".json" };
+    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *name_a = g_strconcat(a, suffixes[i], NULL), *name_b = g_strconcat(b, suffixes[i], NULL);
+        size_t bytes_a, bytes_b;
+        g_autofree char *data_a = contents(name_a, &bytes_a), *data_b = contents(name_b, &bytes_b);
+        g_assert_cmpuint(bytes_a, ==, bytes_b);
+        assert_same(data_a, data_b, bytes_a);
+    }
+}
+
+static void the_bytes_do_not_depend_on_the_workers(void)
+{
+    g_autofree char *corpus = write_corpus("many.jsonl", 3000, 1);
+    PrepareStats one = prepare(corpus, "one", (PrepareOptions){ .workers = 1, .valid = 0.1 });
+    PrepareStats five = prepare(corpus, "five", (PrepareOptions){ .workers = 5, .valid = 0.1 });
+    assert_same_dataset("one", "five");
+    assert_same_dataset("one-valid", "five-valid");
+    g_assert_cmpint(one.documents + one.valid_documents, ==, 3000);
+    g_assert_cmpint(one.valid_documents, >, 230); /* 300 +- 4 deviations of 16 */
+    g_assert_cmpint(one.valid_documents, <, 370);
+    g_assert_cmpint(one.tokens, ==, five.tokens);
+}
+
+static void documents_decode_to_their_text(void)
+{
+    g_autofree char *corpus = write_corpus("decode.jsonl", 40, 1);
+    g_autofree char *prefix = g_build_filename(folder, "decode", NULL);
+    prepare(corpus, "decode", (PrepareOptions){ .append_eod = true });
+    Dataset *data = dataset_open(prefix, NULL);
+    g_assert_true(data->append_eod);
+    g_assert_cmpstr(data->tokenizer_hash, ==, tokenizer_hash(tok));
+    g_assert_cmpint(data->vocab, ==, tokenizer_size(tok));
+    g_assert_cmpint(indexed_documents(data->set), ==, 40);
+    for (int i = 0; i < 40; i++) {
+        int32_t n = indexed_length(data->set, i);
+        g_autofree int32_t *ids = g_new(int32_t, n);
+        g_autofree char *want = tiny_text((uint64_t)i, 20 + i % 50);
+        indexed_read(data->set, i, 0, n, ids);
+        g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
+        g_autofree char *got = tokenizer_decode(tok, ids, n - 1, NULL);
+        g_assert_cmpstr(got, ==, want);
+    }
+    dataset_close(data);
+}
+
+static void exact_duplicates_and_empty_documents_are_dropped(void)
+{
+    g_autofree char *twice = write_corpus("twice.jsonl", 500, 2), *once = write_corpus("once.jsonl", 500, 1);
+    PrepareStats dropped = prepare(twice, "twice", (PrepareOptions){ 0 });
+    PrepareStats single = prepare(once, "once", (PrepareOptions){ 0 });
+    PrepareStats kept = prepare(twice, "kept", (PrepareOptions){ .keep_duplicates = true });
+    assert_same_dataset("twice", "once");
+    g_assert_cmpint(dropped.duplicates, ==, 500);
+    g_assert_cmpint(single.duplicates, ==, 0);
+    g_assert_cmpint(kept.documents, ==, 1000);
+
+    g_autofree char *hollow =
+        file_write_text(folder, "hollow.jsonl", "{\"text\": \"\"}\n{\"text\": \"  \"}\n{\"text\": \"ba\"}\n");
+    PrepareStats stats = prepare(hollow, "hollow", (PrepareOptions){ 0 });
+    g_assert_cmpint(stats.documents, ==, 1);
+    g_assert_cmpint(stats.empty, ==, 2);
+}
+
+static void the_held_out_documents_do_not_depend_on_the_order(void)
+{
+    g_autofree char *forward = write_corpus("forward.jsonl", 400, 1);
+    g_auto(GStrv) lines = NULL;
+    size_t bytes;
+    g_autofree char *text = contents("forward.jsonl", &bytes);
+    lines = g_strsplit(g_strchomp(text), "\n", -1);
+    g_autoptr(GString) reversed = g_string_new(NULL);
+    for (int i = 399; i >= 0; i--)
+        g_string_append_printf(reversed, "%s\n", lines[i]);
+    g_autofree char *backward = file_write_text(folder, "backward.jsonl", reversed->str);
+    PrepareStats a = prepare(forward, "forward", (PrepareOptions){ .valid = 0.2 });
+    PrepareStats b = prepare(backward, "backward", (PrepareOptions){ .valid = 0.2 });
+    g_assert_cmpint(a.valid_documents, ==, b.valid_documents);
+    g_assert_cmpint(a.valid_tokens, ==, b.valid_tokens);
+}
+
+static guint count_names(void)
+{
+    GDir *dir = g_dir_open(folder, 0, NULL);
+    guint n = 0;
+    while (g_dir_read_name(dir))
+        n++;
+    g_dir_close(dir);
+    return n;
+}
+
+static void a_failed_run_leaves_the_old_dataset_and_nothing_else(void)
+{
+    g_autofree char *good = write_corpus("good.jsonl", 50, 1), *prefix = g_build_filename(folder, "kept-safe", NULL);
+    prepare(good, "kept-safe", (PrepareOptions){ 0 });
+    prepare(good, "copy", (PrepareOptions){ 0 });
+    g_autofree char *bad = file_write_text(folder, "bad.jsonl", "{\"text\": \"ba\"}\n{\"text\": 1}\n");
+    guint names = count_names();
+    PrepareOptions options = { .out = prefix, .valid = 0.5 };
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(prepare_run(tok, (char *[]){ bad }, 1, &options, &stats, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "bad.jsonl:2: "));
+    g_assert_cmpuint(count_names(), ==, names);
+    assert_same_dataset("kept-safe", "copy");
+
+    options.corpus.skip_errors = true;
+    options.valid = 0;
+    g_assert_true(prepare_run(tok, (char *[]){ bad }, 1, &options, &stats, NULL));
+    g_assert_cmpint(stats.skipped, ==, 1);
+    g_assert_cmpint(stats.documents, ==, 1);
+}
+
+static void an_interrupted_run_leaves_nothing(void)
+{
+    g_autofree char *corpus = write_corpus("long.jsonl", 3000, 1), *prefix = g_build_filename(folder, "stopped", NULL);
+    const volatile sig_atomic_t interrupted = 1;
+    const PrepareOptions options = { .out = prefix, .interrupted = &interrupted };
+    guint names = count_names();
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(prepare_run(tok, (char *[]){ corpus }, 1, &options, &stats, &error));
+    g_assert_nonnull(strstr(error->message, "interrupted"));
+    g_assert_cmpuint(count_names(), ==, names);
+}
+
+static void every_failing_system_call_is_an_error_and_leaves_no_half_dataset(void)
+{
+    g_autofree char *corpus = write_corpus("rig.jsonl", 20, 1), *prefix = g_build_filename(folder, "rig", NULL);
+    const PrepareOptions options = { .out = prefix, .workers = 1 };
+    PrepareStats stats;
+    int calls;
+    io_fail_at(0, 0);
+    g_assert_true(prepare_run(tok, (char *[]){ corpus }, 1, &options, &stats, NULL));
+    calls = io_calls();
+    for (int n = 1; n <= calls; n++) {
+        g_autoptr(GError) error = NULL;
+        io_fail_at(n, EIO);
+        bool good = prepare_run(tok, (char *[]){ corpus }, 1, &options, &stats, &error);
+        io_fail_at(0, 0);
+        g_assert_true(good == (error == NULL));
+        if (good)
+            continue;
+        Dataset *data = dataset_open(prefix, NULL);
+        g_assert_true(data == NULL || indexed_documents(data->set) == 20);
+        dataset_close(data);
+    }
+    g_test_message("%d system calls failed in turn", calls);
+}
+
+static void metadata_is_read_strictly(void)
+{
+    g_autofree char *corpus = write_corpus("meta.jsonl", 5, 1), *prefix = g_build_filename(folder, "meta", NULL);
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"version\": 1}",
+        "{\"version\": 1, \"version\": 1}",
+        "{\"version\": 2, \"tokenizer\": {\"hash\": \"x\", \"kind\": \"y\", \"size\": 9}, \"append_eod\": false, "
+        "\"documents\": 5, \"tokens\": 5}",
+        "{\"version\": 1, \"tokenizer\": {\"hash\": \"x\", \"kind\": \"y\", \"size\": 9}, \"append_eod\": false, "
+        "\"documents\": 5, \"tokens\": 5, \"more\": 1}",
+        "{\"version\": 1, \"tokenizer\": {\"hash\": \"x\", \"kind\": \"y\", \"size\": -9}, \"append_eod\": false, "
+        "\"documents\": 5, \"tokens\": 5}",
+        "{\"version\": 1, \"tokenizer\": {\"hash\": \"x\", \"kind\": \"y\", \"size\": 9}, \"append_eod\": false, "
+        "\"documents\": 6, \"tokens\": 5}",
+    };
+    prepare(corpus, "meta", (PrepareOptions){ 0 });
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) error = NULL;
+        g_free(file_write_text(folder, "meta.json", bad[i]));
+        g_assert_null(dataset_open(prefix, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    }
+    g_autofree char *path = g_strconcat(prefix, ".json", NULL);
+    g_assert_true(io_remove_tree(path, NULL));
+    Dataset *foreign = dataset_open(prefix, NULL);
+    g_assert_nonnull(foreign);
+    g_assert_null(foreign->tokenizer_hash);
+    dataset_close(foreign);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = folder_new();
+    tok = tiny_tokenizer(folder, "tiny.model", 100);
+    g_test_add_func("/prepare/the_bytes_do_not_depend_on_the_workers", the_bytes_do_not_depend_on_the_workers);
+    g_test_add_func("/prepare/documents_decode_to_their_text", documents_decode_to_their_text);
+    g_test_add_func("/prepare/exact_duplicates_and_empty_documents_are_dropped",
+                    exact_duplicates_and_empty_documents_are_dropped);
+    g_test_add_func("/prepare/the_held_out_documents_do_not_depend_on_the_order",
+                    the_held_out_documents_do_not_depend_on_the_order);
+    g_test_add_func("/prepare/a_failed_run_leaves_the_old_dataset_and_nothing_else",
+                    a_failed_run_leaves_the_old_dataset_and_nothing_else);
+    g_test_add_func("/prepare/an_interrupted_run_leaves_nothing", an_interrupted_run_leaves_nothing);
+    g_test_add_func("/prepare/every_failing_system_call_is_an_error_and_leaves_no_half_dataset",
+                    every_failing_system_call_is_an_error_and_leaves_no_half_dataset);
+    g_test_add_func("/dataset/metadata_is_read_strictly", metadata_is_read_strictly);
+    int failed = g_test_run();
+    tokenizer_close(tok);
+    folder_remove(folder);
+    return failed;
+}
