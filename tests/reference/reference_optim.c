@@ -11,22 +11,29 @@ static double rms(Tensor t)
     return sqrt(sum / (double)tensor_count(t));
 }
 
-/* Loshchilov & Hutter 2019, as PyTorch: w *= 1 - lr wd; w -= lr m̂ / (√v̂ + eps). scale_by_rms multiplies the step, not
- * the decay, by max(1e-3, rms of w before the update). */
+/* m̂ / (√v̂ + eps) as PyTorch's AdamW (Loshchilov & Hutter 2019). With scale_by_rms (nanoT5's AdamWScale) the bias
+ * corrections act on the step alone, not on eps, and the step is times max(1e-3, rms of w before the update). */
+static double adamw_direction(double m, double v, double t, const AdamwSpec *spec)
+{
+    double correction1 = 1 - pow(spec->beta1, t), correction2 = 1 - pow(spec->beta2, t);
+    if (spec->scale_by_rms)
+        return sqrt(correction2) / correction1 * m / (sqrt(v) + spec->eps);
+    return m / correction1 / (sqrt(v / correction2) + spec->eps);
+}
+
+/* w *= 1 - lr wd; w -= step direction. */
 void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
                      const StepScalars *scalars)
 {
     (void)dev;
-    double t = (double)scalars->update, lr = (double)scalars->lr;
-    double step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(w)) : 1);
+    double lr = (double)scalars->lr, step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(w)) : 1);
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
             double gradient = *at(g, i, j) * (double)scalars->clip;
-            double mean = *at(m, i, j) = spec->beta1 * *at(m, i, j) + (1 - spec->beta1) * gradient;
-            double square = *at(v, i, j) = spec->beta2 * *at(v, i, j) + (1 - spec->beta2) * gradient * gradient;
-            double mean_hat = mean / (1 - pow(spec->beta1, t)), square_hat = square / (1 - pow(spec->beta2, t));
-            *at(w, i, j) *= 1 - lr * spec->weight_decay;
-            *at(w, i, j) -= step * mean_hat / (sqrt(square_hat) + spec->eps);
+            *at(m, i, j) = spec->beta1 * *at(m, i, j) + (1 - spec->beta1) * gradient;
+            *at(v, i, j) = spec->beta2 * *at(v, i, j) + (1 - spec->beta2) * gradient * gradient;
+            *at(w, i, j) = (1 - lr * spec->weight_decay) * *at(w, i, j) -
+                           step * adamw_direction(*at(m, i, j), *at(v, i, j), (double)scalars->update, spec);
         }
     }
 }

@@ -1,0 +1,76 @@
+#include "param/schedule.h"
+
+#include <glib.h>
+#include <math.h>
+
+static double at_update(int kind, double lr, double min_lr, int64_t update)
+{
+    Schedule schedule = { .kind = kind, .lr = lr, .min_lr = min_lr, .power = 1, .warmup = 100, .total = 1000 };
+    return schedule_lr(&schedule, update);
+}
+
+/* Published points for a warm-up of 100 of 1000 updates. */
+static void test_golden(void)
+{
+    g_assert_cmpfloat(at_update(SCHEDULE_CONSTANT, 1, 0, 325), ==, 1);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_LINEAR, 1, 0, 325), .75, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_COSINE, 1, 0, 325), .853553391, 1e-9);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_INVERSE_SQRT, 1, 0, 325), .554700196, 1e-9);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_POLYNOMIAL, 1e-3, 1e-7, 325), .750025e-3, 1e-12);
+}
+
+static void test_power(void)
+{
+    Schedule schedule = { .kind = SCHEDULE_POLYNOMIAL, .lr = 1, .power = 2, .warmup = 100, .total = 1000 };
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 325), .75 * .75, 1e-12);
+}
+
+static void test_warmup(void)
+{
+    for (int kind = 0; kind <= SCHEDULE_POLYNOMIAL; kind++) {
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 1), 0.02, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 50), 1, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 100), 2, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 101), 2, 0.011); /* no jump after it */
+    }
+}
+
+static void test_end(void)
+{
+    for (int kind = SCHEDULE_LINEAR; kind <= SCHEDULE_POLYNOMIAL; kind++) {
+        if (kind == SCHEDULE_INVERSE_SQRT)
+            continue;
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 1, 0.1, 1000), 0.1, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 1, 0.1, 5000), 0.1, 1e-12);
+    }
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_INVERSE_SQRT, 1, 0.1, 1000000), 0.1, 1e-12);
+}
+
+static void test_without_warmup(void)
+{
+    Schedule schedule = { .kind = SCHEDULE_INVERSE_SQRT, .lr = 1 };
+    g_assert_cmpfloat(schedule_lr(&schedule, 1), ==, 1);
+    g_assert_cmpfloat(schedule_lr(&schedule, 4), ==, 0.5);
+    schedule = (Schedule){ .kind = SCHEDULE_LINEAR, .lr = 1, .total = 10 };
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 1), 0.9, 1e-12);
+}
+
+/* A warm-up as long as the run leaves nothing to decay over. */
+static void test_warmup_to_the_end(void)
+{
+    Schedule schedule = { .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.25, .warmup = 10, .total = 10 };
+    g_assert_cmpfloat(schedule_lr(&schedule, 10), ==, 1);
+    g_assert_cmpfloat(schedule_lr(&schedule, 11), ==, 0.25);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/schedule/published_points", test_golden);
+    g_test_add_func("/schedule/power_bends_the_polynomial", test_power);
+    g_test_add_func("/schedule/warmup_rises_to_the_peak", test_warmup);
+    g_test_add_func("/schedule/ends_at_the_least_rate", test_end);
+    g_test_add_func("/schedule/works_without_warmup", test_without_warmup);
+    g_test_add_func("/schedule/warmup_may_last_the_whole_run", test_warmup_to_the_end);
+    return g_test_run();
+}
