@@ -34,7 +34,7 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++)
         if (strcmp((*argv)[i], "--help") == 0 || strcmp((*argv)[i], "-h") == 0) {
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
-            const char *options = strstr(help, "Application Options:");
+            const char *options = strstr(help, "Options:");
             g_print("usage: %s\n\n%s\n%s", usage, about,
                     options && entries->long_name ? strchr(options, '\n') + 1 : "");
             return false;

@@ -24,6 +24,15 @@ struct Model {
     std::vector<std::string> pieces;
 };
 
+/* The library's messages are "FILE(LINE) [CONDITION] words"; the words may be missing. */
+std::string words_of(const Status &status)
+{
+    const std::string message = status.error_message();
+    const size_t at = message.rfind("] ");
+    const std::string words = at == std::string::npos ? message : message.substr(at + 2);
+    return words.empty() ? "" : ": " + words;
+}
+
 /* Runs `body`, which returns a Status; whatever goes wrong becomes "WHAT: reason". */
 template <typename Body> bool guarded(const char *what, GError **error, Body body)
 {
@@ -31,7 +40,7 @@ template <typename Body> bool guarded(const char *what, GError **error, Body bod
         const Status status = body();
         if (status.ok())
             return true;
-        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s: %s", what, status.error_message());
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s%s", what, words_of(status).c_str());
     } catch (const std::bad_alloc &) {
         g_set_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE, "%s: out of memory", what);
     } catch (const std::exception &failure) {

@@ -1,0 +1,326 @@
+#include "text/tokenizer.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "data/corpus.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_SAMPLE 16 /* pieces that describe shows */
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
+
+/* ---- what encode, decode and describe share ---- */
+
+static char *model_path; /* --model */
+
+/* Parses the options, refuses other arguments, and opens --model. */
+static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
+                             GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, usage, about, error))
+        return NULL;
+    if (argc > 1)
+        fail_user(error, "%s is not an option; usage: %s", argv[1], usage);
+    else if (model_path == NULL)
+        fail_user(error, "--model is missing; usage: %s", usage);
+    else
+        return tokenizer_open(model_path, error);
+    return NULL;
+}
+
+/* Calls `print` for every line of standard input, without its newline; errors name the line. */
+static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **), const Tokenizer *tok, GError **error)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    bool ok = true;
+    for (int64_t number = 1; ok && (n = getline(&line, &room, stdin)) >= 0; number++) {
+        if (n > 0 && line[n - 1] == '\n')
+            line[--n] = 0;
+        if (!print(tok, line, (size_t)n, error))
+            ok = fail_context(error, "line %" PRId64, number);
+        else if (putchar('\n') == EOF || ferror(stdout))
+            ok = fail_machine(error, "writing standard output: %s", g_strerror(errno));
+    }
+    free(line);
+    if (ok && ferror(stdin))
+        return fail_machine(error, "reading standard input: %s", g_strerror(errno));
+    return ok;
+}
+
+/* ---- train ---- */
+
+static const char train_usage[] = "loam tokenizer train --out FILE [--vocab-size N] PATH…";
+static const char train_about[] =
+    "Trains a SentencePiece model on text files, .jsonl, .gz, .zst and folders of them. The layout is T5's: pad 0,\n"
+    "end 1, unknown 2; the 100 sentinels <extra_id_0..99> come on top of the vocabulary. The same text gives the\n"
+    "same bytes.\n\n"
+    "  loam tokenizer train --type unigram --vocab-size 8000 --out tok.model corpus/*.txt\n";
+
+static TokenizerTraining training;
+static char *training_type, *training_out, *training_field;
+static gint64 training_sentences;
+static gboolean training_bytes;
+
+static const GOptionEntry train_entries[] = {
+    { "type", 0, 0, G_OPTION_ARG_STRING, &training_type, "unigram (default) or bpe", "TYPE" },
+    { "vocab-size", 0, 0, G_OPTION_ARG_INT, &training.vocab_size, "pieces, without the sentinels (32000)", "N" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &training_out, "the model file to write", "FILE" },
+    { "max-sentences", 0, 0, G_OPTION_ARG_INT64, &training_sentences, "train on a sample of so many lines (all)", "N" },
+    { "character-coverage", 0, 0, G_OPTION_ARG_DOUBLE, &training.character_coverage,
+      "share of the characters that get a piece (0.9995)", "SHARE" },
+    { "byte-fallback", 0, 0, G_OPTION_ARG_NONE, &training_bytes, "write other characters as bytes, not as unknown",
+      NULL },
+    { "field", 0, 0, G_OPTION_ARG_STRING, &training_field, "of the objects in .jsonl (text)", "NAME" },
+    { 0 },
+};
+
+/* The lines of the documents of a corpus. */
+typedef struct CorpusLines {
+    Corpus *corpus;
+    const char *rest; /* of the current document */
+    size_t rest_bytes;
+    int64_t n_lines;
+} CorpusLines;
+
+static bool next_line(void *context, const char **line, size_t *bytes, GError **error)
+{
+    CorpusLines *lines = context;
+    while (lines->rest_bytes == 0) {
+        if (!corpus_next(lines->corpus, &lines->rest, &lines->rest_bytes, error)) {
+            progress_close();
+            if (error == NULL || *error == NULL)
+                log_info("%" PRId64 " lines read; training", lines->n_lines);
+            return false;
+        }
+        progress_update(corpus_done_bytes(lines->corpus));
+    }
+    const char *end = memchr(lines->rest, '\n', lines->rest_bytes);
+    *line = lines->rest;
+    *bytes = end ? (size_t)(end - lines->rest) : lines->rest_bytes;
+    size_t used = *bytes + (end != NULL);
+    lines->rest += used;
+    lines->rest_bytes -= used;
+    lines->n_lines++;
+    return true;
+}
+
+static bool run_training(char *const *paths, int n_paths, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(training.out);
+    if (!io_make_directories(folder, error))
+        return false;
+    CorpusOptions options = { .field = training_field ? training_field : "text" };
+    g_autoptr(Corpus) corpus = corpus_open(paths, n_paths, &options, error);
+    if (corpus == NULL)
+        return false;
+    CorpusLines lines = { .corpus = corpus };
+    progress_open("reading", "B", corpus_total_bytes(corpus));
+    bool ok = tokenizer_train(&training, next_line, &lines, error);
+    progress_close();
+    if (ok)
+        log_info("%s: %d pieces, and %d sentinels on top", training.out, training.vocab_size, TOKENIZER_SENTINELS);
+    return ok;
+}
+
+static bool train(int argc, char **argv, GError **error)
+{
+    training = (TokenizerTraining){ .vocab_size = 32000, .character_coverage = 0.9995 };
+    if (!cli_parse(&argc, &argv, train_entries, train_usage, train_about, error))
+        return false;
+    training.type = training_type ? training_type : "unigram";
+    training.out = training_out;
+    training.max_sentences = training_sentences;
+    training.byte_fallback = training_bytes;
+    if (training.out == NULL)
+        return fail_user(error, "--out is missing; usage: %s", train_usage);
+    if (argc < 2)
+        return fail_user(error, "there is nothing to train on; usage: %s", train_usage);
+    return run_training(argv + 1, argc - 1, error);
+}
+
+/* ---- encode ---- */
+
+static const char encode_usage[] = "loam tokenizer encode --model MODEL [--pieces] [--specials] < TEXT";
+static const char encode_about[] = "Prints the token ids of standard input, one line for each of its lines.\n\n"
+                                   "  loam tokenizer encode --model tok.model < in.txt\n";
+
+static gboolean show_pieces, read_specials;
+
+static const GOptionEntry encode_entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { "pieces", 0, 0, G_OPTION_ARG_NONE, &show_pieces, "print the pieces, not their ids", NULL },
+    { "specials", 0, 0, G_OPTION_ARG_NONE, &read_specials, "read <extra_id_N> as sentinels, not as text", NULL },
+    { 0 },
+};
+
+static bool print_encoded(const Tokenizer *tok, char *line, size_t bytes, GError **error)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    if (!tokenizer_encode(tok, line, bytes, read_specials, ids, error))
+        return false;
+    for (guint i = 0; i < ids->len; i++) {
+        int32_t id = g_array_index(ids, int32_t, i);
+        const char *gap = i ? " " : "";
+        if (show_pieces)
+            printf("%s%s", gap, tokenizer_piece(tok, id));
+        else
+            printf("%s%d", gap, id);
+    }
+    return true;
+}
+
+static bool encode(int argc, char **argv, GError **error)
+{
+    g_autoptr(Tokenizer) tok = open_model(argc, argv, encode_entries, encode_usage, encode_about, error);
+    return tok && each_line(print_encoded, tok, error);
+}
+
+/* ---- decode ---- */
+
+static const char decode_usage[] = "loam tokenizer decode --model MODEL < IDS";
+static const char decode_about[] =
+    "Prints the text of lines of token ids. Sentinels are shown as <extra_id_N>; padding, the end and ids\n"
+    "beyond the vocabulary are left out.\n\n"
+    "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
+
+static const GOptionEntry decode_entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { 0 },
+};
+
+static bool print_decoded(const Tokenizer *tok, char *line, size_t bytes, GError **error)
+{
+    (void)bytes;
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    char *rest;
+    for (char *word = strtok_r(line, " \t\r,", &rest); word; word = strtok_r(NULL, " \t\r,", &rest)) {
+        char *end;
+        errno = 0;
+        long long value = strtoll(word, &end, 10);
+        if (*end || errno || value < INT32_MIN || value > INT32_MAX)
+            return fail_user(error, "\"%s\" is not a token id", word);
+        int32_t id = (int32_t)value;
+        g_array_append_val(ids, id);
+    }
+    g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, error);
+    if (text == NULL)
+        return false;
+    fputs(text, stdout);
+    return true;
+}
+
+static bool decode(int argc, char **argv, GError **error)
+{
+    g_autoptr(Tokenizer) tok = open_model(argc, argv, decode_entries, decode_usage, decode_about, error);
+    return tok && each_line(print_decoded, tok, error);
+}
+
+/* ---- describe ---- */
+
+static const char describe_usage[] = "loam tokenizer describe --model MODEL [--json]";
+static const char describe_about[] =
+    "Prints the kind, size, special ids, hash and a sample of the pieces of a tokenizer.\n\n"
+    "  loam tokenizer describe --model tok.model\n";
+
+static gboolean as_json;
+
+static const GOptionEntry describe_entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+/* Id of the i-th of N_SAMPLE pieces, evenly spread below the sentinels. */
+static int sample_id(const Tokenizer *tok, int i)
+{
+    return (int)((int64_t)i * (tokenizer_size(tok) - TOKENIZER_SENTINELS) / N_SAMPLE);
+}
+
+static bool print_json(const Tokenizer *tok, GError **error)
+{
+    json_t *sample = json_object();
+    for (int i = 0; i < N_SAMPLE; i++) {
+        char id[16];
+        g_snprintf(id, sizeof id, "%d", sample_id(tok, i));
+        json_object_set_new(sample, id, json_string(tokenizer_piece(tok, sample_id(tok, i))));
+    }
+    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:[i, i], s:o}", "path", tokenizer_path(tok),
+                               "kind", tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok),
+                               "pad", tokenizer_pad(tok), "eos", tokenizer_eos(tok), "unk", tokenizer_unk(tok), "bos",
+                               tokenizer_bos(tok), "sentinels", tokenizer_sentinel(tok, 0),
+                               tokenizer_sentinel(tok, TOKENIZER_SENTINELS - 1), "sample", sample);
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    if (text == NULL)
+        return fail_user(error, "%s: its path or its pieces are not UTF-8", tokenizer_path(tok));
+    puts(text);
+    free(text);
+    return true;
+}
+
+static void print_special(const char *name, int id, const Tokenizer *tok)
+{
+    if (id >= 0)
+        printf("%-10s %d  %s\n", name, id, tokenizer_piece(tok, id));
+    else
+        printf("%-10s none\n", name);
+}
+
+static void print_description(const Tokenizer *tok)
+{
+    int last = TOKENIZER_SENTINELS - 1;
+    printf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %d with sentinels\n", "file", tokenizer_path(tok), "kind",
+           tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok));
+    print_special("padding", tokenizer_pad(tok), tok);
+    print_special("end", tokenizer_eos(tok), tok);
+    print_special("unknown", tokenizer_unk(tok), tok);
+    print_special("beginning", tokenizer_bos(tok), tok);
+    printf("%-10s %d  <extra_id_0> … %d  <extra_id_%d>\nsample\n", "sentinels", tokenizer_sentinel(tok, 0),
+           tokenizer_sentinel(tok, last), last);
+    for (int i = 0; i < N_SAMPLE; i++)
+        printf("%10d  %s\n", sample_id(tok, i), tokenizer_piece(tok, sample_id(tok, i)));
+}
+
+static bool describe(int argc, char **argv, GError **error)
+{
+    g_autoptr(Tokenizer) tok = open_model(argc, argv, describe_entries, describe_usage, describe_about, error);
+    if (tok == NULL)
+        return false;
+    if (as_json)
+        return print_json(tok, error);
+    print_description(tok);
+    return true;
+}
+
+/* ---- the verb ---- */
+
+static const struct {
+    const char *name;
+    VerbFn run;
+} actions[] = { { "train", train }, { "encode", encode }, { "decode", decode }, { "describe", describe } };
+
+bool verb_tokenizer(int argc, char **argv, GError **error)
+{
+    static const char usage[] = "loam tokenizer train|encode|decode|describe …";
+    static const char about[] = "Trains a tokenizer, or uses one. Each action has its own --help.\n\n"
+                                "  loam tokenizer train --vocab-size 8000 --out tok.model corpus/*.txt\n"
+                                "  loam tokenizer encode --model tok.model < in.txt\n";
+    static const GOptionEntry none[] = { { 0 } };
+    for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(actions); i++)
+        if (strcmp(argv[1], actions[i].name) == 0)
+            return actions[i].run(argc - 1, argv + 1, error);
+    if (!cli_parse(&argc, &argv, none, usage, about, error))
+        return false;
+    if (argc > 1)
+        return fail_user(error, "unknown action %s; usage: %s", argv[1], usage);
+    return fail_user(error, "an action is missing; usage: %s", usage);
+}
