@@ -57,7 +57,9 @@ typedef struct StepScalars {
 
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
-    bool scale_by_rms; /* step × max(1e-3, rms(w)): AdamW with RMS scaling (nanoT5) */
+    /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
+     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
+    bool scale_by_rms;
 } AdamwSpec;
 
 typedef struct AdafactorSpec {

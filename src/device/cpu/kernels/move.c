@@ -1,6 +1,7 @@
 /* move.c: filling and copying, with casts. */
 #include "device/cpu/kernels/kernels.h"
 
+#include <immintrin.h>
 #include <string.h>
 
 enum { CHUNK = 256 };
@@ -39,7 +40,7 @@ static void load(double *values, void *memory, DType dtype, int64_t n)
     case DT_BF16:
         EACH(uint16_t, values[i] = (double)bf16_to_f32(p[i]))
     case DT_F16:
-        EACH(_Float16, values[i] = (double)p[i])
+        EACH(uint16_t, values[i] = (double)_cvtsh_ss(p[i]))
     case DT_F64:
         EACH(double, values[i] = p[i])
     case DT_I32:
@@ -59,7 +60,7 @@ static void store(void *memory, DType dtype, const double *values, int64_t n)
     case DT_BF16:
         EACH(uint16_t, p[i] = bf16_from_f32((float)values[i]))
     case DT_F16:
-        EACH(_Float16, p[i] = (_Float16)values[i])
+        EACH(uint16_t, p[i] = _cvtss_sh((float)values[i], _MM_FROUND_TO_NEAREST_INT))
     case DT_F64:
         EACH(double, p[i] = values[i])
     case DT_I32:
