@@ -1,0 +1,144 @@
+#include "data/prepare.h"
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
+
+static const char about[] =
+    "Text to a token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json. A PATH is a .txt, .jsonl or .json file, plain, .gz\n"
+    "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
+    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n";
+
+static char *tokenizer_file, *out, *valid, *field, *on_error;
+static gint workers;
+static gint64 max_document;
+static gboolean whole_file, append_eod, keep_duplicates, as_json;
+static const GOptionEntry entries[] = {
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
+    { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
+      "SHARE" },
+    { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
+    { "field", 0, 0, G_OPTION_ARG_STRING, &field, "of JSON objects: what holds the text (text)", "NAME" },
+    { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file, ".txt: a file is one document; blank lines end none", NULL },
+    { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
+    { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
+    { "on-error", 0, 0, G_OPTION_ARG_STRING, &on_error, "stop at a document that cannot be read, or skip it (stop)",
+      "stop|skip" },
+    { "max-document", 0, 0, G_OPTION_ARG_INT64, &max_document, "longest line or document accepted, in MiB (64)",
+      "MIB" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print the counts as one JSON object", NULL },
+    { 0 },
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(G_GNUC_UNUSED int number)
+{
+    interrupted = 1;
+    signal(SIGINT, SIG_DFL); /* the second one ends the program at once */
+}
+
+/* "1%" or "0.01". */
+static bool parse_share(const char *text, double *share, GError **error)
+{
+    char *end;
+    *share = g_ascii_strtod(text, &end);
+    if (end != text && *end == '%') {
+        *share /= 100;
+        end++;
+    }
+    if (end == text || *end != 0 || !(*share >= 0 && *share < 1))
+        return fail_user(error, "--valid %s: a share from 0 to below 1 is wanted, such as 1%% or 0.01", text);
+    return true;
+}
+
+static bool fill_options(PrepareOptions *options, int argc, GError **error)
+{
+    if (!tokenizer_file || !out || argc < 2)
+        return fail_user(error, "%s is missing; usage: " USAGE,
+                         !tokenizer_file ? "--tokenizer"
+                         : !out          ? "--out"
+                                         : "a file or folder to read");
+    if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
+        return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
+    if (workers < 0 || workers > 1024)
+        return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
+    if (max_document < 0 || max_document > 1024)
+        return fail_user(error, "--max-document %ld: from 1 to 1024 MiB", max_document);
+    *options = (PrepareOptions){ .corpus = { .field = field,
+                                             .whole_file = whole_file,
+                                             .skip_errors = on_error && strcmp(on_error, "skip") == 0,
+                                             .max_bytes = max_document << 20 },
+                                 .out = out,
+                                 .workers = workers,
+                                 .append_eod = append_eod,
+                                 .keep_duplicates = keep_duplicates,
+                                 .interrupted = &interrupted };
+    return !valid || parse_share(valid, &options->valid, error);
+}
+
+static void print_dataset(const char *suffix, int64_t n_documents, int64_t n_tokens)
+{
+    g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
+    printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
+}
+
+static void print_count(int64_t n, const char *what)
+{
+    g_autofree char *count = text_grouped(n);
+    if (n > 0)
+        printf("%s %s\n", count, what);
+}
+
+static void print_stats(const PrepareStats *stats, bool split)
+{
+    print_dataset("", stats->documents, stats->tokens);
+    if (split)
+        print_dataset("-valid", stats->valid_documents, stats->valid_tokens);
+    print_count(stats->duplicates, "duplicates dropped");
+    print_count(stats->empty, "empty documents dropped");
+    print_count(stats->skipped, "skipped, since they could not be read");
+    print_count(stats->passed_over, "files passed over, since they are no text");
+    g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
+    printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
+}
+
+static void print_json(const PrepareStats *stats)
+{
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents", (json_int_t)stats->documents,
+                  "tokens", (json_int_t)stats->tokens, "valid_documents", (json_int_t)stats->valid_documents,
+                  "valid_tokens", (json_int_t)stats->valid_tokens, "duplicates", (json_int_t)stats->duplicates, "empty",
+                  (json_int_t)stats->empty, "skipped", (json_int_t)stats->skipped, "passed_over",
+                  (json_int_t)stats->passed_over, "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
+    char *line = json_dumps(root, JSON_COMPACT);
+    puts(line);
+    free(line);
+    json_decref(root);
+}
+
+bool verb_prepare(int argc, char **argv, GError **error)
+{
+    PrepareOptions options;
+    PrepareStats stats;
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !fill_options(&options, argc, error))
+        return false;
+    Tokenizer *tok = tokenizer_open(tokenizer_file, error);
+    if (!tok)
+        return false;
+    signal(SIGINT, on_interrupt);
+    bool good = prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
+    signal(SIGINT, SIG_DFL);
+    tokenizer_close(tok);
+    if (good && as_json)
+        print_json(&stats);
+    else if (good)
+        print_stats(&stats, options.valid > 0);
+    return good;
+}
