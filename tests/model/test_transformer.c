@@ -35,7 +35,7 @@ static double directional(const Difference *d, Tensor w, const double *direction
 static void check_parameter(const Difference *d, const Param *param, Philox *rng)
 {
     int64_t n = tensor_count(param->w);
-    g_autofree double *direction = g_new0(double, n);
+    g_autofree double *direction = g_new0(double, (gsize)n);
     const double *g = param->g.p;
     double norm = tiny_norm(param->g);
     for (int test = 0; test < 4; test++) {
@@ -204,7 +204,7 @@ static void held_out_loss_fits_what_training_reserved(void)
 {
     Device *dev = device_open_cpu(1);
     Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
-    g_autofree float *logits = g_new(float, batch->dec.n_rows *tiny_gated.vocab);
+    g_autofree float *logits = g_new(float, (gsize)(batch->dec.n_rows * tiny_gated.vocab));
     double losses[2];
 
     for (int recompute = 0; recompute < 2; recompute++) {
@@ -227,7 +227,7 @@ static void sums_match_logits(void)
     Device *dev = device_open_reference();
     Model *model = tiny_open(dev, &tiny_relu);
     Batch *batch = tiny_batch(tiny_relu.vocab, 5, 9, 6);
-    g_autofree float *logits = g_new(float, batch->dec.n_rows *tiny_relu.vocab);
+    g_autofree float *logits = g_new(float, (gsize)(batch->dec.n_rows * tiny_relu.vocab));
     ModelLoss loss = { .n_targets = TINY_TARGETS };
     LossSums sums = { 0 };
     double nll = 0, correct = 0;
