@@ -276,6 +276,39 @@ static void a_head_equal_to_the_embedding_is_tied(void)
     device_close(dev);
 }
 
+/* transformers 4 scales what it ties, so the unscaled and tied model goes out with two equal matrices. */
+static void tied_but_unscaled_survives_both_generations(void)
+{
+    size_t n_config, n_tensors;
+    g_autofree char *config = read_file(FIXTURES "t5-v1.0-tf5", "config.json", &n_config);
+    g_autofree char *tensors = read_file(FIXTURES "t5-v1.0-tf5", "model.safetensors", &n_tensors);
+    g_autofree char *edited = replaced(config, "\"scale_decoder_outputs\": true", "\"scale_decoder_outputs\": false");
+    g_autofree char *folder = g_build_filename(scratch, "unscaled", NULL);
+    g_autofree char *out = g_build_filename(scratch, "unscaled-out", NULL);
+    put_file(folder, "model.safetensors", tensors, n_tensors);
+    put_file(folder, "config.json", edited, strlen(edited));
+    Device *dev = device_open_cpu(1);
+    Model *model = import(dev, folder);
+    export(model, NULL, out);
+    model_close(model);
+    size_t n;
+    g_autofree char *text = read_file(out, "config.json", &n);
+    g_assert_nonnull(strstr(text, "\"tie_word_embeddings\": false"));
+    g_assert_nonnull(strstr(text, "\"scale_decoder_outputs\": false"));
+    GError *error = NULL;
+    SafeTensors *file = safetensors_open_folder(out, &error);
+    g_assert_no_error(error);
+    const SafeTensor *head = safetensors_find(file, "lm_head.weight");
+    g_assert_nonnull(head);
+    g_assert_true(memcmp(head->data, safetensors_find(file, "shared.weight")->data, head->bytes) == 0);
+    safetensors_close(file);
+    model = import(dev, out);
+    g_assert_true(model_config(model)->tie_embeddings);
+    g_assert_false(model_config(model)->scale_logits);
+    model_close(model);
+    device_close(dev);
+}
+
 static void export_leaves_other_peoples_files_alone(void)
 {
     GError *error = NULL;
@@ -362,6 +395,7 @@ int main(int argc, char **argv)
     g_test_add_func("/hf/a_folder_without_its_files_says_which", a_folder_without_its_files_says_which);
     g_test_add_func("/hf/half_precision_is_widened_exactly", half_precision_is_widened_exactly);
     g_test_add_func("/hf/a_head_equal_to_the_embedding_is_tied", a_head_equal_to_the_embedding_is_tied);
+    g_test_add_func("/hf/tied_but_unscaled_survives_both_generations", tied_but_unscaled_survives_both_generations);
     g_test_add_func("/hf/export_leaves_other_peoples_files_alone", export_leaves_other_peoples_files_alone);
     g_test_add_func("/hf/a_tokenizer_goes_along", a_tokenizer_goes_along);
     int status = g_test_run();
