@@ -124,7 +124,7 @@ static Dropout dropout(Rig *rig, int64_t n, double rate)
 
 static void case_gemm(Rig *r)
 {
-    int64_t m = PICK_SIZE(r, 1, 7, 70), n = PICK_SIZE(r, 1, 20, 60), k = PICK_SIZE(r, 1, 33, 128);
+    int64_t m = PICK_SIZE(r, 1, 70), n = PICK_SIZE(r, 7, 60), k = PICK_SIZE(r, 1, 133);
     bool ta = choose(r, 2), tb = choose(r, 2);
     float alpha = (float)PICK(r, 1, -0.5), beta = (float)PICK(r, 0, 1, 0.25);
     int64_t pad = PICK_SIZE(r, 0, 5);
@@ -351,8 +351,9 @@ static void case_adafactor(Rig *r)
 {
     int64_t rows = PICK_SIZE(r, 1, 19), cols = PICK_SIZE(r, 7, 130);
     int kind = choose(r, 3); /* factored, not factored, a vector */
-    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8, .step_offset = PICK_SIZE(r, 0, 100) };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8 };
     spec.clip_threshold = PICK(r, 1, 0);
+    spec.step_offset = spec.clip_threshold > 0 ? 0 : 100;
     spec.beta1 = PICK(r, 0, 0.9);
     spec.weight_decay = PICK(r, 0, 0.1);
     spec.scale_parameter = choose(r, 2);
@@ -384,9 +385,9 @@ static const Case cases[] = {
     { "dropout", case_dropout, 1e-6, 0 },
     { "act", case_act, 2e-6, 0 },
     { "relpos", case_relpos, 2e-6, 0 },
-    { "attn", case_attn, 5e-6, 0.3 },
-    { "attn_long", case_attn_long, 5e-6, 0.3 },
-    { "xent", case_xent, 5e-6, 0 },
+    { "attn", case_attn, 5e-6, 1 },
+    { "attn_long", case_attn_long, 5e-6, 1 },
+    { "xent", case_xent, 5e-6, 0.01 },
     { "reductions", case_reductions, 1e-12, 0 },
     { "fill_and_copy", case_fill_and_copy, 0, 0 },
     { "argmax", case_argmax, 0, 0 },
