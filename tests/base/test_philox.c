@@ -45,6 +45,21 @@ static void keys_differ(void)
             }
 }
 
+/* From a second implementation, in Python: orders and masks of a resumed run hang on these staying as they are. */
+static void derived_numbers_are_stable(void)
+{
+    static const uint64_t images[] = { 243960, 46566, 223179, 865588 };
+    PhiloxKey key = philox_key(42, PHILOX_SAMPLE_ORDER, 7);
+    g_assert_cmphex(key.k[0], ==, 0x135ec373);
+    g_assert_cmphex(key.k[1], ==, 0x62e4195f);
+    for (uint64_t i = 0; i < G_N_ELEMENTS(images); i++)
+        g_assert_cmpuint(philox_permute(key, 1, i, 1000003), ==, images[i]);
+    Philox rng = philox_open(key, 3);
+    g_assert_cmpuint(philox_below(&rng, 1000003), ==, 279186);
+    g_assert_cmpfloat(philox_uniform(&rng), ==, 0.21581463093104858);
+    g_assert_cmpfloat_with_epsilon(philox_normal(&rng), 0.7479657957062896, 1e-15);
+}
+
 /* Words come in the order of the blocks, and streams do not overlap. */
 static void sequence_follows_the_counter(void)
 {
@@ -153,22 +168,22 @@ static void permute_is_a_bijection(void)
     expect_bijection(100003, 0);
 }
 
+/* |x - y| of two independent numbers below n is n / 3 on average. */
 static void permute_mixes_large_ranges(void)
 {
     PhiloxKey key = philox_key(5, PHILOX_SAMPLE_ORDER, 0);
-    uint64_t n = 1000003, fixed = 0, in_order = 0;
-    double displacement = 0;
+    uint64_t n = 1000003, fixed = 0;
+    double from_index = 0, from_neighbour = 0;
     for (uint64_t i = 0; i < n; i += 101) {
-        uint64_t image = philox_permute(key, 1, i, n);
-        g_assert_cmpuint(image, <, n);
-        fixed += image == i;
-        in_order += philox_permute(key, 1, i + 1, n) == image + 1;
-        displacement += fabs((double)image - (double)i) / (double)n;
+        double image = (double)philox_permute(key, 1, i, n), next = (double)philox_permute(key, 1, i + 1, n);
+        fixed += image == (double)i;
+        from_index += fabs(image - (double)i) / (double)n;
+        from_neighbour += fabs(image - next) / (double)n;
     }
     double samples = (double)(n / 101 + 1);
     g_assert_cmpuint(fixed, <, 3);
-    g_assert_cmpuint(in_order, <, 3);
-    g_assert_cmpfloat_with_epsilon(displacement / samples, 1.0 / 3, 0.02);
+    g_assert_cmpfloat_with_epsilon(from_index / samples, 1.0 / 3, 0.012);
+    g_assert_cmpfloat_with_epsilon(from_neighbour / samples, 1.0 / 3, 0.012);
     g_assert_cmpuint(philox_permute(key, 0, 12345, UINT64_MAX), !=, 12345);
 }
 
@@ -186,6 +201,7 @@ int main(int argc, char **argv)
     g_test_add_func("/philox/hidden_and_attention_use_the_documented_counters", hidden_and_attention_counters);
     g_test_add_func("/philox/keys_of_seed_purpose_and_layer_differ", keys_differ);
     g_test_add_func("/philox/a_sequence_follows_its_counter", sequence_follows_the_counter);
+    g_test_add_func("/philox/derived_numbers_are_stable", derived_numbers_are_stable);
     g_test_add_func("/philox/below_is_uniform", below_is_uniform);
     g_test_add_func("/philox/below_is_unbiased_for_huge_bounds", below_is_unbiased_for_huge_bounds);
     g_test_add_func("/philox/uniform_has_the_right_moments", uniform_moments);
