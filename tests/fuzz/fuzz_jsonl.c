@@ -1,0 +1,57 @@
+/* Any bytes as a file of a corpus: an error that names it, or documents of whole UTF-8 within the limit. The first byte
+ * chooses how the file is read. */
+#include "base/check.h"
+#include "data/corpus.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DOCUMENT 64 /* small, so that limits are met */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static const char *const suffixes[] = { ".jsonl", ".txt", ".py", ".jsonl.gz", ".txt.zst" };
+
+static bool is_text(const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes; text < end; text++) { /* JSON may spell out NUL, which GLib refuses */
+        size_t piece = strnlen(text, (size_t)(end - text));
+        if (!g_utf8_validate(text, (gssize)piece, NULL))
+            return false;
+        text += piece;
+    }
+    return true;
+}
+
+static int64_t count_documents(char *path, bool skip_errors)
+{
+    const CorpusOptions options = { .skip_errors = skip_errors, .max_bytes = MAX_DOCUMENT };
+    g_autoptr(GError) error = NULL;
+    const char *text;
+    size_t bytes;
+    int64_t n = 0;
+    Corpus *corpus = corpus_open(&path, 1, &options, &error);
+    CHECK(corpus, "%s", error->message);
+    for (; corpus_next(corpus, &text, &bytes, &error); n++) {
+        CHECK(bytes <= MAX_DOCUMENT + 1, "a document of %zu bytes", bytes);
+        CHECK(is_text(text, bytes), "a document that is no text");
+    }
+    CHECK(!error || (!skip_errors && strstr(error->message, path)), "%s", error->message);
+    corpus_close(corpus);
+    return n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    const char *suffix = suffixes[data[0] % G_N_ELEMENTS(suffixes)];
+    g_autofree char *path = g_strdup_printf("/dev/shm/loam-fuzz-%d%s", (int)getpid(), suffix);
+    CHECK(
+        g_file_set_contents_full(path, (const char *)data + 1, (gssize)bytes - 1, G_FILE_SET_CONTENTS_NONE, 0600, NULL),
+        "%s", path);
+    int64_t strict = count_documents(path, false), lenient = count_documents(path, true);
+    CHECK(strict <= lenient, "%ld documents before an error, %ld in all", strict, lenient);
+    unlink(path);
+    return 0;
+}
