@@ -102,7 +102,9 @@ static bool write_tokenizer(const char *folder, const Tokenizer *tok, GError **e
         return false;
     json_t *special = special_tokens(tok), *config = json_deep_copy(special);
     json_object_set_new(config, "tokenizer_class", json_string("T5Tokenizer"));
-    json_object_set_new(config, "extra_ids", json_integer(TOKENIZER_SENTINELS));
+    /* Sentinels that are pieces of the model keep their ids only where none are added. */
+    bool own_sentinels = memmem(model, bytes, "<extra_id_0>", strlen("<extra_id_0>")) != NULL;
+    json_object_set_new(config, "extra_ids", json_integer(own_sentinels ? 0 : TOKENIZER_SENTINELS));
     /* The one setting with which text after a sentinel gets SentencePiece's ids in both generations. */
     json_object_set_new(config, "legacy", json_true());
     bool done = write_object(folder, "special_tokens_map.json", special, error) &&
