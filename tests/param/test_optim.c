@@ -162,6 +162,27 @@ static void test_adafactor_t5x(void)
     device_close(dev);
 }
 
+/* Where g² is of rank one, the product of row and column sums is g² itself: the first update is α sign(g). */
+static void test_adafactor_of_rank_one(void)
+{
+    Device *dev = device_open_reference();
+    ParamStore *store = params_open(dev, specs, 1, true);
+    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    const double g[COUNT] = { 1, -2, 3, -0.25, 0.5, 0.75 };
+    config.clip_threshold = 0;
+    Optimizer *opt = optimizer_open(store, &config, NULL);
+    store_numbers(params_get(store, 0)->w, start);
+    store_numbers(params_get(store, 0)->g, g);
+    optimizer_step(opt, 1, 1e-3, 0);
+    for (int i = 0; i < COUNT; i++) {
+        double want = start[i] - (double)(float)1e-3 * rms(start) * copysign(1, g[i]);
+        g_assert_cmpfloat_with_epsilon(number(params_get(store, 0)->w, i), want, 1e-12);
+    }
+    optimizer_close(opt);
+    params_close(store);
+    device_close(dev);
+}
+
 typedef struct AdamNumbers {
     double eps, weight_decay;
     bool scale_by_rms;
@@ -355,6 +376,7 @@ int main(int argc, char **argv)
     g_test_add_func("/optim/adafactor_gives_the_published_numbers", test_adafactor_reference);
     g_test_add_func("/optim/adafactor_gives_the_published_numbers_on_cpu", test_adafactor_cpu);
     g_test_add_func("/optim/adafactor_of_t5x_matches_a_plain_loop", test_adafactor_t5x);
+    g_test_add_func("/optim/adafactor_of_a_rank_one_gradient_steps_by_its_sign", test_adafactor_of_rank_one);
     g_test_add_func("/optim/adamw_matches_a_plain_loop", test_adamw);
     g_test_add_func("/optim/adamw_rms_matches_a_plain_loop", test_adamw_rms);
     g_test_add_func("/optim/gradients_are_clipped_to_the_norm", test_clipping);

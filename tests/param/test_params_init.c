@@ -80,10 +80,10 @@ static void test_constants(void)
 }
 
 /* Neighbours in a row and in a column are uncorrelated. */
-static void test_elements_are_independent(void)
+static void check_independence(InitKind init)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = one(dev, INIT_NORMAL, 1);
+    ParamStore *store = one(dev, init, 1);
     Tensor w = params_get(store, 0)->w;
     double right = 0, below = 0;
     for (int64_t i = 0; i + 1 < ROWS; i++) {
@@ -96,6 +96,12 @@ static void test_elements_are_independent(void)
     g_assert_cmpfloat_with_epsilon(below, 0, 0.01);
     params_close(store);
     device_close(dev);
+}
+
+static void test_elements_are_independent(void)
+{
+    check_independence(INIT_NORMAL);
+    check_independence(INIT_TRUNCATED_NORMAL); /* draws again when it lands outside: not the neighbour's number */
 }
 
 static const ParamSpec forwards[] = {
