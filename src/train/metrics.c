@@ -134,7 +134,7 @@ static void console_train(const TrainRecord *record)
                            state->window.loss / state->window.weight, record->lr, record->grad_norm, rate,
                            record->flops_per_s / 1e9);
     if (record->left_s >= 0) {
-        g_autofree char *left = text_duration(record->left_s);
+        g_autofree char *left = text_duration(round(record->left_s));
         g_string_append_printf(line, "  left %s", left);
     }
     log_info("%s", line->str);

@@ -19,7 +19,7 @@ expect 1 '1809' train data.input_length=2048
 expect 1 'needs to know its last step' train 'train.length=3m'
 
 # A dataset made with another tokenizer.
-"$loam" tokenizer train --type bpe --vocab-size 90 --out "$work/other.model" "$work/corpus.txt" 2>/dev/null
+"$loam" tokenizer train --type bpe --vocab-size 150 --out "$work/other.model" "$work/corpus.txt" 2>/dev/null
 expect 1 'tokenizer' train "tokenizer.path=$work/other.model"
 
 # Truncated files.

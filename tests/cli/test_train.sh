@@ -19,9 +19,9 @@ done
 ls "$run"/tb/events.out.tfevents.* >/dev/null
 echo "ok: checkpoints, links, events"
 
-echo 'the cat <extra_id_0> the dog <extra_id_1>.' | "$loam" generate --model "$run" --max-tokens 12 --json >"$work/answer"
-grep -q '"prompt":"the cat <extra_id_0> the dog' "$work/answer" || fail "generate: $(cat "$work/answer")"
-echo 'the cat <extra_id_0> the dog.' | "$loam" generate --model "$run@best" --fill >"$work/answer"
+echo 'bace <extra_id_0> dihaki <extra_id_1>.' | "$loam" generate --model "$run" --max-tokens 12 --json >"$work/answer"
+grep -q '"prompt":"bace <extra_id_0> dihaki' "$work/answer" || fail "generate: $(cat "$work/answer")"
+echo 'bace <extra_id_0> dihaki.' | "$loam" generate --model "$run@best" --fill >"$work/answer"
 [ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
 
 "$loam" eval "$run" --json >"$work/eval"
