@@ -11,9 +11,9 @@ static const char *const decay_names[] = { [DECAY_MATRICES] = "matrices", [DECAY
 const OptionRow optim_options[] = {
     { "optim.name", OPT_ENUM, AT(name), "adafactor", 0, 0, OPT_IDENTITY,
       "optimizer; adamw_rms scales AdamW's steps by the size of each weight tensor", optim_names },
-    { "optim.lr", OPT_F64, AT(lr), "1e-2", 0, 100, OPT_TUNABLE,
+    { "optim.lr", OPT_F64, AT(lr), "1e-2", 0, 10, OPT_TUNABLE,
       "peak learning rate; relative to the size of each weight tensor under scale_parameter and adamw_rms", NULL },
-    { "optim.min_lr", OPT_F64, AT(min_lr), "0", 0, 100, OPT_TUNABLE, "learning rate at the end of the schedule", NULL },
+    { "optim.min_lr", OPT_F64, AT(min_lr), "0", 0, 10, OPT_TUNABLE, "learning rate at the end of the schedule", NULL },
     { "optim.schedule", OPT_ENUM, AT(schedule), "inverse_sqrt", 0, 0, OPT_TUNABLE,
       "course of the learning rate after the warm-up", schedule_names },
     { "optim.warmup", OPT_AMOUNT, AT(warmup), "10k steps", 0, 1e15, OPT_TUNABLE,

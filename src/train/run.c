@@ -3,8 +3,11 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define CONFIG_LIMIT    ((size_t)1 << 20)
 #define TOKENIZER_LIMIT ((size_t)1 << 30)
@@ -96,6 +99,21 @@ static bool save_tokenizer(const Config *config, GError **error)
     size_t bytes;
     g_autofree char *model = io_read_file(config->tokenizer.path, TOKENIZER_LIMIT, &bytes, error);
     return model && io_write_file(copy, model, bytes, error);
+}
+
+bool run_lock(const char *dir, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "lock", NULL);
+    if (!io_make_directories(dir, error))
+        return false;
+    int file =
+        open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666); /* stays open: the kernel drops the lock with the process */
+    if (file < 0)
+        return fail_errno(error, "opening", path);
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    close(file);
+    return fail_user(error, "another process is training in %s; stop it, or choose another run.dir", dir);
 }
 
 bool run_prepare(const Config *config, GError **error)

@@ -12,7 +12,9 @@ GArray *run_checkpoints(const char *dir);
 /* Newest checkpoint whose files are whole, or -1; damaged ones are named in a warning. */
 int64_t run_newest_sound(const char *dir);
 
-/* Makes the directory. Where it holds a configuration, IDENTITY options must agree with this one (an error names the
+/* Makes the directory and locks it until the process ends; an error where another process holds it. */
+bool run_lock(const char *dir, GError **error);
+/* Where it holds a configuration, IDENTITY options must agree with this one (an error names the
  * first difference, both values and what to do), TUNABLE changes are logged. Then saves config.yaml and the tokenizer.
  */
 bool run_prepare(const Config *config, GError **error);

@@ -366,7 +366,7 @@ static bool trainer_open(Trainer *t, GError **error)
     if (t->tok == NULL || !resolve_vocab(t, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_data(t, error) || !run_prepare(config, error))
+    if (!open_data(t, error) || !run_lock(config->run.dir, error) || !run_prepare(config, error))
         return false;
     g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
     plan_steps(t);

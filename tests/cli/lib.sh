@@ -11,13 +11,13 @@ fail() {
     exit 1
 }
 
-# expect STATUS 'TEXT' COMMAND…: the command ends with this status and says TEXT on standard error.
+# expect STATUS 'TEXT' COMMAND…: the command ends with this status and says TEXT; an error is one line on standard error.
 expect() {
     local status=$1 text=$2 got=0
     shift 2
     "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
     [ "$got" = "$status" ] || fail "exit status $got, not $status: $*: $(tail -n 3 "$work/err")"
-    grep -qF -- "$text" "$work/err" || fail "no \"$text\" from: $*: $(tail -n 3 "$work/err")"
+    cat "$work/out" "$work/err" | grep -qF -- "$text" || fail "no \"$text\" from: $*: $(tail -n 3 "$work/err")"
     [ "$status" = 0 ] || [ "$(grep -c '^loam[: ]' "$work/err")" = 1 ] || fail "not one clear line: $(cat "$work/err")"
     echo "ok: $text"
 }

@@ -24,11 +24,11 @@ echo "ok: files limited in size"
 
 # A small file system, where this user may mount one.
 mkdir "$work/disk"
-if mount -t tmpfs -o size=700k tmpfs "$work/disk" 2>/dev/null; then
+if mount -t tmpfs -o size=4m tmpfs "$work/disk" 2>/dev/null; then
     trap 'umount "$work/disk"; rm -rf "$work"' EXIT
     "$loam" train "$work/config.yaml" run.dir="$work/disk/run" 'train.length=5 steps' 2>"$work/log"
     dd if=/dev/zero of="$work/disk/filler" bs=1k 2>/dev/null || true
-    truncate -s -60k "$work/disk/filler" # room for the logs
+    truncate -s -80k "$work/disk/filler" # room for the logs
     status=0
     "$loam" train "$work/config.yaml" run.dir="$work/disk/run" 'train.length=20 steps' 2>"$work/log" || status=$?
     [ "$status" = 2 ] || fail "exit status $status on a full file system: $(tail -n 2 "$work/log")"
