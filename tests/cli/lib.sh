@@ -17,7 +17,7 @@ expect() {
     shift 2
     "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
     [ "$got" = "$status" ] || fail "exit status $got, not $status: $*: $(tail -n 3 "$work/err")"
-    cat "$work/out" "$work/err" | grep -qF -- "$text" || fail "no \"$text\" from: $*: $(tail -n 3 "$work/err")"
+    grep -qF -- "$text" "$work/out" "$work/err" || fail "no \"$text\" from: $*: $(tail -n 3 "$work/err")"
     [ "$status" = 0 ] || [ "$(grep -c '^loam[: ]' "$work/err")" = 1 ] || fail "not one clear line: $(cat "$work/err")"
     echo "ok: $text"
 }
