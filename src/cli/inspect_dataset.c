@@ -145,7 +145,10 @@ static void print_histogram(const Lengths *lengths)
     int64_t most = 1;
     for (int i = 0; i < lengths->n_powers; i++)
         most = MAX(most, lengths->powers[i]);
-    for (int i = 0; i < lengths->n_powers; i++) {
+    int first = 0;
+    while (first < lengths->n_powers && lengths->powers[first] == 0)
+        first++;
+    for (int i = first; i < lengths->n_powers; i++) {
         g_autofree char *count = text_grouped(lengths->powers[i]);
         g_autofree char *bar = g_strnfill((gsize)((lengths->powers[i] * 40 + most - 1) / most), '#');
         printf("  %8ld … %-8ld %12s  %s\n", 1L << i, (2L << i) - 1, count, bar);

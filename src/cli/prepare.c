@@ -89,11 +89,11 @@ static void print_dataset(const char *suffix, int64_t n_documents, int64_t n_tok
     printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
 }
 
-static void print_count(int64_t n, const char *what)
+static void print_count(const char *what, int64_t n)
 {
     g_autofree char *count = text_grouped(n);
     if (n > 0)
-        printf("%s %s\n", count, what);
+        printf("%s: %s\n", what, count);
 }
 
 static void print_stats(const PrepareStats *stats, bool split)
@@ -101,10 +101,10 @@ static void print_stats(const PrepareStats *stats, bool split)
     print_dataset("", stats->documents, stats->tokens);
     if (split)
         print_dataset("-valid", stats->valid_documents, stats->valid_tokens);
-    print_count(stats->duplicates, "duplicates dropped");
-    print_count(stats->empty, "empty documents dropped");
-    print_count(stats->skipped, "skipped, since they could not be read");
-    print_count(stats->passed_over, "files passed over, since they are no text");
+    print_count("duplicates dropped", stats->duplicates);
+    print_count("empty documents dropped", stats->empty);
+    print_count("skipped, since they could not be read", stats->skipped);
+    print_count("files passed over, since they are no text", stats->passed_over);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
 }
