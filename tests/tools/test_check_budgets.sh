@@ -42,3 +42,6 @@ refuses 'src/base/x.c: 601 lines'
 passes 'a long table'
 { echo 'static const Row rows[] = {'; lines 9 '    { 1, 2 },'; echo '};'; function_of 61; } >"$file"
 refuses 'function of 61 lines'
+
+{ printf 'class Lines : public Iterator\n{\n'; lines 70 '    void next();'; echo '};'; } >"$file"
+passes 'a class of many short functions'
