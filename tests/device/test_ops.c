@@ -1,6 +1,7 @@
-/* Every operation on every backend against the reference backend. A case is a function that makes its tensors from a
+/* Every operation of the cpu backend against the reference backend. A case is a function that makes its tensors from a
  * rig and calls one operation; run on two devices it makes the same numbers, and what it declares as output is
- * compared. Its choices (shape, beta, dropout, …) are enumerated by the harness: see choose(). */
+ * compared. Sizes are odd, and large enough for several threads and for every tile and chunk of the kernels to
+ * end in the middle. Its choices (shape, beta, dropout, …) are enumerated by the harness: see choose(). */
 #include "reference/reference.h"
 
 #include <glib.h>
@@ -136,7 +137,7 @@ static void case_gemm(Rig *r)
 
 static void case_embedding(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 40), c = PICK_SIZE(r, 7, 64), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 40), c = PICK_SIZE(r, 7, 512), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
     Tensor table = normal(r, 23, c, pad, 1), ids = integers(r, n, 23), y = blank(r, n, c, pad);
     op_embedding_fwd(r->dev, y, table, ids);
@@ -166,7 +167,7 @@ static void case_rmsnorm(Rig *r)
 
 static void case_dropout(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 9), c = PICK_SIZE(r, 1, 7, 130), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
     double rate = PICK(r, 0, 0.3, 0.1);
     int kind = choose(r, 4); /* no residual; into a third tensor, into x, into the residual */
     Dropout drop = dropout(r, n, rate);
@@ -181,7 +182,7 @@ static void case_dropout(Rig *r)
 
 static void case_act(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 9), c = PICK_SIZE(r, 1, 7, 130), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
     Activation act = (Activation)choose(r, ACT_COUNT);
     double rate = PICK(r, 0, 0.3), std = PICK(r, 1, 20);
     bool gated = choose(r, 2), in_place = choose(r, 2);
@@ -215,7 +216,7 @@ static void case_relpos(Rig *r)
 /* Lengths of queries and keys. Causal cases need Tk >= Tq. */
 static const int32_t one_token[] = { 1, -1 }, several[] = { 5, 13, 2, -1 };
 static const int32_t with_an_empty_one[] = { 3, 0, 11, -1 }, longer_keys[] = { 9, 0, 14, -1 };
-static const int32_t many_tiles[] = { 70, 33, -1 }, many_key_tiles[] = { 131, 40, -1 };
+static const int32_t many_tiles[] = { 150, 33, -1 }, many_key_tiles[] = { 181, 40, -1 };
 
 static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t *longest)
 {
@@ -231,8 +232,9 @@ static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t
 static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int32_t heads, int64_t dim)
 {
     int64_t spare = PICK_SIZE(r, 0, 3), pad = spare; /* rows and diagonals that no sequence covers */
-    bool with_bias = choose(r, 2);
-    float beta = (float)PICK(r, 0, 1);
+    int bias_form = choose(r, 3);                    /* none; its gradient with beta 0; with beta 1 */
+    bool with_bias = bias_form > 0;
+    float beta = bias_form == 2 ? 1 : 0;
     double rate = PICK(r, 0, 0.3);
     AttnSpec spec = { .heads = heads, .scale = dim == 20 ? 1 : 0.125f };
     int kind = choose(r, 3); /* plain; more queries than keys; causal */
@@ -262,19 +264,18 @@ static void case_attn(Rig *r)
 {
     static const int32_t *const lengths_q[] = { one_token, several, with_an_empty_one };
     static const int32_t *const lengths_k[] = { one_token, several, longer_keys };
-    int kind = choose(r, 3);
-    int32_t heads = (int32_t)PICK_SIZE(r, 1, 3);
-    attn(r, lengths_q[kind], lengths_k[kind], heads, PICK_SIZE(r, 20, 64));
+    int kind = choose(r, 3), many_heads = choose(r, 2);
+    attn(r, lengths_q[kind], lengths_k[kind], many_heads ? 3 : 1, many_heads ? 20 : 64);
 }
 
 static void case_attn_long(Rig *r)
 {
-    attn(r, many_tiles, many_key_tiles, 1, 20);
+    attn(r, many_tiles, many_key_tiles, 1, 12);
 }
 
 static void case_xent(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 13), vocabulary = PICK_SIZE(r, 2, 7, 1000), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 13), vocabulary = PICK_SIZE(r, 2, 7, 3000), pad = PICK_SIZE(r, 0, 3);
     XentSpec spec = { .label_smoothing = (float)PICK(r, 0, 0.1), .z_loss = (float)PICK(r, 0, 1e-2), .scale = 0.25f };
     spec.grad = choose(r, 2);
     Tensor logits = normal(r, n, vocabulary, pad, PICK(r, 1, 30)), stats = blank(r, n, XENT_STATS, pad);
@@ -305,7 +306,7 @@ static void case_reductions(Rig *r)
 
 static void case_fill_and_copy(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 9), c = PICK_SIZE(r, 1, 33), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 70), c = PICK_SIZE(r, 1, 300), pad = PICK_SIZE(r, 0, 3);
     Tensor x = normal(r, n, c, pad, 1), y = blank(r, n, c, pad), filled = blank(r, n, c, pad), ids = integers(r, n, 9);
     Tensor wide = tensor_matrix(allocate(r, (size_t)(n * c) * 8), DT_F64, n, c);
     op_copy(r->dev, wide, x);
@@ -320,7 +321,7 @@ static void case_fill_and_copy(Rig *r)
 
 static void case_argmax(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 9), c = PICK_SIZE(r, 1, 33, 1000), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 9), c = PICK_SIZE(r, 1, 33, 2500), pad = PICK_SIZE(r, 0, 3);
     Tensor logits = normal(r, n, c, pad, 1), ids = integers(r, n, 5);
     for (int64_t i = 0; i < n; i++) /* whole numbers: many ties */
         for (int64_t j = 0; j < c; j++)
@@ -331,7 +332,7 @@ static void case_argmax(Rig *r)
 
 static void case_adamw(Rig *r)
 {
-    int64_t rows = PICK_SIZE(r, 1, 19), cols = PICK_SIZE(r, 7, 130);
+    int64_t rows = PICK_SIZE(r, 1, 67), cols = PICK_SIZE(r, 7, 300);
     bool vector = choose(r, 2);
     AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = PICK(r, 0, 0.1) };
     spec.scale_by_rms = choose(r, 2);
@@ -349,15 +350,16 @@ static void case_adamw(Rig *r)
 
 static void case_adafactor(Rig *r)
 {
-    int64_t rows = PICK_SIZE(r, 1, 19), cols = PICK_SIZE(r, 7, 130);
+    int64_t rows = PICK_SIZE(r, 1, 35), cols = PICK_SIZE(r, 7, 600);
     int kind = choose(r, 3); /* factored, not factored, a vector */
     AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8 };
     spec.clip_threshold = PICK(r, 1, 0);
     spec.step_offset = spec.clip_threshold > 0 ? 0 : 100;
-    spec.beta1 = PICK(r, 0, 0.9);
-    spec.weight_decay = PICK(r, 0, 0.1);
-    spec.scale_parameter = choose(r, 2);
-    spec.decay_by_lr = choose(r, 2);
+    int settings = choose(r, 4); /* neither; momentum; decay by the learning rate; both, decay as in T5X */
+    spec.beta1 = settings % 2 ? 0.9 : 0;
+    spec.weight_decay = settings / 2 ? 0.1 : 0;
+    spec.decay_by_lr = settings == 2;
+    spec.scale_parameter = settings != 1;
     Tensor w = normal(r, rows, cols, 0, 0.5), u = blank(r, rows, cols, 0), v = normal(r, rows, cols, 0, 0);
     Tensor m = normal(r, rows, cols, 0, 0), row = as_vector(normal(r, 1, rows, 0, 0));
     Tensor col = as_vector(normal(r, 1, cols, 0, 0));
