@@ -213,9 +213,9 @@ static void case_relpos(Rig *r)
     output(r, dtable);
 }
 
-/* Lengths of queries and keys. Causal cases need Tk >= Tq. */
+/* Lengths of queries and keys. */
 static const int32_t one_token[] = { 1, -1 }, several[] = { 5, 13, 2, -1 };
-static const int32_t with_an_empty_one[] = { 3, 0, 11, -1 }, longer_keys[] = { 9, 0, 14, -1 };
+static const int32_t unequal[] = { 3, 2, 0, 11, -1 }, longer_keys[] = { 9, 0, 0, 14, -1 };
 static const int32_t many_tiles[] = { 150, 33, -1 }, many_key_tiles[] = { 181, 40, -1 };
 
 static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t *longest)
@@ -237,10 +237,10 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
     float beta = bias_form == 2 ? 1 : 0;
     double rate = PICK(r, 0, 0.3);
     AttnSpec spec = { .heads = heads, .scale = dim == 20 ? 1 : 0.125f };
-    int kind = choose(r, 3); /* plain; more queries than keys; causal */
-    spec.causal = kind == 2;
-    spec.cu_q = cumulate(r, kind == 1 ? lengths_k : lengths_q, &spec.n_seq, &spec.max_q);
-    spec.cu_k = cumulate(r, kind == 1 ? lengths_q : lengths_k, &spec.n_seq, &spec.max_k);
+    bool more_queries = choose(r, 2); /* causal: the first see no key at all */
+    spec.causal = choose(r, 2);
+    spec.cu_q = cumulate(r, more_queries ? lengths_k : lengths_q, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, more_queries ? lengths_q : lengths_k, &spec.n_seq, &spec.max_k);
     int64_t nq = spec.cu_q[spec.n_seq] + spare, nk = spec.cu_k[spec.n_seq] + spare, c = heads * dim;
     spec.max_q += (int32_t)spare;
     spec.max_k += (int32_t)spare;
@@ -262,7 +262,7 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
 
 static void case_attn(Rig *r)
 {
-    static const int32_t *const lengths_q[] = { one_token, several, with_an_empty_one };
+    static const int32_t *const lengths_q[] = { one_token, several, unequal };
     static const int32_t *const lengths_k[] = { one_token, several, longer_keys };
     int kind = choose(r, 3), many_heads = choose(r, 2);
     attn(r, lengths_q[kind], lengths_k[kind], many_heads ? 3 : 1, many_heads ? 20 : 64);

@@ -33,7 +33,7 @@ static double score(const Block *b, int64_t i, int64_t j)
     return sum;
 }
 
-/* log of the sum of exp over the visible keys; -inf where there is none. */
+/* log of the sum of exp over the visible keys; 0 where there is none. */
 static double log_sum_exp(const Block *b, int64_t i)
 {
     double max = -INFINITY, sum = 0;
@@ -41,7 +41,7 @@ static double log_sum_exp(const Block *b, int64_t i)
         if (visible(b, i, j))
             max = fmax(max, score(b, i, j));
     if (max == -INFINITY)
-        return max;
+        return 0;
     for (int64_t j = 0; j < b->tk; j++)
         if (visible(b, i, j))
             sum += exp(score(b, i, j) - max);
