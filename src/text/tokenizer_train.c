@@ -80,7 +80,7 @@ static void explain(const TokenizerTraining *training, GError **error)
         fail_user(error,
                   "a vocabulary of %d is too small for the characters of this text: at least %" G_GINT64_FORMAT
                   ", or a lower character coverage (now %g)",
-                  training->vocab_size, bound + 1, training->character_coverage);
+                  training->vocab_size, bound, training->character_coverage);
 }
 
 static bool check_training(const TokenizerTraining *training, GError **error)

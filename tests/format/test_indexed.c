@@ -201,10 +201,11 @@ static void refuses_every_inconsistency(void)
 static void a_failing_call_leaves_no_index(void)
 {
     g_autofree char *prefix = prefix_of("failing"), *idx = g_strconcat(prefix, ".idx", NULL);
-    g_assert_true(write_small(prefix, 100, NULL));
+    g_assert_true(write_small(prefix, 65500, NULL));
     int before = n_files();
     for (int n = 1;; n++) {
         g_autoptr(GError) error = NULL;
+        g_assert_true(write_small(prefix, 65500, NULL)); /* its index does not fit the new .bin */
         io_fail_at(n, ENOSPC);
         bool ok = write_small(prefix, 100, &error);
         bool reached = io_calls() >= n;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DATA   LOAM_SOURCE_DIR "/../shared/data/"
@@ -63,6 +64,13 @@ static Tokenizer *open_or_fail(const char *path)
     Tokenizer *tok = tokenizer_open(path, &error);
     g_assert_no_error(error);
     return tok;
+}
+
+static void expect_user_error(GError *error, const char *words)
+{
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    if (strstr(error->message, words) == NULL)
+        g_error("\"%s\" does not say \"%s\"", error->message, words);
 }
 
 static char *encode(const Tokenizer *tok, const char *text, bool specials)
@@ -154,6 +162,46 @@ static void sentinels_are_text_unless_asked_for(void)
     tokenizer_close(tok);
 }
 
+/* Appends user-defined pieces <extra_id_first>, … to a model's file: repeated fields of a protobuf may follow anything.
+ */
+static void append_sentinels(const char *path, int first, int last)
+{
+    g_autofree char *data = NULL;
+    gsize bytes;
+    g_assert_true(g_file_get_contents(path, &data, &bytes, NULL));
+    GString *file = g_string_new_len(data, (gssize)bytes);
+    for (int i = first; i <= last; i++) {
+        g_autofree char *name = g_strdup_printf("<extra_id_%d>", i);
+        size_t n = strlen(name);
+        const char head[] = { 1 << 3 | 2, (char)(n + 4), 1 << 3 | 2, (char)n }; /* pieces { piece */
+        g_string_append_len(file, head, sizeof head);
+        g_string_append(file, name);
+        g_string_append_len(file, "\x18\x04", 2); /* type: USER_DEFINED } */
+    }
+    g_assert_true(g_file_set_contents(path, file->str, (gssize)file->len, NULL));
+    g_string_free(file, TRUE);
+}
+
+static void a_model_s_own_sentinels_are_used(void)
+{
+    g_autofree char *path = train("own.model", "unigram", 0);
+    append_sentinels(path, 0, 99);
+    Tokenizer *tok = open_or_fail(path);
+    g_assert_cmpint(tokenizer_size(tok), ==, 250);
+    g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, 150);
+    g_assert_cmpint(tokenizer_sentinel(tok, 99), ==, 249);
+    g_assert_cmpstr(tokenizer_piece(tok, 151), ==, "<extra_id_1>");
+    g_autofree char *back = encode_and_decode(tok, "ka <extra_id_1> lo");
+    g_assert_cmpstr(back, ==, "ka <extra_id_1> lo");
+    tokenizer_close(tok);
+
+    g_autofree char *some = train("some.model", "unigram", 0);
+    append_sentinels(some, 0, 9);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(tokenizer_open(some, &error));
+    expect_user_error(error, "it has a piece <extra_id_0>, but no <extra_id_10>");
+}
+
 static void decoding_leaves_out_pad_eos_and_strangers(void)
 {
     g_autofree char *path = train("strangers.model", "unigram", 0);
@@ -168,13 +216,6 @@ static void decoding_leaves_out_pad_eos_and_strangers(void)
     g_autofree char *nothing = tokenizer_decode(tok, NULL, 0, NULL);
     g_assert_cmpstr(nothing, ==, "");
     tokenizer_close(tok);
-}
-
-static void expect_user_error(GError *error, const char *words)
-{
-    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
-    if (strstr(error->message, words) == NULL)
-        g_error("\"%s\" does not say \"%s\"", error->message, words);
 }
 
 static void refuses_text_that_is_not_utf8(void)
@@ -265,6 +306,57 @@ static void training_tells_what_would_be_right(void)
     training = training_of(path, 8000);
     training.max_sentences = 2;
     expect_untrained(training, broken, "corpus.txt:3: cannot be read");
+}
+
+/* Trains on two sentences; the bound that the message names after `words`, or 0 if there is no error. */
+static int bound_named(int vocab_size, const char *words)
+{
+    g_autofree char *path = g_build_filename(folder, "bound.model", NULL);
+    const char *const text[] = { "the cat sat on the mat", "the dog sat on the cat", NULL };
+    const char *const *lines = text;
+    TokenizerTraining training = training_of(path, vocab_size);
+    g_autoptr(GError) error = NULL;
+    if (tokenizer_train(&training, few_lines, &lines, &error))
+        return 0;
+    expect_user_error(error, words);
+    return atoi(strstr(error->message, words) + strlen(words));
+}
+
+static void the_bounds_that_errors_name_are_right(void)
+{
+    int most = bound_named(8000, "at most "), least = bound_named(10, "at least ");
+    g_assert_cmpint(least, <, most);
+    g_assert_cmpint(bound_named(most, ""), ==, 0);
+    g_assert_cmpint(bound_named(most + 1, "at most "), ==, most);
+    g_assert_cmpint(bound_named(least, ""), ==, 0);
+    g_assert_cmpint(bound_named(least - 1, "at least "), ==, least);
+}
+
+static bool two_halves(void *context, const char **line, size_t *bytes, GError **error)
+{
+    (void)error;
+    int *at = context;
+    *line = *at < 1000 ? "abba cab dad" : "wow xyz wax";
+    *bytes = strlen(*line);
+    return (*at)++ < 2000;
+}
+
+static void a_sample_reaches_over_the_whole_input(void)
+{
+    g_autofree char *path = g_build_filename(folder, "sample.model", NULL);
+    TokenizerTraining training = training_of(path, 15);
+    training.max_sentences = 100;
+    training.character_coverage = 1;
+    g_autoptr(GError) error = NULL;
+    tokenizer_train(&training, two_halves, &(int){ 0 }, &error);
+    g_assert_no_error(error);
+    Tokenizer *tok = open_or_fail(path);
+    static const char *const halves[] = { "abba", "wow" };
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *back = encode_and_decode(tok, halves[i]);
+        g_assert_cmpstr(back, ==, halves[i]);
+    }
+    tokenizer_close(tok);
 }
 
 static void long_lines_are_cut_not_dropped(void)
@@ -370,11 +462,14 @@ int main(int argc, char **argv)
     g_test_add_func("/tokenizer/the_same_lines_give_the_same_bytes", the_same_lines_give_the_same_bytes);
     g_test_add_func("/tokenizer/byte_fallback_keeps_unseen_characters", byte_fallback_keeps_unseen_characters);
     g_test_add_func("/tokenizer/sentinels_are_text_unless_asked_for", sentinels_are_text_unless_asked_for);
+    g_test_add_func("/tokenizer/a_model_s_own_sentinels_are_used", a_model_s_own_sentinels_are_used);
     g_test_add_func("/tokenizer/decoding_leaves_out_pad_eos_and_strangers", decoding_leaves_out_pad_eos_and_strangers);
     g_test_add_func("/tokenizer/refuses_text_that_is_not_utf8", refuses_text_that_is_not_utf8);
     g_test_add_func("/tokenizer/refuses_what_is_no_model", refuses_what_is_no_model);
     g_test_add_func("/tokenizer/opens_a_folder_by_its_spiece_model", opens_a_folder_by_its_spiece_model);
     g_test_add_func("/tokenizer/training_tells_what_would_be_right", training_tells_what_would_be_right);
+    g_test_add_func("/tokenizer/the_bounds_that_errors_name_are_right", the_bounds_that_errors_name_are_right);
+    g_test_add_func("/tokenizer/a_sample_reaches_over_the_whole_input", a_sample_reaches_over_the_whole_input);
     g_test_add_func("/tokenizer/long_lines_are_cut_not_dropped", long_lines_are_cut_not_dropped);
     g_test_add_func("/tokenizer/a_full_disk_is_told", a_full_disk_is_told);
     g_test_add_func("/tokenizer/equals_t5_s_golden_ids", equals_t5_s_golden_ids);
