@@ -135,17 +135,28 @@ static Workspace measure(const Model *model, const int32_t *inputs, int32_t n_in
     return work;
 }
 
+static bool check_request(const Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens,
+                          GError **error)
+{
+    const int64_t most = 1 << 20, vocab = model->config.vocab;
+
+    if (n_inputs < 1 || n_inputs > most || max_tokens < 1 || max_tokens > most)
+        return fail_user(error,
+                         "decoding %" G_GINT64_FORMAT " input tokens into at most %" G_GINT64_FORMAT
+                         ": both must be from 1 to %" G_GINT64_FORMAT,
+                         n_inputs, max_tokens, most);
+    for (int64_t i = 0; i < n_inputs; i++)
+        if (inputs[i] < 0 || inputs[i] >= vocab)
+            return fail_user(error,
+                             "input token %" G_GINT64_FORMAT " has id %d; the model's ids are 0 to %" G_GINT64_FORMAT,
+                             i, inputs[i], vocab - 1);
+    return true;
+}
+
 Decoder *decoder_open(Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens, GError **error)
 {
-    const int64_t most = 1 << 20;
-
-    if (n_inputs < 1 || n_inputs > most || max_tokens < 1 || max_tokens > most) {
-        fail_user(error,
-                  "decoding %" G_GINT64_FORMAT " input tokens into at most %" G_GINT64_FORMAT
-                  ": both must be from 1 to %" G_GINT64_FORMAT,
-                  n_inputs, max_tokens, most);
+    if (!check_request(model, inputs, n_inputs, max_tokens, error))
         return NULL;
-    }
     Workspace measured = measure(model, inputs, (int32_t)n_inputs, (int32_t)max_tokens);
     Decoder *d = decoder_new(model, inputs, (int32_t)n_inputs, (int32_t)max_tokens);
     if (!workspace_reserve(&d->work, model->dev, &measured, error)) {

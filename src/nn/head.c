@@ -1,6 +1,6 @@
 #include "nn/nn.h"
 
-/* Of one chunk of logits: large enough for full speed of the products, small against a last-level cache times two. */
+/* Of one chunk of logits: enough rows for the products to run at full speed, few enough to stay near the cache. */
 #define CHUNK_BYTES    (24 << 20)
 #define CHUNK_MULTIPLE 16 /* rows */
 

@@ -39,15 +39,28 @@ static void cached_equals_uncached_in_f64(void)
     cached_equals_uncached(device_open_reference(), 2.5e-7);
 }
 
-static void refuses_empty_inputs(void)
+static void refuses_inputs_it_cannot_encode(void)
 {
+    static const struct {
+        int32_t ids[2];
+        int64_t n_inputs, max_tokens;
+        const char *says;
+    } wrong[] = {
+        { { 0 }, 0, 6, "from 1 to" },
+        { { 1 }, 1, 0, "from 1 to" },
+        { { 1 }, 1, INT64_MAX, "from 1 to" },
+        { { 1, 23 }, 2, 6, "input token 1 has id 23; the model's ids are 0 to 22" },
+        { { -1 }, 1, 6, "id -1" },
+    };
     Device *dev = device_open_reference();
     Model *model = tiny_open(dev, &tiny_relu);
-    GError *error = NULL;
 
-    g_assert_null(decoder_open(model, NULL, 0, 6, &error));
-    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
-    g_error_free(error);
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_null(decoder_open(model, wrong[i].ids, wrong[i].n_inputs, wrong[i].max_tokens, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, wrong[i].says));
+    }
     model_close(model);
     device_close(dev);
 }
@@ -57,6 +70,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/decoder/cached_equals_uncached_in_f32", cached_equals_uncached_in_f32);
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
-    g_test_add_func("/decoder/refuses_empty_inputs", refuses_empty_inputs);
+    g_test_add_func("/decoder/refuses_inputs_it_cannot_encode", refuses_inputs_it_cannot_encode);
     return g_test_run();
 }
