@@ -1,6 +1,7 @@
 /* attention.c: a block of queries of one head against the keys of their sequence at a time. Scores exist only as such
  * tiles, in the second-level cache, and are computed again in backward from the saved log-sum-exp. */
 #include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/mask.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,6 +31,11 @@ static int64_t block_rows(const AttnSpec *spec)
 static size_t tile_bytes(const AttnSpec *spec)
 {
     return align64((size_t)block_rows(spec) * (size_t)(spec->max_k + 3) * sizeof(float));
+}
+
+static size_t mask_bytes(const AttnSpec *spec)
+{
+    return align64((size_t)(spec->max_k + MASK_STEP) * sizeof(float));
 }
 
 static int64_t tile_ld(const Head *head)
@@ -121,14 +127,7 @@ static void probabilities_row(float *row, const Head *head, int64_t i, int64_t k
 
 static void mask_of_row(float *mask, const Head *head, int64_t i, int64_t keys)
 {
-    int64_t row = head->q_first + i;
-    uint64_t sample = (uint64_t)head->drop->sample[row];
-    MaskRow factors = { .key = head->drop->key,
-                        .c0 = (uint32_t)sample,
-                        .c1 = (uint32_t)(sample >> 32) | (uint32_t)head->index << 16,
-                        .c2 = (uint32_t)head->drop->position[row],
-                        .threshold = philox_threshold(head->drop->rate),
-                        .kept = 1.0f / (1.0f - head->drop->rate) };
+    MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->index);
     mask_fill(mask, &factors, 0, keys);
 }
 
@@ -176,7 +175,7 @@ static void zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq)
 void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                   const Dropout *drop)
 {
-    size_t tile = tile_bytes(spec), mask = align64((size_t)(spec->max_k + 3) * sizeof(float));
+    size_t tile = tile_bytes(spec), mask = mask_bytes(spec);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * (tile + mask));
     cpu_gemm_enter(dev);
     zero_uncovered(o, spec->cu_q, spec->n_seq);
@@ -310,7 +309,7 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
 void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
                   Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop)
 {
-    size_t tile = tile_bytes(spec), mine_bytes = 2 * tile + align64((size_t)(spec->max_k + 3) * sizeof(float));
+    size_t tile = tile_bytes(spec), mine_bytes = 2 * tile + mask_bytes(spec);
     int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
     size_t sums_bytes = (size_t)(ld_sums * spec->heads) * sizeof(float);
     char *workspace = cpu_workspace(dev, align64(sums_bytes) + (size_t)dev->threads * mine_bytes);

@@ -1,6 +1,7 @@
 /* elementwise.c: dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
  * first-level cache. */
 #include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/mask.h"
 
 enum { CHUNK = 256 };
 
@@ -24,13 +25,7 @@ static const float *chunk_mask(float *mask, const Dropout *drop, int64_t row, in
 {
     if (drop->rate == 0.0f)
         return ones;
-    uint64_t sample = (uint64_t)drop->sample[row];
-    MaskRow factors = { .key = drop->key,
-                        .c0 = (uint32_t)sample,
-                        .c1 = (uint32_t)(sample >> 32),
-                        .c2 = (uint32_t)drop->position[row],
-                        .threshold = philox_threshold(drop->rate),
-                        .kept = 1.0f / (1.0f - drop->rate) };
+    MaskRow factors = mask_row(drop, row, 0);
     mask_fill(mask, &factors, first, n);
     return mask;
 }

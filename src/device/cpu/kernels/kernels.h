@@ -159,22 +159,3 @@ static inline float exp_f32(float x)
     __builtin_memcpy(&p, &scale, 4);
     return p;
 }
-
-/* Factors of dropout for channels or keys [first, first + n): 0 or 1 / (1 - rate). `first` is a multiple of 4 and mask
- * has room for n rounded up to 4. The counter is (c0, c1, c2, index / 4). */
-typedef struct MaskRow {
-    PhiloxKey key;
-    uint32_t c0, c1, c2, threshold;
-    float kept;
-} MaskRow;
-
-static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
-{
-    MaskRow m = *row;
-    SIMD for (int64_t i = 0; i < (n + 3) / 4; i++)
-    {
-        PhiloxWords words = philox4x32(m.key, m.c0, m.c1, m.c2, (uint32_t)(first / 4 + i));
-        for (int j = 0; j < 4; j++)
-            mask[4 * i + j] = words.w[j] >= m.threshold ? m.kept : 0.0f;
-    }
-}
