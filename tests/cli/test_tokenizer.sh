@@ -1,0 +1,40 @@
+# The tokenizer verb: train, encode, decode, describe, and what it says to mistakes.
+. tests/cli/lib.sh "$1"
+make_dataset
+tok() { "$loam" tokenizer "$@"; }
+tok train --vocab-size 100 --out "$work/small.model" "$work/corpus.txt" 2>/dev/null
+same() { [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""; }
+
+text='the cat sees a river <extra_id_1> today.'
+same "$(echo "$text" | tok encode --model "$work/small.model" --specials | tok decode --model "$work/small.model")" \
+    'the cat sees a river <extra_id_1> today.'
+same "$(printf 'a\n\nb' | tok encode --model "$work/small.model" | wc -l)" 3
+same "$(echo 'the cat' | tok encode --model "$work/small.model" --pieces | tr -d ' ')" '▁the▁cat'
+[ "$(echo '<extra_id_1>' | tok encode --model "$work/small.model")" != 198 ] || fail 'text became a sentinel'
+same "$(echo '<extra_id_1>' | tok encode --model "$work/small.model" --specials)" 198
+same "$(echo '199 0 1' | tok decode --model "$work/small.model")" '<extra_id_0>'
+tok describe --model "$work/small.model" | grep -q '^size *200 with sentinels' || fail describe
+tok describe --model "$work/small.model" --json | grep -q '"sentinels":\[199,100\]' || fail 'describe --json'
+echo ok: round trips
+
+# The same text gives the same bytes, whether it is a file, a folder or compressed.
+mkdir "$work/folder" && gzip -c "$work/corpus.txt" >"$work/folder/corpus.txt.gz"
+tok train --vocab-size 100 --out "$work/again.model" "$work/folder" 2>/dev/null
+cmp "$work/small.model" "$work/again.model" || fail 'the same text, another model'
+echo ok: same bytes
+
+yes 'the cat' | tok encode --model "$work/small.model" 2>"$work/err" | head -n 1 >/dev/null || true
+same "$(cat "$work/err")" ''
+echo ok: a pipe closed early ends it quietly
+
+expect 1 'an action is missing' "$loam" tokenizer
+expect 1 'unknown action trian' "$loam" tokenizer trian
+expect 1 '--model is missing' "$loam" tokenizer encode
+expect 1 '--out is missing' "$loam" tokenizer train "$work/corpus.txt"
+expect 1 'nothing to train on' "$loam" tokenizer train --out "$work/x.model"
+expect 1 'did you mean --vocab-size' "$loam" tokenizer train --vocabsize 10 --out "$work/x.model" "$work/corpus.txt"
+expect 1 'too large for this text: at most' \
+    "$loam" tokenizer train --vocab-size 9000 --out "$work/x.model" "$work/corpus.txt"
+expect 1 'corpus.txt: not a SentencePiece model' "$loam" tokenizer encode --model "$work/corpus.txt"
+expect 0 '' "$loam" tokenizer encode --help
+[ ! -e "$work/x.model" ] || fail 'a failed training left a file'
