@@ -56,7 +56,7 @@ static void get(Loader *loader, int64_t first, int64_t n, Batch *batch)
 static void append_text(const Loader *loader, const Batch *batch, int32_t i, GArray *ids)
 {
     const TokenStream *enc = &batch->enc, *dec = &batch->dec;
-    int32_t out[1000];
+    int32_t out[12000];
     const Example example = { .inputs = enc->ids + enc->cu[i],
                               .targets = batch->targets + dec->cu[i],
                               .n_inputs = enc->cu[i + 1] - enc->cu[i],
@@ -146,6 +146,23 @@ static void epochs_and_seeds_differ_and_repeat(void)
     loader_close(loader);
     loader_close(again);
     loader_close(other);
+}
+
+/* With one piece an epoch, only the order of documents can tell epochs apart. */
+static void documents_are_shuffled_anew_in_every_epoch(void)
+{
+    const DataConfig usual = config;
+    config.input_length = 10000;
+    config.mean_span_length = 100;
+    Loader *loader = open_loader(SEED, false), *other = open_loader(6, false);
+    g_assert_cmpint(loader_epoch_samples(loader, 0), ==, 1);
+    g_autoptr(GArray) seeded = read_text(other, 0, 1);
+    g_autoptr(GArray) first = read_text(loader, 0, 1), second = read_text(loader, 1, 1);
+    g_assert_false(equal_ids(first, second));
+    g_assert_false(equal_ids(first, seeded));
+    loader_close(loader);
+    loader_close(other);
+    config = usual;
 }
 
 static void assert_same_batches(const Batch *a, const Batch *b)
@@ -295,6 +312,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/in_order_gives_the_file_from_front_to_back", in_order_gives_the_file_from_front_to_back);
     g_test_add_func("/loader/an_epoch_holds_every_token_once", an_epoch_holds_every_token_once);
     g_test_add_func("/loader/epochs_and_seeds_differ_and_repeat", epochs_and_seeds_differ_and_repeat);
+    g_test_add_func("/loader/documents_are_shuffled_anew_in_every_epoch", documents_are_shuffled_anew_in_every_epoch);
     g_test_add_func("/loader/a_batch_is_the_union_of_its_samples", a_batch_is_the_union_of_its_samples);
     g_test_add_func("/loader/another_tokenizer_is_refused", another_tokenizer_is_refused);
     g_test_add_func("/loader/a_dataset_without_tokens_is_refused", a_dataset_without_tokens_is_refused);
