@@ -212,13 +212,14 @@ class Lines : public sentencepiece::SentenceIterator
     }
 
     /* The library calls exit() when nothing is left of its input, so what it would drop is dropped here: lines
-     * without a visible character, and those with U+2585, which it keeps for itself. */
+     * without a visible character that it can learn (U+2581 is its space, U+FFFD stands for bad bytes), and those
+     * with U+2585, which it keeps for itself. */
     bool is_usable() const
     {
         if (line_.find("\xe2\x96\x85") != std::string::npos)
             return false;
         for (const char *p = line_.data(), *end = p + line_.size(); p < end; p = g_utf8_next_char(p))
-            if (g_unichar_isgraph(g_utf8_get_char(p)))
+            if (gunichar c = g_utf8_get_char(p); g_unichar_isgraph(c) && c != 0x2581 && c != 0xfffd)
                 return true;
         return false;
     }

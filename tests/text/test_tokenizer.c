@@ -284,7 +284,9 @@ static void training_tells_what_would_be_right(void)
 {
     g_autofree char *path = g_build_filename(folder, "untrained.model", NULL);
     const char *const text[] = { "the cat sat on the mat", "the dog sat on the cat", NULL };
-    const char *const empty[] = { "", "  ", "\t\xe2\x80\x8b", "\xe2\x96\x85 kept by the library", NULL };
+    const char *const empty[] = {
+        "", "  ", "\t\xe2\x80\x8b", "\xe2\x96\x85 kept by the library", "\xe2\x96\x81", "\xef\xbf\xbd", NULL
+    };
     const char *const broken[] = { "one", "two", "!", NULL };
     const char *const latin1[] = { "one", "caf\xe9", NULL };
     TokenizerTraining training = training_of(path, 8000);
