@@ -48,6 +48,7 @@ bench: build ## measure operations and training steps against this machine's pea
 	@$(BUILD)/loam bench step configs/t5-1.1-small.yaml
 
 bench-peers: build ## measure the same work done by other programs, side by side
+	@tools/install-packages peers
 	@echo "make: measuring against other programs"
 	@bench/peers/run
 
