@@ -62,8 +62,8 @@ bool take_varint(const char **at, const char *end, uint64_t *value)
     return false;
 }
 
-/* The last field `number` of a protobuf message that the library has parsed before: a varint's value, or the length of
- * a string whose bytes begin at *bytes. */
+/* The last field `number` of a protobuf message: a varint's value, or the length of a string whose bytes begin at
+ * *bytes and lie within the message. */
 uint64_t find_field(const char *at, const char *end, uint64_t number, uint64_t absent, const char **bytes)
 {
     static const int fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
@@ -73,13 +73,13 @@ uint64_t find_field(const char *at, const char *end, uint64_t number, uint64_t a
         value = 0;
         if ((wire == 0 || wire == 2) && !take_varint(&at, end, &value))
             break;
-        if (tag >> 3 == number) {
-            found = value;
-            *bytes = at;
-        }
         uint64_t skip = wire == 2 ? value : static_cast<uint64_t>(fixed_bytes[wire]);
         if (skip > static_cast<uint64_t>(end - at))
             break;
+        if (tag >> 3 == number && (wire == 0 || wire == 2)) {
+            found = value;
+            *bytes = at;
+        }
         at += skip;
     }
     return found;
@@ -90,12 +90,50 @@ const char *name_of_type(const char *data, size_t bytes)
 {
     const char *spec = data;
     uint64_t spec_bytes = find_field(data, data + bytes, 2, 0, &spec);
-    spec_bytes = std::min(spec_bytes, static_cast<uint64_t>(data + bytes - spec));
     const char *unused;
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
                                          "sentencepiece-char" };
     uint64_t type = find_field(spec, spec + spec_bytes, 3, 1, &unused);
     return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
+}
+
+/* The library walks a precompiled character map without looking where it steps, so a damaged one is refused here. It
+ * is a u32 length, a Darts double array of u32 units, and NUL-terminated texts. A unit leads to the block of 256 units
+ * around its position xor its offset; with bit 8 set, the unit there holds the place of a text. */
+bool charsmap_is_sound(const char *map, uint64_t bytes)
+{
+    uint32_t trie_bytes;
+    if (bytes == 0)
+        return true;
+    if (bytes < sizeof trie_bytes)
+        return false;
+    std::memcpy(&trie_bytes, map, sizeof trie_bytes);
+    if (trie_bytes % 1024 != 0 || trie_bytes + sizeof trie_bytes >= bytes || map[bytes - 1] != 0)
+        return false;
+    std::vector<uint32_t> units(trie_bytes / 4);
+    std::memcpy(units.data(), map + sizeof trie_bytes, trie_bytes);
+    uint64_t text_bytes = bytes - sizeof trie_bytes - trie_bytes;
+    for (size_t i = 0; i < units.size(); i++) {
+        size_t target = i ^ static_cast<size_t>(units[i] >> 10) << ((units[i] & 512) >> 6);
+        if (units[i] >> 31)
+            continue;
+        if (target >= units.size() || ((units[i] & 256) && (units[target] & 0x7fffffff) >= text_bytes))
+            return false;
+    }
+    return true;
+}
+
+/* ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
+bool charsmaps_are_sound(const char *data, size_t bytes)
+{
+    for (uint64_t number : { 3, 5 }) {
+        const char *spec = data, *map = data;
+        uint64_t spec_bytes = find_field(data, data + bytes, number, 0, &spec);
+        uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, 0, &map);
+        if (!charsmap_is_sound(map, map_bytes))
+            return false;
+    }
+    return true;
 }
 
 void *open_model(const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
@@ -104,6 +142,8 @@ void *open_model(const char *data, size_t bytes, TokenizerFacts *facts, GError *
     auto *model = new Model;
     auto &processor = model->processor;
     bool ok = guarded("not a SentencePiece model", error, [&] {
+        if (!charsmaps_are_sound(data, bytes))
+            return Status(sentencepiece::util::StatusCode::kDataLoss, "its character map is damaged");
         auto status = processor.LoadFromSerializedProto({ data, bytes });
         for (int id = 0; status.ok() && id < processor.GetPieceSize(); id++)
             model->pieces.push_back(processor.IdToPiece(id));

@@ -251,6 +251,19 @@ static void refuses_what_is_no_model(void)
     expect_user_error(empty, "holds no tokenizer");
 }
 
+/* The character map is most of a small model's file; the library itself would follow a bad step out of its memory. */
+static void refuses_a_damaged_character_map(void)
+{
+    g_autofree char *path = train("damaged.model", "unigram", 0), *data = NULL;
+    gsize bytes;
+    g_assert_true(g_file_get_contents(path, &data, &bytes, NULL));
+    memset(data + bytes / 3, 0x7f, 64);
+    g_assert_true(g_file_set_contents(path, data, (gssize)bytes, NULL));
+    g_autoptr(GError) error = NULL;
+    g_assert_null(tokenizer_open(path, &error));
+    expect_user_error(error, "its character map is damaged");
+}
+
 static void opens_a_folder_by_its_spiece_model(void)
 {
     g_autofree char *sub = g_build_filename(folder, "hf", NULL);
@@ -468,6 +481,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tokenizer/decoding_leaves_out_pad_eos_and_strangers", decoding_leaves_out_pad_eos_and_strangers);
     g_test_add_func("/tokenizer/refuses_text_that_is_not_utf8", refuses_text_that_is_not_utf8);
     g_test_add_func("/tokenizer/refuses_what_is_no_model", refuses_what_is_no_model);
+    g_test_add_func("/tokenizer/refuses_a_damaged_character_map", refuses_a_damaged_character_map);
     g_test_add_func("/tokenizer/opens_a_folder_by_its_spiece_model", opens_a_folder_by_its_spiece_model);
     g_test_add_func("/tokenizer/training_tells_what_would_be_right", training_tells_what_would_be_right);
     g_test_add_func("/tokenizer/the_bounds_that_errors_name_are_right", the_bounds_that_errors_name_are_right);
