@@ -9,6 +9,8 @@ function(loam_test name file)
                        ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive")
   if(file MATCHES "/long_")
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
+  elseif(file MATCHES "/tests/tools/")
+    set_tests_properties(${name} PROPERTIES LABELS tools)
   endif()
 endfunction()
 
