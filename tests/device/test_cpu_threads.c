@@ -1,0 +1,168 @@
+/* The cpu's results are the same to the bit for the same number of threads, and, where sums belong to one thread each,
+ * for any number. */
+#include "device/device.h"
+
+#include <glib.h>
+
+enum { N = 700, C = 192, HEADS = 3, V = 900, MEMORY = 32 << 20 };
+
+typedef struct Rig {
+    Device *dev;
+    Arena arena;
+    GChecksum *sum; /* of every output */
+} Rig;
+
+static Tensor matrix(Rig *r, int64_t rows, int64_t cols)
+{
+    Tensor t = arena_tensor(&r->arena, DT_F32, rows, cols, "test");
+    Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), r->arena.used);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        ((float *)t.p)[i] = (float)philox_u32(&rng) / 4294967296.0f - 0.5f;
+    return t;
+}
+
+static Tensor vector(Rig *r, int64_t n)
+{
+    return tensor_vector(matrix(r, 1, n).p, DT_F32, n);
+}
+
+static Tensor ids(Rig *r, int64_t n, uint64_t bound)
+{
+    Tensor t = arena_vector(&r->arena, DT_I32, n, "ids");
+    Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), 0);
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)t.p)[i] = (int32_t)philox_below(&rng, bound);
+    return t;
+}
+
+static void output(Rig *r, Tensor t)
+{
+    g_checksum_update(r->sum, t.p, (gssize)((size_t)tensor_count(t) * dtype_bytes((DType)t.dtype)));
+}
+
+static void embedding_bwd(Rig *r)
+{
+    Tensor dtable = matrix(r, V, C);
+    op_embedding_bwd(r->dev, dtable, matrix(r, N, C), ids(r, N, 50), 1);
+    output(r, dtable);
+}
+
+static void attention(Rig *r)
+{
+    static const int32_t cu_q[] = { 0, 200, 330, 600 }, cu_k[] = { 0, 300, 301, 700 };
+    AttnSpec spec = { cu_q, cu_k, 3, 270, 399, HEADS, false, 0.125f };
+    int64_t sample[N], width = spec.max_q + spec.max_k - 1;
+    int32_t position[N];
+    for (int32_t i = 0; i < N; i++)
+        sample[i] = i / 100, position[i] = i % 100;
+    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.1f, sample, position };
+    Tensor q = matrix(r, N, C), k = matrix(r, N, C), v = matrix(r, N, C), o = matrix(r, N, C), dout = matrix(r, N, C);
+    Tensor lse = matrix(r, HEADS, N), bias = matrix(r, HEADS, width), dbias = matrix(r, HEADS, width);
+    Tensor dq = matrix(r, N, C), dk = matrix(r, N, C), dv = matrix(r, N, C);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
+    op_attn_bwd(r->dev, dq, dk, dv, dbias, 1, dout, o, lse, q, k, v, bias, &spec, &drop);
+    const Tensor results[] = { o, lse, dq, dk, dv, dbias };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
+static void sum_rows(Rig *r)
+{
+    Tensor out = arena_vector(&r->arena, DT_F64, C, "out");
+    op_sum_rows(r->dev, out, matrix(r, N, C), 0);
+    output(r, out);
+}
+
+static void xent(Rig *r)
+{
+    XentSpec spec = { .label_smoothing = 0.1f, .z_loss = 1e-4f, .scale = 1, .grad = true };
+    Tensor logits = matrix(r, N, V), stats = matrix(r, N, XENT_STATS);
+    op_xent(r->dev, logits, stats, ids(r, N, V), vector(r, N), &spec);
+    output(r, logits);
+    output(r, stats);
+}
+
+static void products(Rig *r)
+{
+    Tensor y = matrix(r, N, V), dw = matrix(r, C, C);
+    op_gemm(r->dev, y, matrix(r, N, C), matrix(r, V, C), false, true, 1, 0);
+    op_gemm(r->dev, dw, matrix(r, N, C), matrix(r, N, C), true, false, 1, 1);
+    output(r, y);
+    output(r, dw);
+}
+
+static void rmsnorm_bwd(Rig *r)
+{
+    Tensor dx = matrix(r, N, C), dw = vector(r, C);
+    op_rmsnorm_bwd(r->dev, dx, dw, matrix(r, N, C), matrix(r, N, C), vector(r, C), vector(r, N), NO_TENSOR, 1);
+    output(r, dx);
+    output(r, dw);
+}
+
+static void sumsq(Rig *r)
+{
+    Tensor out = arena_vector(&r->arena, DT_F64, 1, "out");
+    op_sumsq(r->dev, out, matrix(r, N, C), 0);
+    output(r, out);
+}
+
+static void adafactor(Rig *r)
+{
+    AdafactorSpec spec = { 1e-30, 1e-3, 1, 0.8, 0, 0, 0, true, false };
+    StepScalars scalars = { 0.01f, 1, 3 };
+    Tensor w = matrix(r, N, C), row = vector(r, N), col = vector(r, C), g = matrix(r, N, C), u = matrix(r, N, C);
+    op_fill(r->dev, row, 1);
+    op_fill(r->dev, col, 1);
+    op_adafactor(r->dev, w, row, col, NO_TENSOR, NO_TENSOR, g, u, &spec, &scalars);
+    output(r, w);
+    output(r, row);
+    output(r, col);
+}
+
+static const struct {
+    const char *path;
+    void (*run)(Rig *r);
+    bool any_threads;
+} cases[] = {
+    { "/cpu_threads/embedding_bwd_is_the_same_for_any_number", embedding_bwd, true },
+    { "/cpu_threads/attention_is_the_same_for_any_number", attention, true },
+    { "/cpu_threads/sum_rows_is_the_same_for_any_number", sum_rows, true },
+    { "/cpu_threads/xent_is_the_same_for_any_number", xent, true },
+    { "/cpu_threads/products_repeat", products, false },
+    { "/cpu_threads/rmsnorm_bwd_repeats", rmsnorm_bwd, false },
+    { "/cpu_threads/sumsq_repeats", sumsq, false },
+    { "/cpu_threads/adafactor_repeats", adafactor, false },
+};
+
+static char *result(size_t i, int threads)
+{
+    Rig r = { .dev = device_open_cpu(threads), .sum = g_checksum_new(G_CHECKSUM_SHA256) };
+    void *memory = device_alloc(r.dev, MEMORY);
+    arena_init(&r.arena, "test", memory, MEMORY);
+    cases[i].run(&r);
+    char *digest = g_strdup(g_checksum_get_string(r.sum));
+    g_checksum_free(r.sum);
+    device_free(r.dev, memory);
+    device_close(r.dev);
+    return digest;
+}
+
+static void same_to_the_bit(gconstpointer data)
+{
+    size_t i = GPOINTER_TO_SIZE(data);
+    int least = cases[i].any_threads ? 1 : 3;
+    g_autofree char *expected = result(i, 3);
+    for (int threads = least; threads <= 3; threads++)
+        for (int repeat = 0; repeat < 2; repeat++) {
+            g_autofree char *digest = result(i, threads);
+            g_assert_cmpstr(digest, ==, expected);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_test_add_data_func(cases[i].path, GSIZE_TO_POINTER(i), same_to_the_bit);
+    return g_test_run();
+}
