@@ -126,7 +126,7 @@ bool charsmap_is_sound(const char *map, uint64_t bytes)
 /* ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
 bool charsmaps_are_sound(const char *data, size_t bytes)
 {
-    for (uint64_t number : { 3, 5 }) {
+    for (uint64_t number : { 3U, 5U }) {
         const char *spec = data, *map = data;
         uint64_t spec_bytes = find_field(data, data + bytes, number, 0, &spec);
         uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, 0, &map);
