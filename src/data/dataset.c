@@ -4,8 +4,13 @@
 
 Dataset *dataset_open(const char *prefix, GError **error)
 {
-    g_autofree char *path = g_strconcat(prefix, ".json", NULL);
+    g_autofree char *path = g_strconcat(prefix, ".json", NULL), *index = g_strconcat(prefix, ".idx", NULL);
     DatasetMeta meta = { 0 };
+    if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
+        fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", prefix, index,
+                  prefix);
+        return NULL;
+    }
     if (g_file_test(path, G_FILE_TEST_EXISTS) && !dataset_meta_read(&meta, path, error))
         return NULL;
     Indexed *set = indexed_open(prefix, error);

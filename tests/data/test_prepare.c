@@ -225,6 +225,14 @@ static void metadata_is_read_strictly(void)
     dataset_close(foreign);
 }
 
+static void a_missing_dataset_names_the_command_that_makes_it(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(dataset_open("no/such/set", &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "loam prepare --out no/such/set"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -242,6 +250,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/every_failing_system_call_is_an_error_and_leaves_no_half_dataset",
                     every_failing_system_call_is_an_error_and_leaves_no_half_dataset);
     g_test_add_func("/dataset/metadata_is_read_strictly", metadata_is_read_strictly);
+    g_test_add_func("/dataset/a_missing_dataset_names_the_command_that_makes_it",
+                    a_missing_dataset_names_the_command_that_makes_it);
     int failed = g_test_run();
     tokenizer_close(tok);
     folder_remove(folder);
