@@ -156,6 +156,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "tokens_per_s", "perf", record->tokens_per_s },
         { "step_s", "perf", record->step_s },
         { "flops_per_s", "perf", record->flops_per_s },
+        { "mfu", "perf", record->mfu },
         { "fill", "perf", record->fill },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);

@@ -16,6 +16,7 @@ typedef struct TrainRecord {
     double lr, grad_norm;
     double tokens_per_s, step_s, fill;
     double flops_per_s;  /* of the model's matrix products and attention */
+    double mfu;          /* flops_per_s as a share of the matrix-product peak measured when the run started */
     double left_s;       /* estimated time to the end; < 0: unknown */
     int64_t total_steps; /* 0: unknown */
 } TrainRecord;

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "device/peak.h"
 #include "eval/heldout.h"
 #include "train/metrics.h"
 #include "train/open.h"
@@ -13,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
 #define PREFETCH_DEPTH 8
 #define MAX_SKIPPED    100 /* consecutive steps without a finite gradient before the run is given up */
 
@@ -31,7 +33,7 @@ typedef struct Trainer {
     TrainState state;
     ModelLoss loss;
     Metrics *metrics;
-    double step_flops;
+    double step_flops, peak_flops;
     gint64 started, window_started;     /* microseconds */
     int64_t window_tokens, window_rows; /* real tokens and rows of capacity since the last log line */
     int64_t skipped, saved_step, first_step;
@@ -126,6 +128,7 @@ static void log_step(Trainer *t, const StepStats *stats)
                            .left_s = -1,
                            .total_steps = MAX(t->total, 0) };
     record.flops_per_s = t->step_flops / record.step_s;
+    record.mfu = record.flops_per_s / t->peak_flops;
     if (t->total > 0)
         record.left_s = seconds_since(t->started) / (double)(state->attempts - t->first_step) *
                         (double)(t->total - state->attempts);
@@ -296,6 +299,7 @@ static bool open_model(Trainer *t, GError **error)
         return false;
     t->step_flops =
         model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
+    t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))), *size = text_bytes(bytes);
     if (t->optimizer)

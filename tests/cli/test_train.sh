@@ -34,3 +34,11 @@ start=$(grep '"kind":"valid"' "$work/second/metrics.jsonl" | head -n 1 | sed 's/
 awk -v a="$start" -v b="$last" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }' ||
     fail "train.init starts at $start, the run ended at $last"
 echo "ok: train.init"
+
+# No part of it opens a connection: the same in a network without any interface.
+if unshare -n true 2>/dev/null; then
+    unshare -n "$loam" train "$work/config.yaml" run.dir="$work/offline" 'train.length=2 steps' 2>"$work/log"
+    echo "ok: without a network"
+else
+    echo "skipped: no permission to make a network namespace"
+fi
