@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "model/model.h"
 #include "train/config.h"
+#include "train/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,6 +71,11 @@ static bool print_plan(const Config *config, int64_t epoch, GError **error)
     print_line("parameters", "%s", params);
     print_line("a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", objective.raw_length, enc, dec);
     print_line("a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
+    MemoryPlan plan;
+    if (!memory_plan(config, enc, dec, &plan, error))
+        return false;
+    g_autofree char *memory = memory_describe(&plan);
+    print_line("memory", "%s", memory);
     if (steps > 0) {
         g_autofree char *tokens = text_count((double)steps * (double)samples * enc);
         print_line("the run", "%" PRId64 " steps, %s input tokens", steps, tokens);

@@ -1,6 +1,7 @@
 #include "model/transformer.h"
 
 #include "base/check.h"
+#include "base/text.h"
 
 #include <math.h>
 
@@ -17,6 +18,13 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
     model->config = *config;
     model->config.preset = g_strdup(config->preset);
     model->params = params_open(dev, specs, n_specs, gradients);
+    if (model->params == NULL) {
+        g_autofree char *count = text_grouped(model_config_params(config));
+        fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
+        g_free(model->config.preset);
+        g_free(model);
+        return NULL;
+    }
     stack_init(&model->encoder, config, false);
     stack_init(&model->decoder, config, true);
     workspace_measure(&model->work);

@@ -27,6 +27,7 @@ typedef struct Param {
 
 typedef struct ParamStore ParamStore;
 
+/* NULL: no memory. */
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, bool gradients);
 void params_close(ParamStore *store);
 /* Fills every parameter from (seed, its name): independent of order, device and layout. */

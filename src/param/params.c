@@ -102,7 +102,8 @@ static void lay_out(ParamStore *store, int index, Arena *w, Arena *g, GArray *vi
     }
 }
 
-static void bucket_open(ParamStore *store, int index, bool gradients)
+/* false: no memory. */
+static bool bucket_open(ParamStore *store, int index, bool gradients)
 {
     Bucket *bucket = &store->buckets[index];
     Arena measure, w, g;
@@ -111,11 +112,13 @@ static void bucket_open(ParamStore *store, int index, bool gradients)
     bucket->bytes = measure.used;
     bucket->w = device_alloc(store->dev, bucket->bytes);
     bucket->g = gradients ? device_alloc(store->dev, bucket->bytes) : NULL;
-    CHECK(bucket->w && (bucket->g || !gradients), "no memory for %zu bytes of parameters", bucket->bytes);
     bucket->views = g_array_new(FALSE, FALSE, sizeof(View));
+    if (!bucket->w || (gradients && !bucket->g))
+        return false;
     arena_init(&w, "parameters", bucket->w, bucket->bytes);
     arena_init(&g, "gradients", bucket->g, bucket->bytes);
     lay_out(store, index, &w, gradients ? &g : NULL, bucket->views);
+    return true;
 }
 
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, bool gradients)
@@ -135,10 +138,14 @@ ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, bool g
         store->n_buckets = MAX(store->n_buckets, specs[i].bucket + 1);
     }
     store->buckets = g_new0(Bucket, store->n_buckets);
-    for (int i = 0; i < store->n_buckets; i++)
-        bucket_open(store, i, gradients);
     store->sum = device_alloc(dev, sizeof *store->sum);
-    return store;
+    bool ok = store->sum != NULL;
+    for (int i = 0; ok && i < store->n_buckets; i++)
+        ok = bucket_open(store, i, gradients);
+    if (ok)
+        return store;
+    params_close(store);
+    return NULL;
 }
 
 void params_close(ParamStore *store)
@@ -148,7 +155,7 @@ void params_close(ParamStore *store)
     for (int i = 0; i < store->n_buckets; i++) {
         device_free(store->dev, store->buckets[i].w);
         device_free(store->dev, store->buckets[i].g);
-        g_array_unref(store->buckets[i].views);
+        g_clear_pointer(&store->buckets[i].views, g_array_unref);
     }
     device_free(store->dev, store->sum);
     g_hash_table_unref(store->by_name);

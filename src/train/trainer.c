@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "device/peak.h"
 #include "eval/heldout.h"
+#include "train/memory.h"
 #include "train/metrics.h"
 #include "train/open.h"
 #include "train/run.h"
@@ -284,6 +285,10 @@ static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     const ObjectiveConfig *objective = loader_objective(t->train);
+    int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
+    MemoryPlan plan;
+    if (!memory_plan(config, enc_len, dec_len, &plan, error) || !memory_check(&plan, error))
+        return false;
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
     t->loss = (ModelLoss){ .n_targets = 1,
@@ -293,17 +298,15 @@ static bool open_model(Trainer *t, GError **error)
                            .train = true,
                            .grad = true,
                            .recompute = config->train.recompute == RECOMPUTE_BLOCK };
-    size_t bytes;
-    int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
-    if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, &bytes, error))
+    if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     t->step_flops =
         model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))), *size = text_bytes(bytes);
+    g_autofree char *count = text_grouped(params_elements(model_params(t->model))), *memory = memory_describe(&plan);
     if (t->optimizer)
-        log_info("model: %s parameters; activations %s; %s on %d threads (%s)", count, size, t->dev->name,
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
                  device_threads(t->dev), device_isa(t->dev));
     return t->optimizer != NULL;
 }

@@ -1,0 +1,16 @@
+/* memory.h: what a run will hold in memory, known before anything is allocated. */
+#pragma once
+
+#include "train/config.h"
+
+typedef struct MemoryPlan {
+    size_t weights, gradients, optimizer, activations; /* bytes */
+} MemoryPlan;
+
+/* Runs the step on the null device. model.vocab must be resolved; lengths are the objective's. */
+bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
+size_t memory_total(const MemoryPlan *plan);
+/* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
+char *memory_describe(const MemoryPlan *plan);
+/* Refuses a plan that exceeds what the machine has free, before it is killed for it half-way. */
+bool memory_check(const MemoryPlan *plan, GError **error);
