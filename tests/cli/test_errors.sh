@@ -17,7 +17,7 @@ expect 1 'nothing.model' train "tokenizer.path=$work/nothing.model"
 expect 1 'smaller than the tokenizer' train model.vocab=128
 expect 1 '1809' train data.input_length=2048
 expect 1 'needs to know its last step' train 'train.length=3m'
-expect 2 'this machine has' train model.preset=t5-1.1-xxl model.vocab=32128
+expect 2 'this machine has' train model.n_enc=48 model.width=16384 model.ffn=65536
 
 # A dataset made with another tokenizer.
 "$loam" tokenizer train --type bpe --vocab-size 150 --out "$work/other.model" "$work/corpus.txt" 2>/dev/null
