@@ -33,6 +33,7 @@ typedef struct Trainer {
     int64_t total, log_every, eval_every, save_every; /* steps; total -1: a time */
     TrainState state;
     ModelLoss loss;
+    MemoryPlan memory;
     Metrics *metrics;
     double step_flops, peak_flops;
     gint64 started, window_started;     /* microseconds */
@@ -281,14 +282,19 @@ static void plan_steps(Trainer *t)
     t->save_every = config_steps(&t->config, train->save_every, epoch);
 }
 
+static bool plan_memory(Trainer *t, GError **error)
+{
+    const ObjectiveConfig *objective = loader_objective(t->train);
+    return memory_plan(&t->config, (int32_t)objective->input_length, (int32_t)objective->target_length, &t->memory,
+                       error) &&
+           memory_check(&t->memory, error);
+}
+
 static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     const ObjectiveConfig *objective = loader_objective(t->train);
     int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
-    MemoryPlan plan;
-    if (!memory_plan(config, enc_len, dec_len, &plan, error) || !memory_check(&plan, error))
-        return false;
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
     t->loss = (ModelLoss){ .n_targets = 1,
@@ -304,7 +310,8 @@ static bool open_model(Trainer *t, GError **error)
         model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))), *memory = memory_describe(&plan);
+    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+                    *memory = memory_describe(&t->memory);
     if (t->optimizer)
         log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
                  device_threads(t->dev), device_isa(t->dev));
@@ -373,7 +380,8 @@ static bool trainer_open(Trainer *t, GError **error)
     if (t->tok == NULL || !resolve_vocab(t, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_data(t, error) || !run_lock(config->run.dir, error) || !run_prepare(config, error))
+    if (!open_data(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
+        !run_prepare(config, error))
         return false;
     g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
     plan_steps(t);
