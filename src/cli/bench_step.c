@@ -53,11 +53,24 @@ static void fill_batch(Bench *b)
     }
 }
 
+/* A number in the configuration needs no tokenizer. */
+static bool resolve_vocab(Config *config, GError **error)
+{
+    if (config->model.vocab > 0)
+        return true;
+    if (*config->tokenizer.path == '\0')
+        return config_resolve_vocab(config, NULL, error);
+    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    bool resolved = tok && config_resolve_vocab(config, tok, error);
+    g_clear_pointer(&tok, tokenizer_close);
+    return resolved;
+}
+
 static bool open_bench(Bench *b, GError **error)
 {
     Config *config = &b->config;
-    if (config->model.vocab == 0)
-        config->model.vocab = 32128;
+    if (!resolve_vocab(config, error))
+        return false;
     b->objective = (ObjectiveConfig){ .input_length = config->data.input_length,
                                       .target_length = config->data.target_length,
                                       .noise_density = config->data.noise_density,

@@ -20,8 +20,9 @@ bool verb_inspect(int argc, char **argv, GError **error);
 bool verb_bench(int argc, char **argv, GError **error);
 bool verb_env(int argc, char **argv, GError **error);
 
-/* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and the
- * rest. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what it does and an example, one screen. An unknown option
- * is an error that names the nearest one. After --help (printed to standard output) returns false with no error. */
+/* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and
+ * the rest. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what it does and an example, one screen.
+ * An unknown option is an error that names the nearest one. After --help (printed to standard output) returns false
+ * with no error. */
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error);

@@ -33,25 +33,18 @@ static void print_line(const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* The tokenizer's size decides `vocab: auto`; the dataset's, how long an epoch is. Either may not be there yet. */
+/* Resolves the vocabulary and tells the samples of an epoch: 0 where the dataset is not there yet, -1 on an error. */
 static int64_t resolve(Config *config, GError **error)
 {
-    g_autoptr(GError) absent = NULL;
-    Tokenizer *tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, &absent) : NULL;
-    if (config->model.vocab == 0 && tok == NULL) {
-        fail_user(error,
-                  "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path or model.vocab");
-        return -1;
-    }
-    if (config->model.vocab == 0)
-        config->model.vocab = (tokenizer_size(tok) + 127) / 128 * 128;
-    Loader *loader = tok && *config->data.train
+    Tokenizer *tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, NULL) : NULL;
+    bool resolved = config_resolve_vocab(config, tok, error);
+    Loader *loader = resolved && tok && *config->data.train
                          ? loader_open(&config->data, config->data.train, tok, (uint64_t)config->run.seed, false, NULL)
                          : NULL;
     int64_t epoch = loader ? loader_epoch_samples(loader, 0) : 0;
     g_clear_pointer(&loader, loader_close);
     g_clear_pointer(&tok, tokenizer_close);
-    return epoch;
+    return resolved ? epoch : -1;
 }
 
 static bool print_plan(const Config *config, int64_t epoch, GError **error)

@@ -3,5 +3,6 @@
 
 #include "device/device.h"
 
-/* FLOP/s of the best of several square products in the device's dtype, measured for about `seconds`. 0 if memory is short. */
+/* FLOP/s of the best of several square products in the device's dtype, measured for about `seconds`. 0 if memory is
+ * short. */
 double device_gemm_peak(Device *dev, double seconds);

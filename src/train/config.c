@@ -1,5 +1,6 @@
 #include "train/config.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -93,6 +94,22 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
 void config_clear(Config *config)
 {
     options_clear(config_options(), config);
+}
+
+bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
+{
+    ModelConfig *model = &config->model;
+    int size = tok ? tokenizer_size(tok) : 0;
+    if (model->vocab == 0 && tok == NULL)
+        return fail_user(error, "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path, or "
+                                "model.vocab to a number");
+    if (model->vocab == 0)
+        model->vocab = (size + 127) / 128 * 128;
+    return model->vocab >= size ||
+           fail_user(error,
+                     "model.vocab %" PRId64 " is smaller than the tokenizer's %d ids (sentinels included); use auto or "
+                     "at least %d",
+                     model->vocab, size, size);
 }
 
 int64_t config_batch_samples(const Config *config)

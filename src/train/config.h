@@ -47,6 +47,9 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
 bool config_check(const Config *config, GError **error);
 void config_clear(Config *config);
 
+/* model.vocab: auto becomes the tokenizer's size rounded up to 128; a number must hold the tokenizer's ids. tok NULL:
+ * there is none to ask, which is an error where the option is auto. */
+bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
 int64_t config_batch_samples(const Config *config);
 int64_t config_micro_samples(const Config *config);
 /* An amount in steps of this configuration; epoch_samples: of the training set, for epochs. Times are -1: they have no

@@ -356,19 +356,6 @@ static bool resume(Trainer *t, GError **error)
     return true;
 }
 
-static bool resolve_vocab(Trainer *t, GError **error)
-{
-    ModelConfig *model = &t->config.model;
-    int size = tokenizer_size(t->tok);
-    if (model->vocab == 0)
-        model->vocab = (size + 127) / 128 * 128;
-    return model->vocab >= size ||
-           fail_user(error,
-                     "model.vocab %" PRId64 " is smaller than the tokenizer's %d ids (sentinels included); use "
-                     "auto or at least %d",
-                     model->vocab, size, size);
-}
-
 static bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -377,7 +364,7 @@ static bool trainer_open(Trainer *t, GError **error)
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
     t->tok = tokenizer_open(config->tokenizer.path, error);
-    if (t->tok == NULL || !resolve_vocab(t, error))
+    if (t->tok == NULL || !config_resolve_vocab(&t->config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
     if (!open_data(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||

@@ -216,7 +216,7 @@ static void check_adamw(OptimKind kind, double eps)
     plain_adamw(without_decay, (AdamNumbers){ eps, 0, kind == OPTIM_ADAMW_RMS });
     Run exact = run(reference, &config, 10, 0), single = run(cpu, &config, 10, 0);
     check_numbers(exact.w, p, 1e-12);
-    check_numbers(single.w, p, 1e-6);
+    check_numbers(single.w, p, 1.5e-6);              /* ten updates of two roundings each, half an ulp of 1.5 is 6e-8 */
     check_numbers(exact.bias, without_decay, 1e-12); /* a vector: matrices alone decay */
     config.decay = DECAY_ALL;
     check_numbers(run(reference, &config, 10, 0).bias, p, 1e-12);
