@@ -2,12 +2,12 @@
 set(LOAM_FLOORS base format text data device param nn model eval train)
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON)
-set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PROTOBUF_C)
+set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH)
 set(libraries_text PkgConfig::SENTENCEPIECE)
 set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::JANSSON)
 set(libraries_device OpenMP::OpenMP_C PkgConfig::SLEEF ${DNNL_LIBRARY})
 set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)
-set(libraries_train PkgConfig::JANSSON PkgConfig::PROTOBUF_C Threads::Threads)
+set(libraries_train PkgConfig::JANSSON Threads::Threads)
 
 # A static library a floor; a floor links the one below it, so nothing can reach upwards.
 set(below "")
