@@ -31,16 +31,21 @@ def check_weights(folder):
 
 
 def check_tokenizer(folder, text, loam):
-    lines = [line for line in text.read_text().splitlines() if line.strip()]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    # In plain text "<unk>" is five characters to SentencePiece and a special token to Hugging Face.
+    lines = [line for line in text.read_text().splitlines()
+             if line.strip() and not any(special in line for special in tokenizer.all_special_tokens)]
     words = [loam, "tokenizer", "encode", "--model", folder]
     printed = subprocess.run(words, input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, check=True).stdout
     ours = [[int(word) for word in line.split()] for line in printed.splitlines()]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     theirs = tokenizer(lines, add_special_tokens=False).input_ids
     differing = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
     print(f"tokenizer: {len(lines) - len(differing)} of {len(lines)} lines have the same ids ({type(tokenizer).__name__})")
     for i in differing[:3]:
-        print(f"  {lines[i][:80]!r}\n    loam         {ours[i][:20]}\n    transformers {theirs[i][:20]}")
+        first = next((k for k, (a, b) in enumerate(zip(ours[i], theirs[i])) if a != b), 0)
+        near = slice(max(first - 3, 0), first + 6)
+        print(f"  {lines[i][:60]!r} from token {near.start}\n    loam         {tokenizer.convert_ids_to_tokens(ours[i][near])}"
+              f"\n    transformers {tokenizer.convert_ids_to_tokens(theirs[i][near])}")
     return not differing
 
 

@@ -72,10 +72,10 @@ def torch_rate(args, compiled):
 
 def loam_rate(args):
     """bench step prints one JSON object with tokens_per_s."""
-    words = [args.loam, "bench", "step", args.config, "--json", f"train.micro_batch={args.samples} samples",
+    words = [args.loam, "bench", "step", args.config, "--seconds", 15, "--json", f"train.micro_batch={args.samples} samples",
              f"train.batch={args.samples} samples", f"data.input_length={args.input_length}", "model.dropout=0",
              f"train.precision={args.dtype}", f"train.threads={args.threads}", "optim.name=adamw"]
-    printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    printed = subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(printed.splitlines()[-1])["tokens_per_s"]
 
 
