@@ -1,0 +1,149 @@
+#include "data/tiny_tokenizer.h"
+#include "eval/generate.h"
+#include "eval/heldout.h"
+#include "model/tiny.h"
+
+static char *folder, *prefix;
+static Tokenizer *tok;
+static Device *dev;
+static Model *model;
+static Loader *loader;
+
+static void set_up(void)
+{
+    GError *error = NULL;
+    folder = folder_new();
+    prefix = g_build_filename(folder, "set", NULL);
+    tok = tiny_tokenizer(folder, "tiny.model", 100);
+    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    for (uint64_t document = 0; document < 20; document++) {
+        g_autofree char *text = tiny_text(document, 30);
+        g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+        g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, &error));
+        g_assert_true(indexed_writer_add(writer, (int32_t *)(void *)ids->data, ids->len, &error));
+        g_assert_true(indexed_writer_end_document(writer, &error));
+    }
+    g_assert_true(indexed_writer_finish(writer, &error));
+    const DataConfig data = { .input_length = 32, .noise_density = 0.15, .mean_span_length = 3 };
+    loader = loader_open(&data, prefix, tok, 1, true, &error);
+    g_assert_no_error(error);
+    dev = device_open_cpu(1);
+    Shape shape = tiny_gated;
+    shape.vocab = tokenizer_size(tok);
+    model = tiny_open(dev, &shape);
+    const ModelLoss plain = { .n_targets = 1 };
+    g_assert_true(model_reserve(model, 8, 32, (int32_t)loader_objective(loader)->target_length, &plain, NULL, &error));
+}
+
+static void tear_down(void)
+{
+    loader_close(loader);
+    model_close(model);
+    device_close(dev);
+    tokenizer_close(tok);
+    g_free(prefix);
+    folder_remove(folder);
+}
+
+static LossSums loss_by(int64_t n, int64_t micro)
+{
+    LossSums sums = { 0 };
+    g_assert_true(heldout_loss(model, loader, n, micro, &sums, NULL));
+    return sums;
+}
+
+static void loss_does_not_depend_on_the_microbatch(void)
+{
+    LossSums one = loss_by(0, 1), eight = loss_by(0, 8), again = loss_by(0, 8);
+    g_assert_cmpfloat(one.weight, ==, eight.weight);
+    g_assert_cmpfloat_with_epsilon(one.nll / eight.nll, 1, 1e-6);
+    g_assert_cmpfloat(eight.nll, ==, again.nll);
+    g_assert_cmpfloat(eight.loss, ==, eight.nll); /* no smoothing, no z-loss: plain nats */
+    g_assert_cmpfloat(loss_by(3, 2).weight, <, one.weight);
+}
+
+/* The entropy of the targets, counted here once more from the batches themselves. */
+static void unigram_is_the_entropy_of_the_targets(void)
+{
+    const ObjectiveConfig *objective = loader_objective(loader);
+    Batch *batch = batch_new(1, 32, (int32_t)objective->target_length);
+    int64_t counts[256] = { 0 }, total = 0;
+    for (int64_t sample = 0; sample < loader_epoch_samples(loader, 0); sample++) {
+        g_assert_true(loader_get(loader, sample, 1, batch, NULL));
+        for (int32_t row = 0; row < batch->dec.n_used; row++, total++)
+            counts[batch->targets[row]]++;
+    }
+    double entropy = 0, nats;
+    for (int id = 0; id < 256; id++)
+        entropy -= counts[id] ? (double)counts[id] / (double)total * log((double)counts[id] / (double)total) : 0;
+    g_assert_true(heldout_unigram(loader, 0, tokenizer_size(tok), &nats, NULL));
+    g_assert_cmpfloat_with_epsilon(nats, entropy, 1e-12);
+    g_assert_cmpint(counts[tokenizer_sentinel(tok, 0)], ==, loader_epoch_samples(loader, 0));
+    batch_free(batch);
+}
+
+/* Each token is the likeliest one of the uncached model that sees all tokens before it. */
+static void greedy_follows_the_uncached_model(void)
+{
+    static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 };
+    enum { N = 10 };
+    Generation answer;
+    g_assert_true(generate_greedy(model, inputs, G_N_ELEMENTS(inputs), N, tokenizer_eos(tok), &answer, NULL));
+    g_assert_cmpuint(answer.ids->len, >, 0);
+    int64_t vocab = model_config(model)->vocab, targets = loader_objective(loader)->target_length;
+    g_autofree float *logits = g_new(float, 8 * targets * vocab);
+    Batch *batch = batch_new(8, 32, (int32_t)targets);
+    int32_t *ids = (int32_t *)(void *)answer.ids->data;
+    batch_add(batch, 0, inputs, G_N_ELEMENTS(inputs), ids, MIN(answer.ids->len, (guint)targets), 0);
+    model_logits(model, batch, logits);
+    double logprob = 0;
+    for (guint i = 0; i < MIN(answer.ids->len, (guint)targets); i++) {
+        const float *row = logits + (int64_t)i * vocab;
+        double sum = 0;
+        for (int64_t v = 0; v < vocab; v++) {
+            g_assert_cmpfloat(row[v], <=, row[ids[i]] + 1e-5f);
+            sum += exp((double)row[v]);
+        }
+        logprob += (double)row[ids[i]] - log(sum);
+    }
+    if (!answer.finished && answer.ids->len <= (guint)targets)
+        g_assert_cmpfloat_with_epsilon(answer.logprob, logprob, 1e-4);
+    batch_free(batch);
+    generation_clear(&answer);
+}
+
+static GArray *ids_of(const char *text)
+{
+    GArray *ids = g_array_new(false, false, sizeof(int32_t));
+    g_assert_true(tokenizer_encode(tok, text, strlen(text), true, ids, NULL));
+    return ids;
+}
+
+static void check_fill(const char *prompt, const char *answer, const char *want)
+{
+    g_autoptr(GArray) inputs = ids_of(prompt), said = ids_of(answer);
+    g_autofree char *text = generate_fill(tok, (int32_t *)(void *)inputs->data, inputs->len, said, NULL);
+    g_assert_cmpstr(text, ==, want);
+}
+
+static void blanks_are_filled_in_their_places(void)
+{
+    check_fill("bako <extra_id_0> tume <extra_id_1>", "<extra_id_0> ri <extra_id_1> salo nida",
+               "bako ri tume salo nida");
+    check_fill("bako <extra_id_0> tume", "<extra_id_0> ri sa <extra_id_1> lo", "bako ri sa tume");
+    check_fill("bako <extra_id_0> tume <extra_id_1>", "<extra_id_1> lo", "bako <extra_id_0> tume lo");
+    check_fill("bako tume", "<extra_id_0> lo", "bako tume");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    set_up();
+    g_test_add_func("/heldout/loss_does_not_depend_on_the_microbatch", loss_does_not_depend_on_the_microbatch);
+    g_test_add_func("/heldout/unigram_is_the_entropy_of_the_targets", unigram_is_the_entropy_of_the_targets);
+    g_test_add_func("/generate/greedy_follows_the_uncached_model", greedy_follows_the_uncached_model);
+    g_test_add_func("/generate/blanks_are_filled_in_their_places", blanks_are_filled_in_their_places);
+    int status = g_test_run();
+    tear_down();
+    return status;
+}

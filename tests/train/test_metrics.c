@@ -1,0 +1,73 @@
+#include "train/metrics.h"
+
+#include "data/data_test.h"
+
+#include <math.h>
+
+static char *contents(const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, "metrics.jsonl", NULL);
+    char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    return text;
+}
+
+#define LINE(step) "{\"kind\":\"train\",\"step\":" #step ",\"loss\":1.5}\n"
+
+/* What the file holds, the step that the run goes on from, and what must be left. */
+static const struct {
+    const char *held;
+    int64_t step;
+    const char *left;
+} cuts[] = {
+    { LINE(1) LINE(2) LINE(3), 2, LINE(1) LINE(2) },
+    { LINE(1) LINE(2), 7, LINE(1) LINE(2) },
+    { LINE(1) LINE(2) "{\"kind\":\"tr", 7, LINE(1) LINE(2) },  /* torn by a kill */
+    { LINE(1) "{\"kind\":\"train\",\"step\":2}", 7, LINE(1) }, /* whole, but its end is not sure */
+    { LINE(1) "garbage\n" LINE(2), 7, LINE(1) },
+    { LINE(1) LINE(2), 0, "" },
+};
+
+static void a_resumed_run_cuts_back_its_lines(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(cuts); i++) {
+        char *folder = folder_new();
+        g_autoptr(GError) error = NULL;
+        g_free(file_write_text(folder, "metrics.jsonl", cuts[i].held));
+        Metrics *metrics = metrics_open(folder, cuts[i].step, &error);
+        g_assert_no_error(error);
+        g_autofree char *text = contents(folder);
+        g_assert_cmpstr(text, ==, cuts[i].left);
+        metrics_event(metrics, 8, "something");
+        metrics_close(metrics);
+        g_autofree char *more = contents(folder);
+        g_assert_true(g_str_has_prefix(more, cuts[i].left));
+        g_assert_true(g_str_has_suffix(more, "{\"kind\":\"event\",\"step\":8,\"what\":\"something\"}\n"));
+        folder_remove(folder);
+    }
+}
+
+/* JSON has no NaN: a line with one must still be JSON. */
+static void a_number_that_is_none_becomes_null(void)
+{
+    char *folder = folder_new();
+    Metrics *metrics = metrics_open(folder, 0, NULL);
+    const TrainState state = { .attempts = 3, .updates = 3, .window = { 6, 5, 1, 2 }, .window_steps = 1 };
+    const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = NAN, .left_s = -1 };
+    metrics_train(metrics, &record);
+    metrics_close(metrics);
+    g_autofree char *text = contents(folder);
+    g_assert_nonnull(strstr(text, "\"grad_norm\":null"));
+    g_assert_nonnull(strstr(text, "\"loss\":3.0,"));
+    g_assert_nonnull(strstr(text, "\"nll\":2.5,"));
+    g_assert_nonnull(strstr(text, "\"lr\":0.5,"));
+    folder_remove(folder);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/metrics/a_resumed_run_cuts_back_its_lines", a_resumed_run_cuts_back_its_lines);
+    g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
+    return g_test_run();
+}
