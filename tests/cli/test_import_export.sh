@@ -1,0 +1,38 @@
+# To Hugging Face's form and back: the same bytes, the same loss, the tokenizer with it.
+. tests/cli/lib.sh "$1"
+make_dataset
+run=$work/run
+"$loam" train "$work/config.yaml" run.dir="$run" 'train.length=10 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+
+expect 0 "$work/hf" "$loam" export "$run" --to hf --out "$work/hf"
+for file in config.json generation_config.json model.safetensors spiece.model tokenizer_config.json \
+    special_tokens_map.json; do
+    [ -s "$work/hf/$file" ] || fail "$file is missing from the export"
+done
+cmp "$work/hf/spiece.model" "$work/tok.model" || fail "the tokenizer changed on its way"
+expect 0 "$work/back" "$loam" import "$work/hf" --out "$work/back"
+cmp "$work/back"/weights-*.safetensors "$run"/checkpoints/latest/weights-*.safetensors || fail "weights changed"
+expect 0 "$work/again" "$loam" export "$work/back" --to hf --out "$work/again"
+diff -r "$work/hf" "$work/again" || fail "a second export differs"
+echo "ok: export, import, export: equal bytes"
+
+loss() { "$loam" eval "$1" data.valid="$work/data-valid" data.input_length=64 --json | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
+folder=$(loss "$work/hf") back=$(loss "$work/back")
+[ -n "$folder" ] && [ "$folder" = "$back" ] || fail "loss of the folder $folder, of its import $back"
+echo "ok: both forms have the same loss"
+
+"$loam" train "$work/config.yaml" run.dir="$work/tuned" 'train.length=1 steps' train.init="$work/hf" optim.lr=0 2>/dev/null ||
+    fail "training from a Hugging Face folder"
+cmp "$work/tuned"/checkpoints/latest/weights-*.safetensors "$work/back"/weights-*.safetensors || fail "train.init"
+echo "ok: training starts from the folder's weights"
+
+expect 1 "exists and is not an empty folder" "$loam" export "$run" --to hf --out "$work/hf"
+expect 1 "exists and is not an empty folder" "$loam" import "$work/hf" --out "$work/back"
+expect 1 "--to gguf is unknown, want hf" "$loam" export "$run" --to gguf --out "$work/x"
+expect 1 "want one MODEL, --to and --out" "$loam" export "$run"
+expect 1 "want one HF-FOLDER and --out" "$loam" import "$work/hf"
+expect 1 "not a Hugging Face model folder" "$loam" import "$run" --out "$work/x"
+sed -i 's/"t5"/"llama"/' "$work/again/config.json"
+expect 1 'model_type is "llama": loam reads "t5" only' "$loam" import "$work/again" --out "$work/x"
+rm "$work/hf/spiece.model"
+expect 0 "has no spiece.model: weights only" "$loam" import "$work/hf" --out "$work/bare"
