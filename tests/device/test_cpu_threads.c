@@ -159,10 +159,42 @@ static void same_to_the_bit(gconstpointer data)
         }
 }
 
+/* Element (i, j) of op(t). */
+static double at(Tensor t, bool transposed, int64_t i, int64_t j)
+{
+    return (double)((const float *)t.p)[transposed ? j * t.ld + i : i * t.ld + j];
+}
+
+/* Enough rows for each of three threads to compute its own, in views of wider tensors. */
+static void shared_rows_make_one_product(void)
+{
+    enum { ROWS = 701, COLS = 45, INNER = 33 };
+    Rig r = { .dev = device_open_cpu(3) };
+    void *memory = device_alloc(r.dev, MEMORY);
+    arena_init(&r.arena, "test", memory, MEMORY);
+    for (int kind = 0; kind < 4; kind++) {
+        bool ta = kind & 1, tb = kind & 2;
+        Tensor y = tensor_slice_cols(matrix(&r, ROWS, COLS + 3), 2, COLS);
+        Tensor a = tensor_slice_cols(matrix(&r, ta ? INNER : ROWS, (ta ? ROWS : INNER) + 5), 4, ta ? ROWS : INNER);
+        Tensor b = tensor_slice_cols(matrix(&r, tb ? COLS : INNER, (tb ? INNER : COLS) + 1), 1, tb ? INNER : COLS);
+        op_gemm(r.dev, y, a, b, ta, tb, 1, 0);
+        for (int64_t i = 0; i < ROWS; i++)
+            for (int64_t j = 0; j < COLS; j++) {
+                double sum = 0;
+                for (int64_t k = 0; k < INNER; k++)
+                    sum += at(a, ta, i, k) * at(b, tb, k, j);
+                g_assert_cmpfloat_with_epsilon(at(y, false, i, j), sum, 1e-5);
+            }
+    }
+    device_free(r.dev, memory);
+    device_close(r.dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, GSIZE_TO_POINTER(i), same_to_the_bit);
+    g_test_add_func("/cpu_threads/shared_rows_make_one_product", shared_rows_make_one_product);
     return g_test_run();
 }
