@@ -33,7 +33,7 @@ def arguments():
     parser.add_argument("--model", help="a Hugging Face folder to start from")
     parser.add_argument("--out", help="keep the runs here")
     parser.add_argument("--loam", default="build/loam")
-    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--lr", type=float, default=2e-4)
     parser.add_argument("--warmup", type=int, default=20)
     parser.add_argument("--weight-decay", type=float, default=0.01)
     parser.add_argument("--micro", type=int, default=8, help="samples PyTorch computes at once")
