@@ -12,7 +12,6 @@ after sample; V), "loss" (mean cross-entropy over target tokens) and "grad.NAME"
 says how far Hugging Face's own f32 is from it.
 """
 
-import contextlib
 import json
 import math
 import pathlib
@@ -23,7 +22,9 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5ForConditionalGeneration
-from transformers.models.t5 import modeling_t5
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench" / "peers"))
+from torch_t5 import double_precision
 
 GENERATION = int(transformers.__version__.split(".")[0])
 
@@ -75,30 +76,6 @@ def padded(samples):
     lengths = torch.tensor([len(sample["input_ids"]) for sample in samples])
     mask = (torch.arange(inputs.shape[1])[None, :] < lengths[:, None]).long()
     return inputs, mask, rows("target_ids", -100)
-
-
-@contextlib.contextmanager
-def double_precision():
-    """Hugging Face computes norms and softmax in f32 whatever the weights are: here they stay in double."""
-    as_f32, bucket, norm = torch.Tensor.float, modeling_t5.T5Attention._relative_position_bucket, modeling_t5.T5LayerNorm
-
-    def bucket_in_f32(*args, **kwargs):
-        torch.Tensor.float = as_f32
-        try:
-            return bucket(*args, **kwargs)
-        finally:
-            torch.Tensor.float = torch.Tensor.double
-
-    norm_forward = norm.forward
-    norm.forward = lambda self, x: self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, True) + self.variance_epsilon))
-    modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket_in_f32)
-    torch.Tensor.float = torch.Tensor.double
-    try:
-        yield
-    finally:
-        torch.Tensor.float = as_f32
-        modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket)
-        norm.forward = norm_forward
 
 
 def compute(model, samples):

@@ -7,7 +7,8 @@ and compares the loss of every step.
 Without --model the weights are loam's initialization under CONFIG, exported. Both sides take AdamW (0.9, 0.999, 1e-8),
 a linear warm-up and then a constant rate, and clip at 1. Ends with status 1 if any step's loss differs by more than
 --tolerance (relative). At high rates training magnifies rounding; --spread trains PyTorch a second time with
-microbatches of one sample and says how far it then is from itself. Needs torch and transformers (4 or 5).
+microbatches of one sample and says how far it then is from itself, --truth trains it in double precision and says how
+far both are from that. Needs torch and transformers (4 or 5).
 """
 
 import argparse
@@ -22,7 +23,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
 
-from torch_t5 import adamw, train_step
+from torch_t5 import adamw, double_precision, train_step
 
 
 def arguments():
@@ -38,6 +39,7 @@ def arguments():
     parser.add_argument("--weight-decay", type=float, default=0.01)
     parser.add_argument("--micro", type=int, default=8, help="samples PyTorch computes at once")
     parser.add_argument("--spread", action="store_true", help="compare PyTorch with itself as well")
+    parser.add_argument("--truth", action="store_true", help="compare both with PyTorch in double precision")
     parser.add_argument("--threads", type=int, default=0, help="0: every core")
     parser.add_argument("--tolerance", type=float, default=1e-4)
     return parser.parse_intermixed_args()
@@ -81,8 +83,8 @@ def batch(args, step):
     return [json.loads(line) for line in lines]
 
 
-def losses_of_torch(args, folder, micro):
-    model, told = transformers.T5ForConditionalGeneration.from_pretrained(folder, dtype=torch.float32,
+def losses_of_torch(args, folder, micro, dtype=torch.float32):
+    model, told = transformers.T5ForConditionalGeneration.from_pretrained(folder, dtype=dtype,
                                                                           output_loading_info=True)
     if told["missing_keys"] or told["unexpected_keys"]:
         sys.exit(f"{folder} does not load cleanly: {told}")
@@ -111,11 +113,18 @@ def main():
         folder = args.model or initial_weights(args, out)
         ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, args.micro)
         again = losses_of_torch(args, folder, 1) if args.spread else None
+        truth = None
+        if args.truth:
+            with double_precision():
+                truth = losses_of_torch(args, folder, args.micro, torch.float64)
     for step in sorted({1, 2, 5, *range(10, args.steps + 1, max(args.steps // 10, 1)), args.steps}):
         a, b = ours[step - 1], theirs[step - 1]
         print(f"step {step:4d}  loam {a:.7f}  PyTorch {b:.7f}  {abs(a / b - 1):.1e}")
     if again:
         print("PyTorch from itself with other microbatches: {:.2e} at step {}".format(*largest(again, theirs)))
+    if truth:
+        print("loam from double precision: {:.2e} at step {}".format(*largest(ours, truth)))
+        print("PyTorch from double precision: {:.2e} at step {}".format(*largest(theirs, truth)))
     away, step = largest(ours, theirs)
     print(f"largest deviation over {args.steps} steps: {away:.2e} at step {step} "
           f"(torch {torch.__version__}, transformers {transformers.__version__})")

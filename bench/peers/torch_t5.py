@@ -1,6 +1,9 @@
 """T5 training steps in PyTorch, shared by curve.py and step.py: Hugging Face's model, torch.optim.AdamW."""
 
+import contextlib
+
 import torch
+from transformers.models.t5 import modeling_t5
 
 
 def padded(samples):
@@ -38,3 +41,27 @@ def train_step(model, optimizer, samples, micro, lr, clip=1.0):
         group["lr"] = lr
     optimizer.step()
     return total
+
+
+@contextlib.contextmanager
+def double_precision():
+    """Hugging Face computes norms and softmax in f32 whatever the weights are: here they stay in double."""
+    as_f32, bucket, norm = torch.Tensor.float, modeling_t5.T5Attention._relative_position_bucket, modeling_t5.T5LayerNorm
+
+    def bucket_in_f32(*args, **kwargs):
+        torch.Tensor.float = as_f32
+        try:
+            return bucket(*args, **kwargs)
+        finally:
+            torch.Tensor.float = torch.Tensor.double
+
+    norm_forward = norm.forward
+    norm.forward = lambda self, x: self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, True) + self.variance_epsilon))
+    modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket_in_f32)
+    torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.Tensor.float = as_f32
+        modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket)
+        norm.forward = norm_forward

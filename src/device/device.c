@@ -52,14 +52,14 @@ void *device_alloc(Device *dev, size_t bytes)
 {
     if (!dev->computes)
         return (void *)ALIGN; /* in page 0: any use of it traps */
-    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = ((bytes ? bytes : 1) + align - 1) / align * align;
     if (rounded < bytes)
         return NULL;
-    void *p = aligned_alloc(align, rounded ? rounded : ALIGN);
+    void *p = aligned_alloc(align, rounded);
     if (p == NULL)
         return NULL;
     if (bytes >= HUGE)
-        (void)madvise(p, rounded / HUGE * HUGE, MADV_HUGEPAGE); /* a wish, not a need */
+        (void)madvise(p, rounded, MADV_HUGEPAGE); /* a wish, not a need */
     memset(p, 0, rounded);
     return p;
 }
