@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 #include "cli/cli.h"
 #include "device/peak.h"
+#include "device/profile.h"
 #include "model/model.h"
 #include "train/config.h"
 
@@ -9,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#define USAGE        "loam bench step CONFIG.yaml [--seconds S] [--json] [group.key=value]…"
+#define USAGE        "loam bench step CONFIG.yaml [--seconds S] [--profile] [--json] [group.key=value]…"
 #define PEAK_SECONDS 1.0
 
 static const char about[] =
@@ -19,9 +20,10 @@ static const char about[] =
     "  loam bench step configs/t5-1.1-small.yaml\n";
 
 static double seconds = 20;
-static gboolean as_json;
+static gboolean as_json, profile;
 static const GOptionEntry entries[] = {
     { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure (default 20)", "S" },
+    { "profile", 0, 0, G_OPTION_ARG_NONE, &profile, "where the time goes, by operation", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
     { 0 },
 };
@@ -34,6 +36,8 @@ typedef struct Bench {
     Optimizer *optimizer;
     Batch *batch;
     int64_t micro, accum, updates;
+    Profile profile;
+    double profiled_s; /* wall time that the profile covers */
 } Bench;
 
 typedef struct BenchResult {
@@ -146,6 +150,7 @@ static bool measure(Bench *b, BenchResult *r, GError **error)
     grads_begin(model_params(b->model));
     time_micro(b, &loss); /* makes primitives and touches memory */
     time_update(b);
+    b->dev->profile = profile ? &b->profile : NULL;
     gint64 start = g_get_monotonic_time();
     do {
         grads_begin(model_params(b->model));
@@ -153,6 +158,8 @@ static bool measure(Bench *b, BenchResult *r, GError **error)
         g_array_append_val(micros, micro_s);
         g_array_append_val(updates, update_s);
     } while (since(start) < seconds);
+    b->profiled_s = since(start);
+    b->dev->profile = NULL;
     r->peak = MAX(r->peak, device_gemm_peak(b->dev, PEAK_SECONDS));
     r->micro_s = median(micros);
     r->update_s = median(updates);
@@ -187,6 +194,32 @@ static void print_result(const Bench *b, const BenchResult *r)
            r->flops_per_s / 1e9, r->peak / 1e9, 100 * r->flops_per_s / r->peak);
 }
 
+static int longest_first(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* Shares of the time of microbatch and update together, as they were run: one update a microbatch. */
+static void print_profile(Bench *b)
+{
+    struct {
+        double seconds;
+        int row;
+    } order[PROFILE_OPS];
+    double known = 0;
+    for (int i = 0; i < b->profile.n; i++) {
+        order[i].seconds = b->profile.rows[i].seconds;
+        order[i].row = i;
+        known += order[i].seconds;
+    }
+    qsort(order, (size_t)b->profile.n, sizeof *order, longest_first);
+    for (int i = 0; i < b->profile.n; i++)
+        printf("%12s %-14s %5.2f %% of the time, %" PRId64 " calls\n", "", b->profile.rows[order[i].row].op,
+               100 * order[i].seconds / b->profiled_s, b->profile.rows[order[i].row].calls);
+    printf("%12s %-14s %5.2f %%\n", "", "between them", 100 * (1 - known / b->profiled_s));
+}
+
 bool bench_step(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -199,6 +232,8 @@ bool bench_step(int argc, char **argv, GError **error)
                 measure(&b, &result, error);
     if (done)
         print_result(&b, &result);
+    if (done && profile && !as_json)
+        print_profile(&b);
     g_clear_pointer(&b.optimizer, optimizer_close);
     g_clear_pointer(&b.model, model_close);
     g_clear_pointer(&b.batch, batch_free);

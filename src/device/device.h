@@ -6,6 +6,8 @@
 
 typedef struct OpTable OpTable; /* op_table.h, for backends */
 
+typedef struct Profile Profile; /* profile.h */
+
 typedef struct DeviceCounts {
     double flops; /* of matrix products and attention: 2 per multiply-add */
     double bytes; /* read and written by every operation, each operand once */
@@ -19,7 +21,8 @@ struct Device {
     bool computes;       /* false: null; its memory is never touched */
     DeviceCounts counts; /* kept by the null device */
     int threads;
-    const char *isa; /* "avx2", "avx512"; "none" where nothing is compiled for one */
+    const char *isa;  /* "avx2", "avx512"; "none" where nothing is compiled for one */
+    Profile *profile; /* NULL: operations are not timed; the caller's memory */
     void *impl;
 };
 

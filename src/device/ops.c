@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "device/op_table.h"
+#include "device/profile.h"
 
 const char *const activation_names[] = { [ACT_RELU] = "relu", [ACT_GELU_TANH] = "gelu_tanh", [ACT_COUNT] = NULL };
 
@@ -29,6 +30,14 @@ static void check_tensor(const char *op, const char *name, Tensor t, DType dtype
             CHECK_LIKE(t, model);                                                                                      \
     } while (0)
 
+/* Calls the backend, and keeps the time where somebody asked for it. */
+#define RUN(op, ...)                                                                                                   \
+    do {                                                                                                               \
+        double start = profile_start(dev);                                                                             \
+        dev->ops->op(dev, __VA_ARGS__);                                                                                \
+        profile_add(dev, #op, start);                                                                                  \
+    } while (0)
+
 static void check_dropout(const char *op, const Dropout *drop)
 {
     CHECK(drop->rate >= 0 && drop->rate < 1, "%s: dropout rate %g is not in [0, 1)", op, (double)drop->rate);
@@ -42,7 +51,7 @@ void op_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float 
     CHECK_MATRIX(y, a.d[ta ? 1 : 0], b.d[tb ? 0 : 1]);
     CHECK_MATRIX(a, ta ? k : y.d[0], ta ? y.d[0] : k);
     CHECK_MATRIX(b, tb ? y.d[1] : k, tb ? k : y.d[1]);
-    dev->ops->gemm(dev, y, a, b, ta, tb, alpha, beta);
+    RUN(gemm, y, a, b, ta, tb, alpha, beta);
 }
 
 void op_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
@@ -50,7 +59,7 @@ void op_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
     CHECK_MATRIX(table, table.d[0], y.d[1]);
     CHECK_MATRIX(y, y.d[0], table.d[1]);
     CHECK_VECTOR_OF(DT_I32, ids, y.d[0]);
-    dev->ops->embedding_fwd(dev, y, table, ids);
+    RUN(embedding_fwd, y, table, ids);
 }
 
 void op_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
@@ -58,7 +67,7 @@ void op_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float b
     CHECK_MATRIX(dtable, dtable.d[0], dy.d[1]);
     CHECK_MATRIX(dy, dy.d[0], dtable.d[1]);
     CHECK_VECTOR_OF(DT_I32, ids, dy.d[0]);
-    dev->ops->embedding_bwd(dev, dtable, dy, ids, beta);
+    RUN(embedding_bwd, dtable, dy, ids, beta);
 }
 
 void op_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
@@ -67,7 +76,7 @@ void op_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, floa
     CHECK_MATRIX(y, x.d[0], x.d[1]);
     CHECK_VECTOR(rstd, x.d[0]);
     CHECK_VECTOR(w, x.d[1]);
-    dev->ops->rmsnorm_fwd(dev, y, rstd, x, w, eps);
+    RUN(rmsnorm_fwd, y, rstd, x, w, eps);
 }
 
 void op_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
@@ -80,7 +89,7 @@ void op_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tens
     CHECK_VECTOR(rstd, x.d[0]);
     CHECK_VECTOR(w, x.d[1]);
     CHECK_VECTOR(dw, x.d[1]);
-    dev->ops->rmsnorm_bwd(dev, dx, dw, dy, x, w, rstd, residual, beta);
+    RUN(rmsnorm_bwd, dx, dw, dy, x, w, rstd, residual, beta);
 }
 
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
@@ -89,7 +98,7 @@ void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Drop
     CHECK_LIKE(y, x);
     CHECK_OPTIONAL_LIKE(residual, x);
     check_dropout(__func__, drop);
-    dev->ops->dropout_fwd(dev, y, x, residual, drop);
+    RUN(dropout_fwd, y, x, residual, drop);
 }
 
 void op_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
@@ -97,7 +106,7 @@ void op_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
     CHECK_MATRIX(dy, dx.d[0], dx.d[1]);
     CHECK_LIKE(dx, dy);
     check_dropout(__func__, drop);
-    dev->ops->dropout_bwd(dev, dx, dy, drop);
+    RUN(dropout_bwd, dx, dy, drop);
 }
 
 void op_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
@@ -107,7 +116,7 @@ void op_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, co
     CHECK_OPTIONAL_LIKE(gate, h);
     CHECK(act < ACT_COUNT, "activation %d", (int)act);
     check_dropout(__func__, drop);
-    dev->ops->act_fwd(dev, a, h, gate, act, drop);
+    RUN(act_fwd, a, h, gate, act, drop);
 }
 
 void op_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
@@ -121,7 +130,7 @@ void op_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tenso
     CHECK(tensor_present(gate) == tensor_present(dgate), "gate %d, dgate %d", gate.rank, dgate.rank);
     CHECK(act < ACT_COUNT, "activation %d", (int)act);
     check_dropout(__func__, drop);
-    dev->ops->act_bwd(dev, dh, dgate, da, h, gate, act, drop);
+    RUN(act_bwd, dh, dgate, da, h, gate, act, drop);
 }
 
 static void check_relpos(const RelposSpec *spec)
@@ -136,7 +145,7 @@ void op_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spe
     check_relpos(spec);
     CHECK_MATRIX(table, spec->n_buckets, bias.d[0]);
     CHECK_MATRIX(bias, table.d[1], bias.d[1]);
-    dev->ops->relpos_fwd(dev, bias, table, spec);
+    RUN(relpos_fwd, bias, table, spec);
 }
 
 void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
@@ -144,7 +153,7 @@ void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *s
     check_relpos(spec);
     CHECK_MATRIX(dtable, spec->n_buckets, dbias.d[0]);
     CHECK_MATRIX(dbias, dtable.d[1], dbias.d[1]);
-    dev->ops->relpos_bwd(dev, dtable, dbias, spec, beta);
+    RUN(relpos_bwd, dtable, dbias, spec, beta);
 }
 
 static void check_lengths(const char *op, const char *name, const int32_t *cu, int32_t n_seq, int32_t max, int64_t rows)
@@ -179,7 +188,7 @@ void op_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v
     check_attn(__func__, dev, q, k, v, bias, spec, drop);
     CHECK_LIKE(o, q);
     CHECK_MATRIX(lse, spec->heads, q.d[0]);
-    dev->ops->attn_fwd(dev, o, lse, q, k, v, bias, spec, drop);
+    RUN(attn_fwd, o, lse, q, k, v, bias, spec, drop);
 }
 
 void op_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
@@ -193,7 +202,7 @@ void op_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, flo
     CHECK_LIKE(o, q);
     CHECK_MATRIX(lse, spec->heads, q.d[0]);
     CHECK_OPTIONAL_LIKE(dbias, bias);
-    dev->ops->attn_bwd(dev, dq, dk, dv, dbias, beta_bias, dout, o, lse, q, k, v, bias, spec, drop);
+    RUN(attn_bwd, dq, dk, dv, dbias, beta_bias, dout, o, lse, q, k, v, bias, spec, drop);
 }
 
 void op_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
@@ -204,28 +213,28 @@ void op_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor we
     CHECK_VECTOR(weights, logits.d[0]);
     CHECK(spec->label_smoothing >= 0 && spec->label_smoothing < 1 && logits.d[1] > 1,
           "label smoothing %g over %lld classes", (double)spec->label_smoothing, (long long)logits.d[1]);
-    dev->ops->xent(dev, logits, stats, targets, weights, spec);
+    RUN(xent, logits, stats, targets, weights, spec);
 }
 
 void op_sum_rows(Device *dev, Tensor out, Tensor x, float beta)
 {
     CHECK_MATRIX(x, x.d[0], x.d[1]);
     CHECK_VECTOR_OF(DT_F64, out, x.d[1]);
-    dev->ops->sum_rows(dev, out, x, beta);
+    RUN(sum_rows, out, x, beta);
 }
 
 void op_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 {
     CHECK_ANY(x);
     CHECK_VECTOR_OF(DT_F64, out, 1);
-    dev->ops->sumsq(dev, out, x, beta);
+    RUN(sumsq, out, x, beta);
 }
 
 void op_fill(Device *dev, Tensor x, double value)
 {
     CHECK(tensor_present(x), "op_fill: no tensor");
     check_tensor(__func__, "x", x, (DType)x.dtype, x.rank, tensor_rows(x), tensor_cols(x));
-    dev->ops->fill(dev, x, value);
+    RUN(fill, x, value);
 }
 
 void op_copy(Device *dev, Tensor y, Tensor x)
@@ -233,7 +242,7 @@ void op_copy(Device *dev, Tensor y, Tensor x)
     CHECK(tensor_present(x), "op_copy: no tensor");
     check_tensor(__func__, "x", x, (DType)x.dtype, x.rank, tensor_rows(x), tensor_cols(x));
     check_tensor(__func__, "y", y, (DType)y.dtype, x.rank, tensor_rows(x), tensor_cols(x));
-    dev->ops->copy(dev, y, x);
+    RUN(copy, y, x);
 }
 
 void op_argmax(Device *dev, Tensor ids, Tensor logits)
@@ -241,7 +250,7 @@ void op_argmax(Device *dev, Tensor ids, Tensor logits)
     CHECK_MATRIX(logits, logits.d[0], logits.d[1]);
     CHECK_VECTOR_OF(DT_I32, ids, logits.d[0]);
     CHECK(logits.d[1] > 0, "argmax of %lld classes", (long long)logits.d[1]);
-    dev->ops->argmax(dev, ids, logits);
+    RUN(argmax, ids, logits);
 }
 
 void op_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec, const StepScalars *scalars)
@@ -250,7 +259,7 @@ void op_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSp
     CHECK_LIKE(m, w);
     CHECK_LIKE(v, w);
     CHECK_LIKE(g, w);
-    dev->ops->adamw(dev, w, m, v, g, spec, scalars);
+    RUN(adamw, w, m, v, g, spec, scalars);
 }
 
 void op_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
@@ -269,5 +278,5 @@ void op_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tenso
     CHECK_OPTIONAL_LIKE(v, w);
     CHECK_OPTIONAL_LIKE(m, w);
     CHECK(tensor_present(m) == (spec->beta1 > 0), "beta1 %g, m %d", spec->beta1, m.rank);
-    dev->ops->adafactor(dev, w, row, col, v, m, g, u, spec, scalars);
+    RUN(adafactor, w, row, col, v, m, g, u, spec, scalars);
 }
