@@ -8,36 +8,50 @@
 static void stream_init(TokenStream *stream, int32_t max_samples, int32_t max_len)
 {
     int64_t rows = (int64_t)max_samples * max_len;
-    CHECK(max_samples > 0 && max_len > 0 && rows <= INT32_MAX, "%d samples of %d tokens", max_samples, max_len);
+    CHECK(max_samples > 0 && max_len >= 0 && rows <= INT32_MAX, "%d samples of %d tokens", max_samples, max_len);
     stream->n_rows = (int32_t)rows;
-    stream->max_seq = max_samples;
+    stream->max_seq = max_len > 0 ? max_samples : 0;
     stream->max_len = max_len;
     stream->ids = g_new0(int32_t, rows);
     stream->position = g_new0(int32_t, rows);
+    stream->place = g_new0(int32_t, rows);
+    stream->segment = g_new0(int32_t, rows);
     stream->sample = g_new0(int64_t, rows);
-    stream->cu = g_new0(int32_t, max_samples + 1);
+    stream->cu = g_new0(int32_t, stream->max_seq + 1);
+    stream->prefix = g_new0(int32_t, stream->max_seq);
 }
 
 static void stream_free(TokenStream *stream)
 {
     g_free(stream->ids);
     g_free(stream->position);
+    g_free(stream->place);
+    g_free(stream->segment);
     g_free(stream->sample);
     g_free(stream->cu);
+    g_free(stream->prefix);
+}
+
+static void clear(void *values, int32_t n, size_t size)
+{
+    if (n > 0)
+        memset(values, 0, (size_t)n * size);
 }
 
 static void stream_clear(TokenStream *stream)
 {
-    size_t used = (size_t)stream->n_used;
-    memset(stream->ids, 0, used * sizeof *stream->ids);
-    memset(stream->position, 0, used * sizeof *stream->position);
-    memset(stream->sample, 0, used * sizeof *stream->sample);
-    memset(stream->cu, 0, (size_t)(stream->n_seq + 1) * sizeof *stream->cu);
+    clear(stream->ids, stream->n_used, sizeof *stream->ids);
+    clear(stream->position, stream->n_used, sizeof *stream->position);
+    clear(stream->place, stream->n_used, sizeof *stream->place);
+    clear(stream->segment, stream->n_used, sizeof *stream->segment);
+    clear(stream->sample, stream->n_used, sizeof *stream->sample);
+    clear(stream->cu, stream->n_seq + 1, sizeof *stream->cu);
+    clear(stream->prefix, stream->n_seq, sizeof *stream->prefix);
     stream->n_used = stream->n_seq = 0;
 }
 
 /* Opens a sequence of n rows and returns the first; the caller fills ids. */
-static int32_t stream_add(TokenStream *stream, int64_t sample, int64_t n)
+static int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_position, int64_t n)
 {
     CHECK(n >= 0 && n <= stream->max_len, "a sequence of %ld tokens, at most %d fit", n, stream->max_len);
     CHECK(stream->n_seq < stream->max_seq && n <= stream->n_rows - stream->n_used,
@@ -45,7 +59,8 @@ static int32_t stream_add(TokenStream *stream, int64_t sample, int64_t n)
           n);
     int32_t first = stream->n_used;
     for (int32_t i = 0; i < (int32_t)n; i++) {
-        stream->position[first + i] = i;
+        stream->position[first + i] = first_position + i;
+        stream->place[first + i] = i;
         stream->sample[first + i] = sample;
     }
     stream->n_used += (int32_t)n;
@@ -56,10 +71,13 @@ static int32_t stream_add(TokenStream *stream, int64_t sample, int64_t n)
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len)
 {
     Batch *batch = g_new0(Batch, 1);
+    CHECK(enc_len > 0 || dec_len > 0, "a batch without a stream");
     stream_init(&batch->enc, max_samples, enc_len);
     stream_init(&batch->dec, max_samples, dec_len);
-    batch->targets = g_new0(int32_t, batch->dec.n_rows);
-    batch->weights = g_new0(float, batch->dec.n_rows);
+    const TokenStream *loss = batch_loss_stream(batch);
+    batch->targets = g_new0(int32_t, loss->n_rows);
+    batch->weights = g_new0(float, loss->n_rows);
+    batch->labels = g_new0(int32_t, loss->max_seq);
     return batch;
 }
 
@@ -71,23 +89,38 @@ void batch_free(Batch *batch)
     stream_free(&batch->dec);
     g_free(batch->targets);
     g_free(batch->weights);
+    g_free(batch->labels);
     g_free(batch);
+}
+
+const TokenStream *batch_loss_stream(const Batch *batch)
+{
+    return batch->dec.n_rows > 0 ? &batch->dec : &batch->enc;
 }
 
 void batch_clear(Batch *batch)
 {
-    memset(batch->targets, 0, (size_t)batch->dec.n_used * sizeof *batch->targets);
-    memset(batch->weights, 0, (size_t)batch->dec.n_used * sizeof *batch->weights);
+    const TokenStream *loss = batch_loss_stream(batch);
+    clear(batch->targets, loss->n_used, sizeof *batch->targets);
+    clear(batch->weights, loss->n_used, sizeof *batch->weights);
+    clear(batch->labels, loss->n_seq, sizeof *batch->labels);
     stream_clear(&batch->enc);
     stream_clear(&batch->dec);
     batch->first_sample = batch->n_samples = batch->n_targets = 0;
 }
 
+static void count_sample(Batch *batch, int64_t sample)
+{
+    if (batch->n_samples == 0)
+        batch->first_sample = sample;
+    batch->n_samples++;
+}
+
 void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
                int64_t n_targets, int32_t decoder_start)
 {
-    int32_t enc = stream_add(&batch->enc, sample, n_inputs);
-    int32_t dec = stream_add(&batch->dec, sample, n_targets);
+    int32_t enc = stream_add(&batch->enc, sample, 0, n_inputs);
+    int32_t dec = stream_add(&batch->dec, sample, 0, n_targets);
 
     memcpy(batch->enc.ids + enc, inputs, (size_t)n_inputs * sizeof *inputs);
     memcpy(batch->targets + dec, targets, (size_t)n_targets * sizeof *targets);
@@ -95,32 +128,63 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
         batch->dec.ids[dec + i] = i == 0 ? decoder_start : targets[i - 1];
         batch->weights[dec + i] = 1;
     }
-    if (batch->n_samples == 0)
-        batch->first_sample = sample;
-    batch->n_samples++;
+    batch->labels[batch->dec.n_seq - 1] = -1;
+    count_sample(batch, sample);
     batch->n_targets += n_targets;
+}
+
+void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
+{
+    CHECK((batch->enc.n_rows == 0) != (batch->dec.n_rows == 0), "%d rows and %d", batch->enc.n_rows, batch->dec.n_rows);
+    TokenStream *stream = batch->dec.n_rows > 0 ? &batch->dec : &batch->enc;
+    int32_t first = stream_add(stream, sequence->sample, sequence->first_position, sequence->n);
+
+    for (int32_t i = 0; i < (int32_t)sequence->n; i++) {
+        stream->ids[first + i] = sequence->ids[i];
+        batch->targets[first + i] = sequence->targets[i];
+        batch->weights[first + i] = sequence->weights[i];
+        batch->n_targets += sequence->weights[i] > 0;
+        if (sequence->place)
+            stream->place[first + i] = sequence->place[i];
+        if (sequence->segment)
+            stream->segment[first + i] = sequence->segment[i];
+    }
+    stream->prefix[stream->n_seq - 1] = sequence->prefix;
+    batch->labels[stream->n_seq - 1] = sequence->label;
+    if (sequence->first_position == 0)
+        count_sample(batch, sequence->sample);
+}
+
+static void copy(void *to, const void *from, int32_t n, size_t size)
+{
+    if (n > 0)
+        memcpy(to, from, (size_t)n * size);
 }
 
 static void stream_copy(TokenStream *to, const TokenStream *from)
 {
     CHECK(to->n_rows == from->n_rows && to->max_seq == from->max_seq, "capacities %d and %d rows", to->n_rows,
           from->n_rows);
-    size_t used = (size_t)from->n_used;
     stream_clear(to);
     to->n_used = from->n_used;
     to->n_seq = from->n_seq;
-    memcpy(to->ids, from->ids, used * sizeof *to->ids);
-    memcpy(to->position, from->position, used * sizeof *to->position);
-    memcpy(to->sample, from->sample, used * sizeof *to->sample);
-    memcpy(to->cu, from->cu, (size_t)(from->n_seq + 1) * sizeof *to->cu);
+    copy(to->ids, from->ids, from->n_used, sizeof *to->ids);
+    copy(to->position, from->position, from->n_used, sizeof *to->position);
+    copy(to->place, from->place, from->n_used, sizeof *to->place);
+    copy(to->segment, from->segment, from->n_used, sizeof *to->segment);
+    copy(to->sample, from->sample, from->n_used, sizeof *to->sample);
+    copy(to->cu, from->cu, from->n_seq + 1, sizeof *to->cu);
+    copy(to->prefix, from->prefix, from->n_seq, sizeof *to->prefix);
 }
 
 void batch_copy(Batch *to, const Batch *from)
 {
+    const TokenStream *loss = batch_loss_stream(from);
     stream_copy(&to->enc, &from->enc);
     stream_copy(&to->dec, &from->dec);
-    memcpy(to->targets, from->targets, (size_t)from->dec.n_rows * sizeof *to->targets);
-    memcpy(to->weights, from->weights, (size_t)from->dec.n_rows * sizeof *to->weights);
+    copy(to->targets, from->targets, loss->n_rows, sizeof *to->targets);
+    copy(to->weights, from->weights, loss->n_rows, sizeof *to->weights);
+    copy(to->labels, from->labels, loss->max_seq, sizeof *to->labels);
     to->first_sample = from->first_sample;
     to->n_samples = from->n_samples;
     to->n_targets = from->n_targets;

@@ -12,6 +12,8 @@ static void add_packs_sequences_back_to_back(void)
     g_assert_cmpint(batch->dec.n_rows, ==, 8);
     assert_same(batch->enc.ids, ((int32_t[]){ 11, 12, 13, 1, 14, 1, 0 }), 7 * 4);
     assert_same(batch->enc.position, ((int32_t[]){ 0, 1, 2, 3, 0, 1, 0 }), 7 * 4);
+    assert_same(batch->enc.place, batch->enc.position, 7 * 4);
+    assert_same(batch->labels, ((int32_t[]){ -1, -1 }), 2 * 4);
     assert_same(batch->enc.sample, ((int64_t[]){ 40, 40, 40, 40, 41, 41, 0 }), 7 * 8);
     assert_same(batch->enc.cu, ((int32_t[]){ 0, 4, 6 }), 3 * 4);
     assert_same(batch->dec.cu, ((int32_t[]){ 0, 3, 5 }), 3 * 4);
@@ -30,6 +32,60 @@ static void decoder_input_is_targets_shifted_right(void)
     batch_add(batch, 1, (int32_t[]){ 1 }, 1, (int32_t[]){ 23, 1 }, 2, 7);
     assert_same(batch->dec.ids, ((int32_t[]){ 7, 21, 22, 7, 23, 0 }), 6 * 4);
     batch_free(batch);
+}
+
+static const int32_t ids[] = { 11, 12, 13 }, targets[] = { 21, 22, 23 }, place[] = { 0, 0, 1 }, segment[] = { 0, 1, 1 };
+static const float weights[] = { 0, 1, 1 };
+
+static void a_sample_of_one_stream_may_be_cut_into_sequences(void)
+{
+    Batch *batch = batch_new(2, 0, 4);
+    const BatchSequence head = { .sample = 7, .n = 3, .ids = ids, .targets = targets, .weights = weights, .prefix = 2 };
+    const BatchSequence tail = {
+        .sample = 7, .n = 2, .ids = ids, .targets = targets, .weights = weights, .first_position = 3, .label = -1
+    };
+    batch_add_sequence(batch, &head);
+    batch_add_sequence(batch, &tail);
+    g_assert_cmpint(batch->enc.n_rows + batch->enc.n_used + batch->enc.n_seq, ==, 0);
+    g_assert_true(batch_loss_stream(batch) == &batch->dec);
+    assert_same(batch->dec.ids, ((int32_t[]){ 11, 12, 13, 11, 12, 0 }), 6 * 4);
+    assert_same(batch->dec.position, ((int32_t[]){ 0, 1, 2, 3, 4, 0 }), 6 * 4);
+    assert_same(batch->dec.place, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
+    assert_same(batch->dec.cu, ((int32_t[]){ 0, 3, 5 }), 3 * 4);
+    assert_same(batch->dec.prefix, ((int32_t[]){ 2, 0 }), 2 * 4);
+    assert_same(batch->targets, ((int32_t[]){ 21, 22, 23, 21, 22, 0 }), 6 * 4);
+    assert_same(batch->weights, ((float[]){ 0, 1, 1, 0, 1, 0 }), 6 * 4);
+    g_assert_cmpint(batch->n_samples, ==, 1);
+    g_assert_cmpint(batch->n_targets, ==, 3);
+    batch_free(batch);
+}
+
+static void an_encoder_alone_carries_segments_and_labels(void)
+{
+    Batch *batch = batch_new(2, 4, 0), *same = batch_new(2, 4, 0);
+    const BatchSequence sequence = { .sample = 9,
+                                     .n = 3,
+                                     .ids = ids,
+                                     .targets = targets,
+                                     .weights = weights,
+                                     .place = place,
+                                     .segment = segment,
+                                     .label = 1 };
+    batch_add_sequence(batch, &sequence);
+    batch_copy(same, batch);
+    g_assert_true(batch_loss_stream(same) == &same->enc);
+    assert_same(same->enc.ids, ((int32_t[]){ 11, 12, 13, 0 }), 4 * 4);
+    assert_same(same->enc.place, place, 3 * 4);
+    assert_same(same->enc.segment, segment, 3 * 4);
+    assert_same(same->labels, ((int32_t[]){ 1, 0 }), 2 * 4);
+    assert_same(same->targets, targets, 3 * 4);
+    assert_same(same->weights, weights, 3 * 4);
+    g_assert_cmpint(same->first_sample, ==, 9);
+    g_assert_cmpint(same->n_targets, ==, 2);
+    batch_clear(same);
+    g_assert_cmpint(same->labels[0] + same->enc.segment[1] + same->enc.place[2] + same->targets[0], ==, 0);
+    batch_free(batch);
+    batch_free(same);
 }
 
 static void a_cleared_batch_is_a_new_batch(void)
@@ -56,6 +112,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/batch/add_packs_sequences_back_to_back", add_packs_sequences_back_to_back);
     g_test_add_func("/batch/decoder_input_is_targets_shifted_right", decoder_input_is_targets_shifted_right);
+    g_test_add_func("/batch/a_sample_of_one_stream_may_be_cut_into_sequences",
+                    a_sample_of_one_stream_may_be_cut_into_sequences);
+    g_test_add_func("/batch/an_encoder_alone_carries_segments_and_labels",
+                    an_encoder_alone_carries_segments_and_labels);
     g_test_add_func("/batch/a_cleared_batch_is_a_new_batch", a_cleared_batch_is_a_new_batch);
     return g_test_run();
 }
