@@ -23,13 +23,14 @@ bool generate_greedy(Model *model, const int32_t *inputs, int64_t n_inputs, int6
                      Generation *out, GError **error)
 {
     *out = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
-    Decoder *decoder = decoder_open(model, inputs, n_inputs, max_tokens, error);
+    const int32_t cu[] = { 0, (int32_t)n_inputs };
+    Decoder *decoder = decoder_open(model, &(Prompts){ inputs, cu, 1 }, 1, max_tokens, error);
     if (decoder == NULL)
         return false;
     int64_t vocab = model_config(model)->vocab;
     int32_t token = 0; /* T5's decoder start is its pad */
     for (int64_t i = 0; i < max_tokens && !out->finished; i++) {
-        const float *logits = decoder_step(decoder, token);
+        const float *logits = decoder_step(decoder, &token);
         token = argmax(logits, vocab);
         out->logprob += log_probability(logits, vocab, token);
         out->finished = token == eos;

@@ -37,9 +37,19 @@ void model_logits(Model *model, const Batch *batch, float *logits);
 /* FLOPs of one training step on a batch of this capacity (counted on the null device). */
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len);
 
-/* Cached decoding of one sequence: encode once, then one token a call. */
+/* Cached decoding of several prompts side by side, each with as many sequences (beams, samples) as the others: encode
+ * once, then one token a sequence and call. Sequence r belongs to prompt r / n_each. */
 typedef struct Decoder Decoder;
-Decoder *decoder_open(Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens, GError **error);
+typedef struct Prompts {
+    const int32_t *ids; /* back to back */
+    const int32_t *cu;  /* (n + 1) cumulative lengths */
+    int32_t n;
+} Prompts;
+
+Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
-/* Feeds the previous token (the decoder start first); returns V f32 logits, valid until the next call. */
-const float *decoder_step(Decoder *decoder, int32_t token);
+/* Feeds each sequence's previous token (the decoder start first); returns (sequences, V) f32 logits, valid until the
+ * next call. */
+const float *decoder_step(Decoder *decoder, const int32_t *tokens);
+/* Sequence r goes on from what sequence from[r] is, of the same prompt. */
+void decoder_reorder(Decoder *decoder, const int32_t *from);

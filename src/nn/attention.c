@@ -106,32 +106,48 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
     arena_reset(cx->scratch, mark);
 }
 
-/* y = x + attention of q (1,A) over the filled rows of the cache · oᵀ. */
-static void attend_step(Ctx *cx, Tensor y, Tensor x, Tensor q, Tensor bias, const AttentionW *w,
-                        const AttentionCache *cache)
+/* o (B,A) of q (B,A): row b attends to the filled rows of sequence b. */
+static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache)
 {
-    size_t mark = arena_mark(cx->scratch);
-    Tensor o = arena_tensor(cx->scratch, cx->dtype, 1, q.d[1], "attention.o");
     Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, 1, "attention.lse");
-    Tensor out = arena_tensor(cx->scratch, cx->dtype, 1, x.d[1], "attention.out");
-    Projections p = { .kv = tensor_slice_rows(cache->kv, 0, cache->n) };
     const int32_t cu_q[] = { 0, 1 }, cu_k[] = { 0, cache->n };
     AttnSpec spec = {
         .cu_q = cu_q, .cu_k = cu_k, .n_seq = 1, .max_q = 1, .max_k = cache->n, .heads = cx->heads, .scale = 1
     };
     Dropout none = { 0 };
 
+    for (int64_t b = 0; b < q.d[0]; b++) {
+        Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, cache->n) };
+        slice_kv(&p);
+        op_attn_fwd(cx->dev, tensor_slice_rows(o, b, 1), lse, tensor_slice_rows(q, b, 1), p.k, p.v, bias, &spec, &none);
+    }
+}
+
+static void attend_cross(Ctx *cx, Tensor o, Tensor q, const AttentionCache *cache)
+{
+    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, q.d[0], "attention.lse");
+    AttnSpec spec = attention_spec(cx, false);
+    Projections p = { .kv = cache->kv };
+    Dropout none = { 0 };
+
     slice_kv(&p);
-    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, &spec, &none);
+    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, NO_TENSOR, &spec, &none);
+}
+
+/* y = x + o · w.oᵀ */
+static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w)
+{
+    Tensor out = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.out");
+    Dropout none = { 0 };
+
     linear_fwd(cx, out, o, w->o);
     op_dropout_fwd(cx->dev, y, out, x, &none);
-    arena_reset(cx->scratch, mark);
 }
 
 static Tensor norm_step(Ctx *cx, Tensor x, Tensor w)
 {
-    Tensor n = arena_tensor(cx->scratch, cx->dtype, 1, x.d[1], "attention.n");
-    Tensor rstd = arena_vector(cx->scratch, cx->dtype, 1, "norm.rstd");
+    Tensor n = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.n");
+    Tensor rstd = arena_vector(cx->scratch, cx->dtype, x.d[0], "norm.rstd");
 
     op_rmsnorm_fwd(cx->dev, n, rstd, x, w, cx->eps);
     return n;
@@ -141,11 +157,16 @@ void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const Attenti
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor n = norm_step(cx, x, w->norm);
-    Projections p = projections_new(cx, cx->scratch, 1, 0, w->o.d[1]);
+    Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.d[1]);
+    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.o");
 
     linear_fwd(cx, p.qkv, n, w->qkv);
-    op_copy(cx->dev, tensor_slice_rows(cache->kv, cache->n++, 1), p.kv);
-    attend_step(cx, y, x, p.q, bias, w, cache);
+    for (int64_t b = 0; b < x.d[0]; b++)
+        op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->n, 1),
+                tensor_slice_rows(p.kv, b, 1));
+    cache->n++;
+    attend_self(cx, o, p.q, bias, cache);
+    project_step(cx, y, x, o, w);
     arena_reset(cx->scratch, mark);
 }
 
@@ -153,15 +174,16 @@ void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, cons
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor n = norm_step(cx, x, w->norm);
-    Tensor q = arena_tensor(cx->scratch, cx->dtype, 1, w->o.d[1], "attention.q");
+    Tensor q = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.q");
+    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.o");
 
     linear_fwd(cx, q, n, w->q);
-    attend_step(cx, y, x, q, NO_TENSOR, w, cache);
+    attend_cross(cx, o, q, cache);
+    project_step(cx, y, x, o, w);
     arena_reset(cx->scratch, mark);
 }
 
 void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const AttentionW *w)
 {
     linear_fwd(cx, cache->kv, memory, w->kv);
-    cache->n = (int32_t)memory.d[0];
 }

@@ -93,14 +93,16 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
 void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
                    const AttentionSave *save);
 
-/* Keys and values of one sequence, (capacity, 2A): k left, v right. In self-attention they grow by a row a step. */
+/* Keys and values, k left, v right. Self-attention: (B·capacity, 2A) for B sequences, those of b from row b·capacity
+ * on, which grow by a row a step. Cross-attention: (M,2A), the rows of the memory. */
 typedef struct AttentionCache {
     Tensor kv;
-    int32_t n; /* rows filled */
+    int32_t capacity, n; /* of a sequence: rows, and rows filled; self-attention alone */
 } AttentionCache;
 
-/* attention_fwd of one row, x and y (1,C; may be the same), which attends to the cache. Self-attention appends its own
- * key and value first; bias (H, n) counts them. */
+/* attention_fwd of one row of each of B sequences, x and y (B,C; may be the same), which attends to the cache.
+ * Self-attention appends the rows' own keys and values first; bias (H, n) counts them. In cross-attention the
+ * sequences of the context's rows are the rows that share a sequence of memory_rows. */
 void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache);
 void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
 /* Fills the cache of a cross-attention with the keys and values of memory (M,C). */
@@ -143,7 +145,7 @@ typedef struct BlockCache {
     AttentionCache self, cross;
 } BlockCache;
 
-/* block_fwd of one row of a decoder, without dropout: x and y (1,C), may be the same. */
+/* block_fwd of one row of each of a decoder's B sequences, without dropout: x and y (B,C), may be the same. */
 void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, BlockCache *cache);
 
 /* The head: logits = scale · x · wᵀ, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V) is

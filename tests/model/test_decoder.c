@@ -1,5 +1,11 @@
 #include "tiny.h"
 
+static void assert_rows_equal(const float *a, const float *b, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++)
+        g_assert_cmpfloat_with_epsilon((double)a[i], (double)b[i], tolerance);
+}
+
 /* Teacher-forced steps give the rows of model_logits. */
 static void cached_equals_uncached(Device *dev, double tolerance)
 {
@@ -13,16 +19,68 @@ static void cached_equals_uncached(Device *dev, double tolerance)
     tiny_reserve(model, batch, &loss);
     model_logits(model, batch, logits);
     for (int32_t s = 0; s < TINY_SAMPLES; s++) {
-        int32_t first = batch->enc.cu[s], n = batch->enc.cu[s + 1] - first;
-        Decoder *decoder = decoder_open(model, batch->enc.ids + first, n, 6, &error);
+        const int32_t cu[] = { 0, batch->enc.cu[s + 1] - batch->enc.cu[s] };
+        const Prompts prompt = { batch->enc.ids + batch->enc.cu[s], cu, 1 };
+        Decoder *decoder = decoder_open(model, &prompt, 1, 6, &error);
         g_assert_no_error(error);
-        for (int32_t row = batch->dec.cu[s]; row < batch->dec.cu[s + 1]; row++) {
-            const float *step = decoder_step(decoder, batch->dec.ids[row]);
-            for (int64_t v = 0; v < vocab; v++)
-                g_assert_cmpfloat_with_epsilon((double)step[v], (double)logits[row * vocab + v], tolerance);
-        }
+        for (int32_t row = batch->dec.cu[s]; row < batch->dec.cu[s + 1]; row++)
+            assert_rows_equal(decoder_step(decoder, batch->dec.ids + row), logits + row * vocab, vocab, tolerance);
         decoder_close(decoder);
     }
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+enum { EACH = 3, STEPS = 5 };
+
+/* The token that sequence r is fed at a step, r counted within its prompt. */
+static int32_t fed(int32_t prompt, int32_t r, int step)
+{
+    return step == 0 ? 0 : (prompt * 7 + r * 5 + step * 3) % (int32_t)tiny_relu.vocab;
+}
+
+/* The logits after the first `steps` tokens of a sequence alone. */
+static void alone(Model *model, const Prompts *prompt, const int32_t *tokens, int steps, float *logits)
+{
+    Decoder *decoder = decoder_open(model, prompt, 1, STEPS, NULL);
+    const float *last = NULL;
+    for (int i = 0; i < steps; i++)
+        last = decoder_step(decoder, tokens + i);
+    memcpy(logits, last, (size_t)tiny_relu.vocab * sizeof *logits);
+    decoder_close(decoder);
+}
+
+/* Four prompts of three sequences; after the third step each sequence goes on from one that `from` names. */
+static void sequences_side_by_side_do_not_see_each_other(void)
+{
+    static const int32_t within[EACH] = { 2, 2, 0 };
+    const int64_t vocab = tiny_relu.vocab;
+    Device *dev = device_open_cpu(2);
+    Model *model = tiny_open(dev, &tiny_relu);
+    Batch *batch = tiny_batch(vocab, 4, 9, 6);
+    const Prompts prompts = { batch->enc.ids, batch->enc.cu, TINY_SAMPLES };
+    Decoder *decoder = decoder_open(model, &prompts, EACH, STEPS, NULL);
+    int32_t tokens[TINY_SAMPLES * EACH], from[TINY_SAMPLES * EACH], history[TINY_SAMPLES * EACH][STEPS];
+    g_autofree float *want = g_new(float, vocab);
+
+    for (int step = 0; step < STEPS; step++) {
+        for (int32_t r = 0; r < TINY_SAMPLES * EACH; r++)
+            tokens[r] = fed(r / EACH, r % EACH, step);
+        const float *logits = decoder_step(decoder, tokens);
+        for (int32_t r = 0; r < TINY_SAMPLES * EACH; r++) {
+            int32_t p = r / EACH, origin = step > 2 ? within[r % EACH] : r % EACH;
+            const int32_t cu[] = { 0, batch->enc.cu[p + 1] - batch->enc.cu[p] };
+            for (int i = 0; i <= step; i++)
+                history[r][i] = fed(p, i > 2 ? r % EACH : origin, i);
+            alone(model, &(Prompts){ batch->enc.ids + batch->enc.cu[p], cu, 1 }, history[r], step + 1, want);
+            assert_rows_equal(logits + r * vocab, want, vocab, 1e-5);
+            from[r] = p * EACH + within[r % EACH];
+        }
+        if (step == 2)
+            decoder_reorder(decoder, from);
+    }
+    decoder_close(decoder);
     batch_free(batch);
     model_close(model);
     device_close(dev);
@@ -43,7 +101,8 @@ static void refuses_inputs_it_cannot_encode(void)
 {
     static const struct {
         int32_t ids[2];
-        int64_t n_inputs, max_tokens;
+        int32_t n_inputs;
+        int64_t max_tokens;
         const char *says;
     } wrong[] = {
         { { 0 }, 0, 6, "from 1 to" },
@@ -57,7 +116,8 @@ static void refuses_inputs_it_cannot_encode(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;
-        g_assert_null(decoder_open(model, wrong[i].ids, wrong[i].n_inputs, wrong[i].max_tokens, &error));
+        const int32_t cu[] = { 0, wrong[i].n_inputs };
+        g_assert_null(decoder_open(model, &(Prompts){ wrong[i].ids, cu, 1 }, 1, wrong[i].max_tokens, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, wrong[i].says));
     }
@@ -70,6 +130,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/decoder/cached_equals_uncached_in_f32", cached_equals_uncached_in_f32);
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
+    g_test_add_func("/decoder/sequences_side_by_side_do_not_see_each_other",
+                    sequences_side_by_side_do_not_see_each_other);
     g_test_add_func("/decoder/refuses_inputs_it_cannot_encode", refuses_inputs_it_cannot_encode);
     return g_test_run();
 }
