@@ -38,8 +38,8 @@ typedef struct Lengths {
 
 static const char *dtype_name(int dtype)
 {
-    static const char *const names[] = { "?", "u8", "i8", "i16", "i32", "i64", "?", "?", "u16" };
-    return names[CLAMP(dtype, 0, 8)];
+    static const char *const names[] = { "?", "u8", "i8", "i16", "i32", "i64", "?", "?", "u16", "u32", "u64" };
+    return names[CLAMP(dtype, 0, 10)];
 }
 
 static int compare_lengths(const void *a, const void *b)
@@ -162,6 +162,8 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
     if (data->tokenizer_hash)
         printf("tokenizer  hash %s, %ld ids; end-of-document tokens: %s\n", data->tokenizer_hash, data->vocab,
                data->append_eod ? "yes" : "no");
+    else if (data->vocab > 0)
+        printf("tokenizer  unknown; the dictionary has %ld ids\n", data->vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
     if (lengths->n > 0)

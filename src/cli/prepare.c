@@ -14,13 +14,15 @@ static const char about[] =
     "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
     "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n";
 
-static char *tokenizer_file, *out, *valid, *field, *on_error;
+static char *tokenizer_file, *out, *valid, *field, *on_error, *format;
 static gint workers;
 static gint64 max_document;
 static gboolean whole_file, append_eod, keep_duplicates, as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
+    { "format", 0, 0, G_OPTION_ARG_STRING, &format,
+      "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*", "NAME" },
     { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
       "SHARE" },
     { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
@@ -67,6 +69,9 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
                                          : "a file or folder to read");
     if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
         return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
+    if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
+        return fail_user(error, "--format %s: megatron or fairseq is wanted", format);
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
@@ -77,15 +82,18 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
                                              .max_bytes = max_document << 20 },
                                  .out = out,
                                  .workers = workers,
-                                 .append_eod = append_eod,
+                                 .append_eod = append_eod || fairseq, /* fairseq ends every line so */
+                                 .fairseq = fairseq,
                                  .keep_duplicates = keep_duplicates,
                                  .interrupted = &interrupted };
     return !valid || parse_share(valid, &options->valid, error);
 }
 
-static void print_dataset(const char *suffix, int64_t n_documents, int64_t n_tokens)
+static void print_dataset(bool held_out, int64_t n_documents, int64_t n_tokens)
 {
     g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
+    const char *suffix = fairseq ? (held_out ? "/valid" : "/train") : (held_out ? "-valid" : "");
     printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
 }
 
@@ -98,9 +106,9 @@ static void print_count(const char *what, int64_t n)
 
 static void print_stats(const PrepareStats *stats, bool split)
 {
-    print_dataset("", stats->documents, stats->tokens);
+    print_dataset(false, stats->documents, stats->tokens);
     if (split)
-        print_dataset("-valid", stats->valid_documents, stats->valid_tokens);
+        print_dataset(true, stats->valid_documents, stats->valid_tokens);
     print_count("duplicates dropped", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
     print_count("skipped, since they could not be read", stats->skipped);

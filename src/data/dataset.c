@@ -1,40 +1,77 @@
 #include "data/dataset.h"
 
 #include "data/dataset_meta.h"
+#include "format/fairseq_dict.h"
 
-Dataset *dataset_open(const char *prefix, GError **error)
+#include <string.h>
+
+/* Of a dataset of fairseq's: the size of the dictionary beside it; 0 without one. */
+static bool dictionary_size(const char *prefix, int64_t *size, GError **error)
 {
-    g_autofree char *path = g_strconcat(prefix, ".json", NULL), *index = g_strconcat(prefix, ".idx", NULL);
+    g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
+    const char *language = strrchr(name, '.');
+    g_autofree char *of_language = g_strconcat("dict", language ? language : "", ".txt", NULL);
+    const char *names[] = { of_language, "dict.txt" };
+    *size = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+        if (!g_file_test(path, G_FILE_TEST_EXISTS))
+            continue;
+        FairseqDict *dict = fairseq_dict_read(path, error);
+        if (dict)
+            *size = fairseq_dict_size(dict);
+        fairseq_dict_free(dict);
+        return dict != NULL;
+    }
+    return true;
+}
+
+static char *find_prefix(const char *path)
+{
+    g_autofree char *train = g_build_filename(path, "train", NULL), *index = g_strconcat(train, ".idx", NULL);
+    bool folder = g_file_test(path, G_FILE_TEST_IS_DIR) && g_file_test(index, G_FILE_TEST_EXISTS);
+    return folder ? g_steal_pointer(&train) : g_strdup(path);
+}
+
+/* PREFIX.json, where there is one, must tell of these tokens. */
+static bool read_meta(Dataset *data, GError **error)
+{
+    g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
     DatasetMeta meta = { 0 };
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &data->vocab, error);
+    if (!dataset_meta_read(&meta, path, error))
+        return false;
+    bool same = meta.tokens == indexed_tokens(data->set) && meta.documents == indexed_documents(data->set);
+    if (!same)
+        fail_user(error,
+                  "%s tells of %ld documents and %ld tokens, but %s.idx holds %ld and %ld: files of two datasets; run "
+                  "loam prepare again",
+                  path, meta.documents, meta.tokens, data->prefix, indexed_documents(data->set),
+                  indexed_tokens(data->set));
+    data->tokenizer_hash = g_steal_pointer(&meta.tokenizer_hash);
+    data->tokenizer_kind = g_steal_pointer(&meta.tokenizer_kind);
+    data->vocab = meta.vocab;
+    data->append_eod = meta.append_eod;
+    dataset_meta_clear(&meta);
+    return same;
+}
+
+Dataset *dataset_open(const char *path, GError **error)
+{
+    g_autofree char *prefix = find_prefix(path), *index = g_strconcat(prefix, ".idx", NULL);
     if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
         fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", prefix, index,
                   prefix);
         return NULL;
     }
-    if (g_file_test(path, G_FILE_TEST_EXISTS) && !dataset_meta_read(&meta, path, error))
-        return NULL;
-    Indexed *set = indexed_open(prefix, error);
-    if (!set) {
-        dataset_meta_clear(&meta);
-        return NULL;
-    }
-    if (meta.tokenizer_hash && (meta.tokens != indexed_tokens(set) || meta.documents != indexed_documents(set))) {
-        fail_user(error,
-                  "%s tells of %ld documents and %ld tokens, but %s.idx holds %ld and %ld: files of two datasets; run "
-                  "loam prepare again",
-                  path, meta.documents, meta.tokens, prefix, indexed_documents(set), indexed_tokens(set));
-        dataset_meta_clear(&meta);
-        indexed_close(set);
-        return NULL;
-    }
     Dataset *data = g_new0(Dataset, 1);
-    data->prefix = g_strdup(prefix);
-    data->set = set;
-    data->tokenizer_hash = g_steal_pointer(&meta.tokenizer_hash);
-    data->vocab = meta.vocab;
-    data->append_eod = meta.append_eod;
-    dataset_meta_clear(&meta);
-    return data;
+    data->prefix = g_steal_pointer(&prefix);
+    data->set = indexed_open(data->prefix, error);
+    if (data->set && read_meta(data, error))
+        return data;
+    dataset_close(data);
+    return NULL;
 }
 
 void dataset_close(Dataset *data)
@@ -43,6 +80,7 @@ void dataset_close(Dataset *data)
         return;
     indexed_close(data->set);
     g_free(data->tokenizer_hash);
+    g_free(data->tokenizer_kind);
     g_free(data->prefix);
     g_free(data);
 }

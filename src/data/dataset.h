@@ -1,4 +1,5 @@
-/* dataset.h: a token dataset on disk (PREFIX.bin, .idx, .json) as a random-access list of documents. */
+/* dataset.h: a token dataset on disk (PREFIX.bin, .idx, .json) as a random-access list of documents. Beside fairseq's
+ * index there may be a dict.txt (or dict.LANG.txt beside PREFIX.LANG) instead of PREFIX.json. */
 #pragma once
 
 #include "format/indexed.h"
@@ -7,9 +8,11 @@ typedef struct Dataset {
     char *prefix;
     Indexed *set;
     char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
-    int64_t vocab;        /* 0 if unknown */
+    char *tokenizer_kind;
+    int64_t vocab; /* of PREFIX.json or the dictionary; 0 if unknown */
     bool append_eod;
 } Dataset;
 
+/* The prefix; a folder with train.idx in it, as fairseq-preprocess writes, stands for its train set. */
 Dataset *dataset_open(const char *prefix, GError **error);
 void dataset_close(Dataset *data);

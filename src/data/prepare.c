@@ -4,21 +4,32 @@
 #include "base/log.h"
 #include "data/dataset_meta.h"
 #include "data/prepare_pipeline.h"
+#include "format/fairseq_dict.h"
 #include "format/indexed.h"
+
+#include <string.h>
 
 /* One of the two datasets. */
 typedef struct Output {
     char *prefix;
     IndexedWriter *writer;
     int64_t documents, tokens;
+    int64_t *counts; /* of each id; NULL unless fairseq's dictionary wants them */
 } Output;
 
 enum { TRAIN, VALID, N_OUTPUTS };
 
-static bool output_open(Output *output, const Tokenizer *tok, const char *prefix, const char *suffix, GError **error)
+static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptions *options, bool valid, GError **error)
 {
-    output->prefix = g_strconcat(prefix, suffix, NULL);
-    output->writer = indexed_writer_open(output->prefix, tokenizer_size(tok), error);
+    int64_t vocab = tokenizer_size(tok);
+    if (options->fairseq) {
+        output->prefix = g_build_filename(options->out, valid ? "valid" : "train", NULL);
+        output->counts = g_new0(int64_t, vocab);
+        output->writer = indexed_writer_open_fairseq(output->prefix, vocab, error);
+    } else {
+        output->prefix = g_strconcat(options->out, valid ? "-valid" : "", NULL);
+        output->writer = indexed_writer_open(output->prefix, vocab, error);
+    }
     return output->writer != NULL;
 }
 
@@ -26,6 +37,7 @@ static void output_clear(Output *output)
 {
     if (output->writer)
         indexed_writer_abort(output->writer);
+    g_free(output->counts);
     g_free(output->prefix);
 }
 
@@ -33,6 +45,8 @@ static bool output_add(Output *output, const GArray *ids, const PipelineDocument
 {
     output->documents++;
     output->tokens += document->n_ids;
+    for (guint i = 0; output->counts && i < document->n_ids; i++)
+        output->counts[g_array_index(ids, int32_t, document->first_id + i)]++;
     return indexed_writer_add(output->writer, &g_array_index(ids, int32_t, document->first_id), document->n_ids,
                               error) &&
            indexed_writer_end_document(output->writer, error);
@@ -50,6 +64,27 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .tokens = output->tokens };
     return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
+}
+
+/* Identity: line i is id i + 4 of the tokenizer, whose ids 0 to 3 fairseq takes for <s>, <pad>, </s> and <unk>. */
+static bool write_dictionary(const Tokenizer *tok, const PrepareOptions *options, const int64_t *counts, GError **error)
+{
+    g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
+    FairseqDict *dict = fairseq_dict_new();
+    for (int id = FAIRSEQ_SPECIALS; id < tokenizer_size(tok); id++) {
+        const char *piece = tokenizer_piece(tok, id);
+        g_autofree char *unprintable = g_strdup_printf("madeupword%04d", id);
+        bool plain = piece && *piece && !strpbrk(piece, "\r\n") && g_utf8_validate(piece, -1, NULL);
+        fairseq_dict_add(dict, plain ? piece : unprintable, counts[id]);
+    }
+    if (tokenizer_pad(tok) != 1 || tokenizer_eos(tok) != 2)
+        log_warning(
+            "fairseq takes id 1 for padding and id 2 for the end of a line; this tokenizer's are %d and %d, and "
+            "the files hold its own",
+            tokenizer_pad(tok), tokenizer_eos(tok));
+    bool done = fairseq_dict_write(dict, path, error);
+    fairseq_dict_free(dict);
+    return done;
 }
 
 typedef struct Run {
@@ -98,7 +133,7 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
 static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
 {
     const PrepareOptions *options = run->options;
-    g_autofree char *folder = g_path_get_dirname(options->out);
+    g_autofree char *folder = options->fairseq ? g_strdup(options->out) : g_path_get_dirname(options->out);
     if (options->append_eod && tokenizer_eos(run->tok) < 0)
         return fail_user(error, "--append-eod: the tokenizer %s has no end-of-sequence token",
                          tokenizer_path(run->tok));
@@ -107,8 +142,8 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
         return false;
     if (!options->keep_duplicates && !(run->seen = seen_table_open(folder, error)))
         return false;
-    return output_open(&run->outputs[TRAIN], run->tok, options->out, "", error) &&
-           (options->valid <= 0 || output_open(&run->outputs[VALID], run->tok, options->out, "-valid", error));
+    return output_open(&run->outputs[TRAIN], run->tok, options, false, error) &&
+           (options->valid <= 0 || output_open(&run->outputs[VALID], run->tok, options, true, error));
 }
 
 static bool encode_all(Run *run, GError **error)
@@ -136,11 +171,12 @@ static bool finish_all(Run *run, GError **error)
     if (stats->documents == 0)
         return fail_user(error, "no document with text was found; nothing was written");
     if (options->valid > 0 && stats->valid_documents == 0)
-        log_warning("no document fell into the %g %% held out: %s-valid is empty", 100 * options->valid, options->out);
+        log_warning("no document fell into the %g %% held out: %s is empty", 100 * options->valid,
+                    run->outputs[VALID].prefix);
     for (int i = 0; i < N_OUTPUTS; i++)
         if (run->outputs[i].writer && !output_finish(&run->outputs[i], run->tok, options->append_eod, error))
             return false;
-    return true;
+    return !options->fairseq || write_dictionary(run->tok, options, run->outputs[TRAIN].counts, error);
 }
 
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,

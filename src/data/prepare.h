@@ -13,6 +13,7 @@ typedef struct PrepareOptions {
     double valid;                             /* share of documents held out, chosen by a hash of their text; 0: none */
     int workers;                              /* 0: every core */
     bool append_eod;                          /* eos after every document */
+    bool fairseq;                             /* OUT is fairseq's folder: dict.txt, train.* and valid.* */
     bool keep_duplicates;                     /* default: exact duplicates are dropped (xxh3-128 of the text) */
     const volatile sig_atomic_t *interrupted; /* NULL, or what a signal handler sets to stop the run cleanly */
 } PrepareOptions;

@@ -17,6 +17,7 @@ struct IndexedWriter {
     char *paths[N_PARTS];
     IoFile *files[N_PARTS];                                   /* NULL: not open */
     int64_t vocab, n_sequences, n_documents, sequences_ended; /* those before the last document boundary */
+    IndexedForm form;
     int dtype;
 };
 
@@ -39,13 +40,14 @@ static bool write_i64(IndexedWriter *writer, int part, int64_t value, GError **e
     return io_write(writer->files[part], &value, sizeof value, error);
 }
 
-IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error)
+static IndexedWriter *open_writer(const char *prefix, int64_t vocab, IndexedForm form, GError **error)
 {
     CHECK(vocab > 0 && vocab <= INT32_MAX, "vocabulary of %lld", (long long)vocab);
     IndexedWriter *writer = g_new0(IndexedWriter, 1);
     writer->prefix = g_strdup(prefix);
     writer->vocab = vocab;
-    writer->dtype = vocab < 65500 ? INDEXED_U16 : INDEXED_I32;
+    writer->form = form;
+    writer->dtype = vocab < 65500 ? INDEXED_U16 : form == INDEXED_FAIRSEQ ? INDEXED_U32 : INDEXED_I32;
     for (int i = 0; i < N_PARTS; i++)
         writer->paths[i] = g_strconcat(prefix, part_names[i], NULL);
     bool ok = true;
@@ -56,6 +58,16 @@ IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **e
         return NULL;
     }
     return writer;
+}
+
+IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error)
+{
+    return open_writer(prefix, vocab, INDEXED_MEGATRON, error);
+}
+
+IndexedWriter *indexed_writer_open_fairseq(const char *prefix, int64_t vocab, GError **error)
+{
+    return open_writer(prefix, vocab, INDEXED_FAIRSEQ, error);
 }
 
 static bool write_u16(IoFile *file, const int32_t *tokens, int64_t n, GError **error)
@@ -117,12 +129,14 @@ static bool write_index(IndexedWriter *writer, GMappedFile *lengths, GMappedFile
     static const char start[17] = "MMIDIDX\0\0\1"; /* magic, and version 1 as u64 */
     char dtype = (char)writer->dtype;
     IoFile *idx = writer->files[IDX];
+    bool fairseq = writer->form == INDEXED_FAIRSEQ;
     return io_write(idx, start, sizeof start, error) && io_write(idx, &dtype, 1, error) &&
            write_i64(writer, IDX, writer->n_sequences, error) &&
-           write_i64(writer, IDX, writer->n_documents + 1, error) &&
+           (fairseq || write_i64(writer, IDX, writer->n_documents + 1, error)) &&
            io_write(idx, g_mapped_file_get_contents(lengths), (size_t)writer->n_sequences * 4, error) &&
            write_offsets(writer, lengths, error) &&
-           io_write(idx, g_mapped_file_get_contents(documents), g_mapped_file_get_length(documents), error) &&
+           (fairseq ||
+            io_write(idx, g_mapped_file_get_contents(documents), g_mapped_file_get_length(documents), error)) &&
            close_part(writer, IDX, true, error);
 }
 

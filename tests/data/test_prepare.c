@@ -87,6 +87,35 @@ static void documents_decode_to_their_text(void)
     dataset_close(data);
 }
 
+static void fairseq_s_folder_opens_as_a_dataset(void)
+{
+    g_autofree char *corpus = write_corpus("fairseq.jsonl", 200, 1), *out = g_build_filename(folder, "data-bin", NULL);
+    prepare(corpus, "data-bin", (PrepareOptions){ .fairseq = true, .append_eod = true, .valid = 0.2 });
+    g_autofree char *dict = g_build_filename(out, "dict.txt", NULL), *json = g_build_filename(out, "train.json", NULL);
+    g_assert_true(g_file_test(dict, G_FILE_TEST_EXISTS));
+    for (int with_json = 1; with_json >= 0; with_json--) {
+        g_autoptr(GError) error = NULL;
+        Dataset *data = dataset_open(out, &error);
+        g_assert_no_error(error);
+        g_assert_true(g_str_has_suffix(data->prefix, "/train"));
+        g_assert_cmpint(indexed_form(data->set), ==, INDEXED_FAIRSEQ);
+        g_assert_cmpint(data->vocab, ==, tokenizer_size(tok));
+        g_assert_true((data->tokenizer_hash != NULL) == (with_json != 0));
+        int32_t n = indexed_length(data->set, 0);
+        g_autofree int32_t *ids = g_new(int32_t, n);
+        indexed_read(data->set, 0, 0, n, ids);
+        g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
+        dataset_close(data);
+        g_assert_true(io_remove_tree(json, NULL)); /* then the dictionary tells the size */
+    }
+    g_assert_true(g_file_set_contents(dict, "broken\n", -1, NULL));
+    g_autoptr(GError) error = NULL;
+    g_assert_null(dataset_open(out, &error));
+    g_assert_nonnull(strstr(error->message, "dict.txt:1: want a symbol"));
+    g_autofree char *valid = g_build_filename(out, "valid.idx", NULL);
+    g_assert_true(g_file_test(valid, G_FILE_TEST_EXISTS));
+}
+
 static void exact_duplicates_and_empty_documents_are_dropped(void)
 {
     g_autofree char *twice = write_corpus("twice.jsonl", 500, 2), *once = write_corpus("once.jsonl", 500, 1);
@@ -240,6 +269,7 @@ int main(int argc, char **argv)
     tok = tiny_tokenizer(folder, "tiny.model", 100);
     g_test_add_func("/prepare/the_bytes_do_not_depend_on_the_workers", the_bytes_do_not_depend_on_the_workers);
     g_test_add_func("/prepare/documents_decode_to_their_text", documents_decode_to_their_text);
+    g_test_add_func("/prepare/fairseq_s_folder_opens_as_a_dataset", fairseq_s_folder_opens_as_a_dataset);
     g_test_add_func("/prepare/exact_duplicates_and_empty_documents_are_dropped",
                     exact_duplicates_and_empty_documents_are_dropped);
     g_test_add_func("/prepare/the_held_out_documents_do_not_depend_on_the_order",
