@@ -1,70 +1,66 @@
 #include "eval/generate.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/prompts.h"
 #include "train/open.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-#define USAGE "loam generate --model MODEL [--max-tokens N] [--fill] [--ids] [--json] < LINES"
+#define USAGE "loam generate --model MODEL [--max-tokens N] [--beams K | --temperature T] [--fill] [--json] < LINES"
 
 static const char about[] =
-    "Answers every line of standard input with one line: greedy decoding (the likeliest token each time). For T5 a "
-    "line holds\n"
-    "blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; --fill prints the whole line with "
-    "its\n"
-    "blanks filled instead. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
+    "Answers every line of standard input with one line: the likeliest token each time, unless --beams or "
+    "--temperature "
+    "say\n"
+    "otherwise. For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; "
+    "--fill\n"
+    "prints the whole line with its blanks filled instead. MODEL is a run directory, a checkpoint or a Hugging Face "
+    "folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file;
-static int64_t max_tokens = 64;
+static char *model_path, *tokenizer_file, *jsonl_field;
+static int64_t max_tokens = 64, beams = 1, n_answers = 1, seed = 1, batch = 16;
+static double length_penalty = 0.6;
+static Sampling sampling = { .top_p = 1, .repetition_penalty = 1 };
 static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
       "FILE" },
     { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "longest answer in tokens (default 64)", "N" },
+    { "beams", 0, 0, G_OPTION_ARG_INT64, &beams, "beam search with K hypotheses (default 1: none)", "K" },
+    { "length-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &length_penalty,
+      "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A" },
+    { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &sampling.temperature, "draw tokens; 0 (default): the likeliest", "T" },
+    { "top-k", 0, 0, G_OPTION_ARG_INT64, &sampling.top_k, "draw from the K likeliest tokens; 0 (default): all", "K" },
+    { "top-p", 0, 0, G_OPTION_ARG_DOUBLE, &sampling.top_p,
+      "draw from the fewest tokens that hold the share P (default 1)", "P" },
+    { "repetition-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &sampling.repetition_penalty,
+      "makes what was said less likely (default 1: off)", "R" },
+    { "n", 0, 0, G_OPTION_ARG_INT64, &n_answers, "answers to each line: samples, or the best of the search", "N" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "of the samples (default 1)", "S" },
+    { "batch", 0, 0, G_OPTION_ARG_INT64, &batch, "most lines answered side by side (default 16)", "N" },
     { "fill", 0, 0, G_OPTION_ARG_NONE, &fill, "print the line with its blanks filled", NULL },
     { "ids", 0, 0, G_OPTION_ARG_NONE, &as_ids, "prompts are token ids, separated by spaces", NULL },
+    { "jsonl", 0, 0, G_OPTION_ARG_STRING, &jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: prompt, text, ids, logprob", NULL },
     { 0 },
 };
 
-static bool parse_ids(const char *line, int64_t vocab, GArray *ids, GError **error)
+static const int32_t *ids_of(const GArray *array)
 {
-    g_auto(GStrv) words = g_strsplit_set(line, " \t", -1);
-    for (char **word = words; *word; word++) {
-        if (**word == '\0')
-            continue;
-        char *end;
-        int64_t id = g_ascii_strtoll(*word, &end, 10);
-        if (*end || id < 0 || id >= vocab)
-            return fail_user(error, "\"%s\" is not a token id; ids are 0 to %" PRId64, *word, vocab - 1);
-        int32_t value = (int32_t)id;
-        g_array_append_val(ids, value);
-    }
-    return true;
-}
-
-static bool read_prompt(const char *line, const Tokenizer *tok, int64_t vocab, GArray *ids, GError **error)
-{
-    if (as_ids)
-        return parse_ids(line, vocab, ids, error);
-    int32_t eos = tokenizer_eos(tok);
-    if (!tokenizer_encode(tok, line, strlen(line), true, ids, error))
-        return false;
-    g_array_append_val(ids, eos);
-    return true;
+    return (const int32_t *)(const void *)array->data;
 }
 
 static void print_json(const char *prompt, const char *text, const Generation *generation)
 {
     json_t *ids = json_array();
     for (guint i = 0; i < generation->ids->len; i++)
-        json_array_append_new(ids, json_integer(g_array_index(generation->ids, int32_t, i)));
+        json_array_append_new(ids, json_integer(ids_of(generation->ids)[i]));
     json_t *object = json_pack("{s:s, s:s, s:o, s:f, s:b}", "prompt", prompt, "text", text, "ids", ids, "logprob",
                                generation->logprob, "finished", generation->finished);
     char *line = json_dumps(object, JSON_COMPACT);
@@ -73,48 +69,75 @@ static void print_json(const char *prompt, const char *text, const Generation *g
     json_decref(object);
 }
 
-static bool answer(Model *model, const Tokenizer *tok, const char *line, GError **error)
+static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Generation *generation, GError **error)
 {
-    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
-    if (!read_prompt(line, tok, model_config(model)->vocab, ids, error))
+    const GArray *ids = generation->ids;
+    g_autofree char *text = fill ? generate_fill(tok, ids_of(prompt->ids), prompt->ids->len, ids, error)
+                                 : tokenizer_decode(tok, ids_of(ids), ids->len, error);
+    if (text == NULL)
         return false;
-    if (ids->len == 0)
-        return fail_user(error, "an empty prompt");
-    const int32_t *inputs = (const int32_t *)(void *)ids->data;
-    Generation generation;
-    bool done = generate_greedy(model, inputs, ids->len, max_tokens, tokenizer_eos(tok), &generation, error);
-    if (done) {
-        const int32_t *out = (const int32_t *)(void *)generation.ids->data;
-        g_autofree char *text = fill ? generate_fill(tok, inputs, ids->len, generation.ids, error)
-                                     : tokenizer_decode(tok, out, generation.ids->len, error);
-        done = text != NULL;
-        if (done && as_json)
-            print_json(line, text, &generation);
-        else if (done)
-            puts(text);
-        fflush(stdout);
+    if (as_json)
+        print_json(prompt->text, text, generation);
+    else
+        puts(text);
+    return true;
+}
+
+/* Answers n prompts side by side; the first of them is number `first` of the input. */
+static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first, GError **error)
+{
+    const GenerateOptions options = { .sampling = sampling,
+                                      .beams = (int32_t)beams,
+                                      .length_penalty = length_penalty,
+                                      .n = (int32_t)n_answers,
+                                      .max_tokens = max_tokens,
+                                      .seed = (uint64_t)seed,
+                                      .eos = tokenizer_eos(tok) };
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    g_autofree int32_t *cu = g_new0(int32_t, prompts->len + 1);
+    for (guint i = 0; i < prompts->len; i++) {
+        const Prompt *prompt = prompts->pdata[i];
+        g_array_append_vals(ids, prompt->ids->data, prompt->ids->len);
+        cu[i + 1] = (int32_t)ids->len;
     }
-    generation_clear(&generation);
+    guint n = prompts->len * (guint)n_answers;
+    g_autofree Generation *answers = g_new0(Generation, n);
+    bool done = generate(model, &(Prompts){ ids_of(ids), cu, (int32_t)prompts->len }, first, &options, answers, error);
+    for (guint i = 0; i < n; i++) {
+        if (done && answers[i].ids)
+            done = print_answer(tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
+        generation_clear(&answers[i]);
+    }
+    fflush(stdout);
     return done;
 }
 
 static bool answer_lines(Model *model, const Tokenizer *tok, GError **error)
 {
-    size_t capacity = 0;
-    ssize_t n;
-    int64_t number = 0;
-    bool done = true;
-    char *buffer = NULL;
-    while (done && (n = getline(&buffer, &capacity, stdin)) >= 0) {
-        number++;
-        buffer[strcspn(buffer, "\r\n")] = '\0';
-        done = answer(model, tok, buffer, error) || fail_context(error, "standard input, line %" PRId64, number);
+    const PromptFormat format = { tok, model_config(model)->vocab, jsonl_field, as_ids };
+    PromptReader *reader = prompts_open(STDIN_FILENO, &format);
+    int64_t first = 0;
+    bool more = true, done = true;
+    while (more) {
+        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        g_autoptr(GError) bad_line = NULL;
+        bool good = prompts_read(reader, (guint)batch, prompts, &bad_line);
+        if (prompts->len > 0)
+            done =
+                answer(model, tok, prompts, first, error) ||
+                fail_context(error, "standard input, lines %" PRId64 " to %" PRId64, first + 1, first + prompts->len);
+        if (done && !good) {
+            g_propagate_error(error, g_steal_pointer(&bad_line));
+            done = false;
+        }
+        first += prompts->len;
+        more = done && prompts->len > 0;
     }
-    free(buffer);
+    prompts_close(reader);
     return done;
 }
 
-static bool generate(Device *dev, GError **error)
+static bool run(Device *dev, GError **error)
 {
     g_autofree char *found = NULL;
     Model *model = model_open_path(model_path, dev, false, &found, error);
@@ -130,17 +153,53 @@ static bool generate(Device *dev, GError **error)
     return done;
 }
 
+static bool check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %" PRId64 " is out of range, it must be between %" PRId64 " and %" PRId64, name,
+                     value, least, most);
+}
+
+static bool check_real(const char *name, double value, double least, double most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %g is out of range, it must be between %g and %g", name, value, least, most);
+}
+
+static bool check_options(GError **error)
+{
+    if (!check_count("max-tokens", max_tokens, 1, 1 << 20, error) || !check_count("beams", beams, 1, 256, error) ||
+        !check_count("n", n_answers, 1, 256, error) || !check_count("batch", batch, 1, 1024, error) ||
+        !check_count("top-k", sampling.top_k, 0, INT32_MAX, error) ||
+        !check_real("temperature", sampling.temperature, 0, 1000, error) ||
+        !check_real("top-p", sampling.top_p, 1e-9, 1, error) ||
+        !check_real("length-penalty", length_penalty, 0, 100, error) ||
+        !check_real("repetition-penalty", sampling.repetition_penalty, 0.01, 100, error))
+        return false;
+    if (beams > 1 && sampling.temperature > 0)
+        return fail_user(error, "--beams searches, --temperature draws: give one of them");
+    if (sampling.temperature == 0 && (sampling.top_k > 0 || sampling.top_p < 1))
+        return fail_user(error, "--top-k and --top-p cut what is drawn from: give --temperature above 0 with them");
+    if (beams > 1 && n_answers > beams)
+        return fail_user(error, "--n %" PRId64 " answers of a search with --beams %" PRId64 ": at most as many",
+                         n_answers, beams);
+    if (beams == 1 && sampling.temperature == 0 && n_answers > 1)
+        return fail_user(error,
+                         "--n %" PRId64 " needs --temperature above 0 or --beams: greedy answers are all the same",
+                         n_answers);
+    return true;
+}
+
 bool verb_generate(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (model_path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
-    if (max_tokens < 1 || max_tokens > 1 << 20)
-        return fail_user(error, "--max-tokens %" PRId64 " is out of range, it must be between 1 and %d", max_tokens,
-                         1 << 20);
+    if (!check_options(error))
+        return false;
     Device *dev = device_open_cpu(0);
-    bool done = generate(dev, error);
+    bool done = run(dev, error);
     device_close(dev);
     return done;
 }

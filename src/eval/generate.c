@@ -1,49 +1,107 @@
 #include "eval/generate.h"
 
-#include <math.h>
+#include "eval/beam.h"
 
-static int32_t argmax(const float *logits, int64_t n)
+#define DECODER_START 0 /* T5's is its pad */
+
+/* One sequence that is being written. */
+typedef struct Writer {
+    Generation *out;
+    Philox rng;
+} Writer;
+
+/* Appends the next token to what is written; false where that was the last. */
+static bool write_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
 {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return (int32_t)best;
+    const Sampling *sampling = &options->sampling;
+    GArray *ids = writer->out->ids;
+    sampler_penalize(logits, (const int32_t *)(void *)ids->data, ids->len, sampling->repetition_penalty);
+    *token = sampler_pick(logits, vocab, sampling, sampling->temperature > 0 ? philox_uniform(&writer->rng) : 0);
+    writer->out->logprob += (double)logits[*token] - sampler_log_sum(logits, vocab);
+    writer->out->finished = *token == options->eos;
+    if (!writer->out->finished)
+        g_array_append_val(ids, *token);
+    return !writer->out->finished;
 }
 
-static double log_probability(const float *logits, int64_t n, int32_t id)
+/* Each sequence on its own: the likeliest token, or a drawn one. */
+static void write_all(Decoder *decoder, int64_t vocab, int32_t rows, int64_t first_prompt,
+                      const GenerateOptions *options, Generation *out)
 {
-    double top = logits[argmax(logits, n)], sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += exp(logits[i] - top);
-    return logits[id] - top - log(sum);
+    g_autofree Writer *writers = g_new0(Writer, rows);
+    g_autofree int32_t *tokens = g_new0(int32_t, rows);
+    for (int32_t r = 0; r < rows; r++) {
+        out[r] = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
+        PhiloxKey key = philox_key(options->seed, PHILOX_SAMPLING, (uint32_t)(r % options->n));
+        writers[r] = (Writer){ &out[r], philox_open(key, (uint64_t)(first_prompt + r / options->n)) };
+        tokens[r] = DECODER_START;
+    }
+    int32_t running = rows;
+    for (int64_t step = 0; step < options->max_tokens && running > 0; step++) {
+        float *logits = decoder_step(decoder, tokens);
+        for (int32_t r = 0; r < rows; r++)
+            if (!out[r].finished && !write_token(&writers[r], logits + r * vocab, vocab, options, &tokens[r]))
+                running--;
+    }
 }
 
-bool generate_greedy(Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens, int32_t eos,
-                     Generation *out, GError **error)
+/* Feeds every search that is not over its rows of logits; false when all are over. */
+static bool advance_all(BeamSearch **searches, bool *over, int32_t n, const BeamOptions *options, float *logits,
+                        int32_t *from, int32_t *tokens)
 {
-    *out = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
-    const int32_t cu[] = { 0, (int32_t)n_inputs };
-    Decoder *decoder = decoder_open(model, &(Prompts){ inputs, cu, 1 }, 1, max_tokens, error);
+    bool running = false;
+    for (int32_t p = 0; p < n; p++) {
+        int32_t first = p * options->beams;
+        if (!over[p])
+            over[p] = !beam_advance(searches[p], logits + first * options->vocab, from + first, tokens + first);
+        for (int32_t i = 0; i < options->beams; i++)
+            from[first + i] = over[p] ? first + i : from[first + i] + first;
+        running |= !over[p];
+    }
+    return running;
+}
+
+static void search_all(Decoder *decoder, int64_t vocab, int32_t n_prompts, const GenerateOptions *options,
+                       Generation *out)
+{
+    const BeamOptions beam = { .beams = options->beams,
+                               .length_penalty = options->length_penalty,
+                               .repetition_penalty = options->sampling.repetition_penalty,
+                               .max_tokens = options->max_tokens,
+                               .eos = options->eos,
+                               .vocab = vocab };
+    g_autofree BeamSearch **searches = g_new(BeamSearch *, n_prompts);
+    g_autofree bool *over = g_new0(bool, n_prompts);
+    g_autofree int32_t *from = g_new0(int32_t, n_prompts * beam.beams);
+    g_autofree int32_t *tokens = g_new(int32_t, n_prompts * beam.beams);
+    for (int32_t p = 0; p < n_prompts; p++)
+        searches[p] = beam_open(&beam);
+    for (int32_t r = 0; r < n_prompts * beam.beams; r++)
+        tokens[r] = DECODER_START;
+    while (advance_all(searches, over, n_prompts, &beam, decoder_step(decoder, tokens), from, tokens))
+        decoder_reorder(decoder, from);
+    for (int32_t p = 0; p < n_prompts; p++) {
+        beam_results(searches[p], options->n, out + p * options->n);
+        beam_close(searches[p]);
+    }
+}
+
+bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
+              Generation *out, GError **error)
+{
+    int32_t each = options->beams > 1 ? options->beams : options->n;
+    int64_t vocab = model_config(model)->vocab;
+    for (int32_t i = 0; i < prompts->n * options->n; i++)
+        out[i] = (Generation){ 0 };
+    Decoder *decoder = decoder_open(model, prompts, each, options->max_tokens, error);
     if (decoder == NULL)
         return false;
-    int64_t vocab = model_config(model)->vocab;
-    int32_t token = 0; /* T5's decoder start is its pad */
-    for (int64_t i = 0; i < max_tokens && !out->finished; i++) {
-        const float *logits = decoder_step(decoder, &token);
-        token = argmax(logits, vocab);
-        out->logprob += log_probability(logits, vocab, token);
-        out->finished = token == eos;
-        if (!out->finished)
-            g_array_append_val(out->ids, token);
-    }
+    if (options->beams > 1)
+        search_all(decoder, vocab, prompts->n, options, out);
+    else
+        write_all(decoder, vocab, prompts->n * each, first_prompt, options, out);
     decoder_close(decoder);
     return true;
-}
-
-void generation_clear(Generation *generation)
-{
-    g_clear_pointer(&generation->ids, g_array_unref);
 }
 
 /* Number of the sentinel that `id` is, or -1. */

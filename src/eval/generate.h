@@ -1,19 +1,28 @@
-/* generate.h: text from a model: greedy decoding with a key/value cache, and T5's span filling. */
+/* generate.h: text from a model: greedy decoding, sampling and beam search over batches of prompts, and T5's span
+ * filling. */
 #pragma once
 
+#include "eval/generation.h"
+#include "eval/sampler.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
 
-typedef struct Generation {
-    GArray *ids;    /* int32_t, without the decoder start and the closing EOS; owned */
-    double logprob; /* of what was generated, EOS included */
-    bool finished;  /* ended by EOS, not by the limit */
-} Generation;
+typedef struct GenerateOptions {
+    Sampling sampling;
+    int32_t beams;         /* 1: no search; more: temperature 0 */
+    double length_penalty; /* of the search, ≥ 0 */
+    int32_t n;             /* answers to a prompt: samples, or the best of the search (n ≤ beams) */
+    int64_t max_tokens;    /* of an answer, EOS included */
+    uint64_t seed;
+    int32_t eos;
+} GenerateOptions;
 
-/* inputs: what the encoder reads, EOS included. */
-bool generate_greedy(Model *model, const int32_t *inputs, int64_t n_inputs, int64_t max_tokens, int32_t eos,
-                     Generation *out, GError **error);
-void generation_clear(Generation *generation);
+/* prompts: what the encoder reads, EOS included. out (prompts->n × n); ids is NULL where a search found fewer. The
+ * random numbers of an answer are a function of (seed, first_prompt + number of the prompt, number of the answer): how
+ * prompts are batched does not matter. logprob is the model's, after the repetition penalty and before temperature,
+ * top_k and top_p. */
+bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
+              Generation *out, GError **error);
 
 /* The input with every sentinel replaced by what the answer puts in its place; a sentinel the answer lacks stays. Text;
  * g_free. */

@@ -198,7 +198,7 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     return d;
 }
 
-const float *decoder_step(Decoder *decoder, const int32_t *tokens)
+float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
     CHECK(decoder->t < decoder->max_tokens, "step %d of a decoder for %d", decoder->t, decoder->max_tokens);
     memcpy(decoder->rows.ids, tokens, (size_t)decoder->rows.n_rows * sizeof *tokens);

@@ -48,8 +48,8 @@ typedef struct Prompts {
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
-/* Feeds each sequence's previous token (the decoder start first); returns (sequences, V) f32 logits, valid until the
- * next call. */
-const float *decoder_step(Decoder *decoder, const int32_t *tokens);
+/* Feeds each sequence's previous token (the decoder start first); returns (sequences, V) f32 logits, the caller's
+ * until the next call. */
+float *decoder_step(Decoder *decoder, const int32_t *tokens);
 /* Sequence r goes on from what sequence from[r] is, of the same prompt. */
 void decoder_reorder(Decoder *decoder, const int32_t *from);

@@ -24,6 +24,19 @@ grep -q '"prompt":"bace <extra_id_0> dihaki' "$work/answer" || fail "generate: $
 echo 'bace <extra_id_0> dihaki.' | "$loam" generate --model "$run@best" --fill >"$work/answer"
 [ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
 
+# Lines, JSON and ids ask the same; three answers to each of many lines, whatever the batch.
+printf 'bace <extra_id_0> dihaki.\r\n' | "$loam" generate --model "$run" >"$work/lines"
+echo '{"id": 1, "code": "bace <extra_id_0> dihaki."}' | "$loam" generate --model "$run" --jsonl code >"$work/jsonl"
+cmp "$work/lines" "$work/jsonl" || fail "a line and a field"
+for i in $(seq 20); do echo "bace <extra_id_0> dihaki $i."; done >"$work/many"
+for flags in "--temperature 1 --top-k 20 --seed 3" "--beams 3"; do
+    "$loam" generate --model "$run" --max-tokens 8 --n 3 $flags --batch 1 <"$work/many" >"$work/alone"
+    "$loam" generate --model "$run" --max-tokens 8 --n 3 $flags --batch 16 <"$work/many" >"$work/batched"
+    [ "$(wc -l <"$work/alone")" = 60 ] || fail "three answers a line: $flags"
+    cmp "$work/alone" "$work/batched" || fail "batches of 1 and 16: $flags"
+done
+echo "ok: searches and samples"
+
 "$loam" eval "$run" --json >"$work/eval"
 loss=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' "$work/eval")
 awk -v a="$loss" 'BEGIN { exit !(a > 0 && a < 6) }' || fail "eval says $loss"

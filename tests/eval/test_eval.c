@@ -82,18 +82,25 @@ static void unigram_is_the_entropy_of_the_targets(void)
     batch_free(batch);
 }
 
+static int32_t *ids_in(const GArray *ids)
+{
+    return (int32_t *)(void *)ids->data;
+}
+
 /* Each token is the likeliest one of the uncached model that sees all tokens before it. */
 static void greedy_follows_the_uncached_model(void)
 {
-    static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 };
-    enum { N = 10 };
+    static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 }, cu[] = { 0, G_N_ELEMENTS(inputs) };
+    const GenerateOptions options = {
+        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 10, .eos = tokenizer_eos(tok)
+    };
     Generation answer;
-    g_assert_true(generate_greedy(model, inputs, G_N_ELEMENTS(inputs), N, tokenizer_eos(tok), &answer, NULL));
+    g_assert_true(generate(model, &(Prompts){ inputs, cu, 1 }, 0, &options, &answer, NULL));
     g_assert_cmpuint(answer.ids->len, >, 0);
     int64_t vocab = model_config(model)->vocab, targets = loader_objective(loader)->target_length;
     g_autofree float *logits = g_new(float, 8 * targets * vocab);
     Batch *batch = batch_new(8, 32, (int32_t)targets);
-    int32_t *ids = (int32_t *)(void *)answer.ids->data;
+    int32_t *ids = ids_in(answer.ids);
     batch_add(batch, 0, inputs, G_N_ELEMENTS(inputs), ids, MIN(answer.ids->len, (guint)targets), 0);
     model_logits(model, batch, logits);
     double logprob = 0;
@@ -110,6 +117,108 @@ static void greedy_follows_the_uncached_model(void)
         g_assert_cmpfloat_with_epsilon(answer.logprob, logprob, 1e-4);
     batch_free(batch);
     generation_clear(&answer);
+}
+
+enum { PROMPTS = 5 };
+
+static Prompts five_prompts(void)
+{
+    static const int32_t ids[] = { 7, 30, 12, 99, 45, 8, 1, 5, 1, 88, 3, 71, 1, 7, 30, 12, 99, 45, 8, 1, 60, 61, 1 };
+    static const int32_t cu[PROMPTS + 1] = { 0, 7, 9, 13, 20, 23 };
+    return (Prompts){ ids, cu, PROMPTS };
+}
+
+static bool same_ids(const Generation *a, const Generation *b)
+{
+    return a->ids->len == b->ids->len && memcmp(a->ids->data, b->ids->data, a->ids->len * sizeof(int32_t)) == 0;
+}
+
+/* The answers to five prompts at once and one by one are the same; out (5 × n) are those at once. */
+static void answer_five(const GenerateOptions *options, Generation *out)
+{
+    Prompts all = five_prompts();
+    g_assert_true(generate(model, &all, 0, options, out, NULL));
+    for (int32_t p = 0; p < PROMPTS; p++) {
+        const int32_t cu[] = { 0, all.cu[p + 1] - all.cu[p] };
+        g_autofree Generation *one = g_new(Generation, options->n);
+        g_assert_true(generate(model, &(Prompts){ all.ids + all.cu[p], cu, 1 }, p, options, one, NULL));
+        for (int32_t i = 0; i < options->n; i++) {
+            Generation *batched = &out[p * options->n + i];
+            g_assert_true(same_ids(&one[i], batched));
+            g_assert_cmpfloat_with_epsilon(one[i].logprob, batched->logprob, 1e-4);
+            g_assert_true(one[i].finished == batched->finished);
+            generation_clear(&one[i]);
+        }
+    }
+}
+
+static void a_batch_answers_as_its_prompts_alone(void)
+{
+    GenerateOptions options = {
+        .sampling = { .repetition_penalty = 1.3 }, .beams = 1, .n = 1, .max_tokens = 12, .eos = tokenizer_eos(tok)
+    };
+    Generation out[PROMPTS * 3];
+    answer_five(&options, out);
+    g_assert_true(same_ids(&out[0], &out[3])); /* prompt 3 is prompt 0 once more */
+    for (int i = 0; i < PROMPTS; i++)
+        generation_clear(&out[i]);
+    options.beams = 4;
+    options.n = 3;
+    options.length_penalty = 0.6;
+    answer_five(&options, out);
+    for (int i = 0; i < 3 * PROMPTS; i++)
+        generation_clear(&out[i]);
+}
+
+static void samples_depend_on_seed_and_prompt_and_number_alone(void)
+{
+    GenerateOptions options = { .sampling = { .temperature = 1, .top_p = 0.95, .repetition_penalty = 1 },
+                                .beams = 1,
+                                .n = 2,
+                                .max_tokens = 12,
+                                .seed = 4,
+                                .eos = tokenizer_eos(tok) };
+    Generation out[PROMPTS * 2], other[PROMPTS * 2];
+    answer_five(&options, out);
+    g_assert_false(same_ids(&out[0], &out[1])); /* two samples of one prompt */
+    g_assert_false(same_ids(&out[0], &out[6])); /* the same prompt at another place */
+    options.seed = 5;
+    answer_five(&options, other);
+    g_assert_false(same_ids(&out[0], &other[0]));
+    for (int i = 0; i < 2 * PROMPTS; i++) {
+        generation_clear(&out[i]);
+        generation_clear(&other[i]);
+    }
+}
+
+/* What a search says of its answer is what the model says of it, step by step. */
+static void a_search_reports_the_probability_of_its_answer(void)
+{
+    static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 }, cu[] = { 0, G_N_ELEMENTS(inputs) };
+    const Prompts prompt = { inputs, cu, 1 };
+    const GenerateOptions options = { .sampling = { .repetition_penalty = 1 },
+                                      .beams = 4,
+                                      .n = 4,
+                                      .length_penalty = 0.6,
+                                      .max_tokens = 12,
+                                      .eos = tokenizer_eos(tok) };
+    Generation out[4];
+    int64_t vocab = model_config(model)->vocab;
+    g_assert_true(generate(model, &prompt, 0, &options, out, NULL));
+    for (int i = 0; i < 4; i++) {
+        Decoder *decoder = decoder_open(model, &prompt, 1, 12, NULL);
+        double logprob = 0;
+        int32_t token = 0;
+        g_assert_nonnull(out[i].ids);
+        for (guint t = 0; t < out[i].ids->len + out[i].finished; t++) {
+            float *logits = decoder_step(decoder, &token);
+            token = t < out[i].ids->len ? ids_in(out[i].ids)[t] : options.eos;
+            logprob += (double)logits[token] - sampler_log_sum(logits, vocab);
+        }
+        g_assert_cmpfloat_with_epsilon(out[i].logprob, logprob, 1e-4);
+        decoder_close(decoder);
+        generation_clear(&out[i]);
+    }
 }
 
 static GArray *ids_of(const char *text)
@@ -142,6 +251,11 @@ int main(int argc, char **argv)
     g_test_add_func("/heldout/loss_does_not_depend_on_the_microbatch", loss_does_not_depend_on_the_microbatch);
     g_test_add_func("/heldout/unigram_is_the_entropy_of_the_targets", unigram_is_the_entropy_of_the_targets);
     g_test_add_func("/generate/greedy_follows_the_uncached_model", greedy_follows_the_uncached_model);
+    g_test_add_func("/generate/a_batch_answers_as_its_prompts_alone", a_batch_answers_as_its_prompts_alone);
+    g_test_add_func("/generate/samples_depend_on_seed_and_prompt_and_number_alone",
+                    samples_depend_on_seed_and_prompt_and_number_alone);
+    g_test_add_func("/generate/a_search_reports_the_probability_of_its_answer",
+                    a_search_reports_the_probability_of_its_answer);
     g_test_add_func("/generate/blanks_are_filled_in_their_places", blanks_are_filled_in_their_places);
     int status = g_test_run();
     tear_down();

@@ -1,0 +1,170 @@
+#include "cli/prompts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES (64 << 10)
+
+struct PromptReader {
+    int descriptor;
+    PromptFormat format;
+    GString *buffer; /* what has arrived and is not yet taken */
+    bool end;
+    int64_t number; /* of the last line taken, from 1 */
+};
+
+PromptReader *prompts_open(int descriptor, const PromptFormat *format)
+{
+    PromptReader *reader = g_new0(PromptReader, 1);
+    *reader = (PromptReader){ .descriptor = descriptor, .format = *format, .buffer = g_string_new(NULL) };
+    return reader;
+}
+
+void prompts_close(PromptReader *reader)
+{
+    g_string_free(reader->buffer, true);
+    g_free(reader);
+}
+
+void prompt_free(void *prompt)
+{
+    Prompt *p = prompt;
+    g_free(p->text);
+    g_array_unref(p->ids);
+    g_free(p);
+}
+
+static bool add_id(GArray *ids, int64_t id, int64_t vocab, GError **error)
+{
+    if (id < 0 || id >= vocab)
+        return fail_user(error, "\"%" PRId64 "\" is not a token id; ids are 0 to %" PRId64, id, vocab - 1);
+    int32_t value = (int32_t)id;
+    g_array_append_val(ids, value);
+    return true;
+}
+
+static bool parse_ids(const char *line, int64_t vocab, GArray *ids, GError **error)
+{
+    g_auto(GStrv) words = g_strsplit_set(line, " \t", -1);
+    for (char **word = words; *word; word++) {
+        if (**word == '\0')
+            continue;
+        char *end;
+        int64_t id = g_ascii_strtoll(*word, &end, 10);
+        if (*end)
+            return fail_user(error, "\"%s\" is not a token id; ids are 0 to %" PRId64, *word, vocab - 1);
+        if (!add_id(ids, id, vocab, error))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_text(const PromptFormat *format, const char *text, GArray *ids, GError **error)
+{
+    if (format->as_ids)
+        return parse_ids(text, format->vocab, ids, error);
+    if (!tokenizer_encode(format->tok, text, strlen(text), true, ids, error))
+        return false;
+    int32_t eos = tokenizer_eos(format->tok);
+    g_array_append_val(ids, eos);
+    return true;
+}
+
+static bool parse_array(const PromptFormat *format, const json_t *array, GArray *ids, GError **error)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *id = json_array_get(array, i);
+        if (!json_is_integer(id))
+            return fail_user(error, "item %zu of the array is not a token id", i);
+        if (!add_id(ids, json_integer_value(id), format->vocab, error))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_object(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
+{
+    json_error_t reason;
+    json_auto_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &reason);
+    if (object == NULL)
+        return fail_user(error, "not JSON: %s", reason.text);
+    const json_t *field = json_object_get(object, format->field);
+    if (json_is_array(field)) {
+        prompt->text = json_dumps(field, JSON_COMPACT);
+        return parse_array(format, field, prompt->ids, error);
+    }
+    if (!json_is_string(field))
+        return fail_user(error, "no text and no array of ids in a field \"%s\"", format->field);
+    prompt->text = g_strdup(json_string_value(field));
+    return parse_text(format, prompt->text, prompt->ids, error);
+}
+
+static bool parse_line(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
+{
+    if (format->field) {
+        if (!parse_object(format, line, prompt, error))
+            return false;
+    } else {
+        prompt->text = g_strdup(line);
+        if (!parse_text(format, line, prompt->ids, error))
+            return false;
+    }
+    return prompt->ids->len > 0 || fail_user(error, "an empty prompt");
+}
+
+/* Until the buffer holds a whole line, or all there is. */
+static bool fill(PromptReader *reader, GError **error)
+{
+    while (!reader->end && strchr(reader->buffer->str, '\n') == NULL) {
+        char chunk[CHUNK_BYTES];
+        ssize_t n = read(reader->descriptor, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail_errno(error, "cannot read", "standard input");
+        if (memchr(chunk, '\0', (size_t)n))
+            return fail_user(error, "standard input holds a zero byte: it is not text");
+        reader->end = n == 0;
+        g_string_append_len(reader->buffer, chunk, n);
+    }
+    return true;
+}
+
+/* The next line of the buffer from *at on, without its end; NULL where none is whole. */
+static char *next_line(const PromptReader *reader, size_t *at)
+{
+    const char *start = reader->buffer->str + *at, *end = strchr(start, '\n');
+    if (end == NULL && (!reader->end || *start == '\0'))
+        return NULL;
+    size_t length = end ? (size_t)(end - start) : strlen(start);
+    *at += length + (end != NULL);
+    if (length > 0 && start[length - 1] == '\r')
+        length--;
+    return g_strndup(start, length);
+}
+
+bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
+{
+    if (!fill(reader, error))
+        return false;
+    size_t at = 0;
+    bool good = true;
+    char *line;
+    while (good && prompts->len < most && (line = next_line(reader, &at)) != NULL) {
+        Prompt *prompt = g_new0(Prompt, 1);
+        prompt->ids = g_array_new(false, false, sizeof(int32_t));
+        reader->number++;
+        good = parse_line(&reader->format, line, prompt, error) ||
+               fail_context(error, "standard input, line %" PRId64, reader->number);
+        if (good)
+            g_ptr_array_add(prompts, prompt);
+        else
+            prompt_free(prompt);
+        g_free(line);
+    }
+    g_string_erase(reader->buffer, 0, (gssize)at);
+    return good;
+}

@@ -1,0 +1,25 @@
+/* beam.h: beam search for one prompt, apart from the model: it is fed the logits of its live hypotheses and says which
+ * tokens to go on with. As in T5X: a finished hypothesis scores logp / ((5 + length) / 6)^alpha, its end included, and
+ * the search stops when no live one can still beat the worst of the finished. */
+#pragma once
+
+#include "eval/generation.h"
+
+typedef struct BeamOptions {
+    int32_t beams;
+    double length_penalty; /* alpha */
+    double repetition_penalty;
+    int64_t max_tokens;
+    int32_t eos;
+    int64_t vocab;
+} BeamOptions;
+
+typedef struct BeamSearch BeamSearch;
+
+BeamSearch *beam_open(const BeamOptions *options);
+void beam_close(BeamSearch *search);
+/* logits (beams, V) of the live hypotheses, which may be changed; at the first call all rows are the same. Live
+ * hypothesis i goes on from what was number from[i] with tokens[i]. False: the search is over. */
+bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens);
+/* The best n ≤ beams, best first: finished ones, then those the limit cut. Returns how many there are. */
+int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out);
