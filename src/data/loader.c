@@ -148,6 +148,11 @@ const ObjectiveConfig *loader_objective(const Loader *loader)
     return &loader->config;
 }
 
+int64_t loader_fingerprint(const Loader *loader)
+{
+    return indexed_fingerprint(loader->data->set);
+}
+
 int64_t loader_raw_tokens(const Loader *loader)
 {
     return loader->n_tokens;

@@ -27,7 +27,10 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
 void loader_close(Loader *loader);
 int64_t loader_epoch_samples(const Loader *loader, int64_t epoch); /* the same for every epoch */
 const ObjectiveConfig *loader_objective(const Loader *loader);     /* lengths after planning */
-int64_t loader_raw_tokens(const Loader *loader);                   /* tokens of one epoch */
+/* Tells datasets apart: lengths, document boundaries and the start of the tokens. A run goes on only with the one it
+ * had. */
+int64_t loader_fingerprint(const Loader *loader);
+int64_t loader_raw_tokens(const Loader *loader); /* tokens of one epoch */
 /* Samples [first, first + n) packed into `out` (cleared first). A function, not an iterator. */
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error);
 

@@ -5,6 +5,7 @@
 #include "format/map.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 struct Indexed {
     GMappedFile *bin_map, *idx_map;
@@ -159,4 +160,19 @@ void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n,
           n, out);
     for (int64_t i = 0; view->plus_one && i < n; i++)
         out[i] = out[i] > INT32_MIN ? out[i] - 1 : -1;
+}
+
+/* The .bin is sampled, for a corpus of terabytes must not be read before the first step. */
+int64_t indexed_fingerprint(const Indexed *set)
+{
+    const size_t sample = (size_t)1 << 20;
+    size_t idx = g_mapped_file_get_length(set->idx_map),
+           bin = set->bin_map ? g_mapped_file_get_length(set->bin_map) : 0;
+    uint64_t hash = XXH3_64bits(g_mapped_file_get_contents(set->idx_map), idx);
+    if (bin > 0) {
+        size_t n = MIN(bin, sample);
+        hash = XXH3_64bits_withSeed(set->tokens, n, hash);
+        hash = XXH3_64bits_withSeed(set->tokens + bin - n, n, hash);
+    }
+    return (int64_t)(hash >> 1);
 }

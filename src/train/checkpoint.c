@@ -18,6 +18,8 @@ const StateField checkpoint_counters[] = {
     { "target_tokens", offsetof(TrainState, target_tokens) },
     { "window_steps", offsetof(TrainState, window_steps) },
     { "best_step", offsetof(TrainState, best_step) },
+    { "evaluated", offsetof(TrainState, evaluated) },
+    { "data", offsetof(TrainState, data) },
     { NULL, 0 },
 };
 const StateField checkpoint_reals[] = {
@@ -140,6 +142,7 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
         json_object_set_new(root, "state", state_json(checkpoint->state));
     if (checkpoint->tokenizer_hash)
         json_object_set_new(root, "tokenizer", json_string(checkpoint->tokenizer_hash));
+    checkpoint_seal(root);
     done = done && write_json(folder, root, error) && io_sync_directory(folder, error);
     json_decref(root);
     return done;

@@ -15,6 +15,8 @@ typedef struct TrainState {
     int64_t window_steps;
     double best_loss; /* lowest held-out loss so far; 0 with best_step -1: none */
     int64_t best_step;
+    int64_t evaluated; /* step of the last evaluation; -1: none */
+    int64_t data;      /* loader_fingerprint of the training set */
 } TrainState;
 
 /* Everything a checkpoint holds. optimizer and state may be NULL: weights alone (an imported model). */

@@ -3,6 +3,8 @@
 
 #include "train/checkpoint.h"
 
+#include <jansson.h>
+
 #define CHECKPOINT_FORMAT 1
 
 /* One number of TrainState in state.json; tables end with name NULL. */
@@ -17,3 +19,5 @@ extern const StateField checkpoint_reals[];    /* double */
 OptionTable checkpoint_model_table(OptionGroup *group);
 /* xxh3-64 of a file, in hexadecimal. */
 bool checkpoint_hash_file(const char *path, char hex[17], int64_t *bytes, GError **error);
+/* Puts the checksum of the rest of state.json into it, as "xxh3". */
+void checkpoint_seal(json_t *root);

@@ -14,13 +14,39 @@ bool checkpoint_hash_file(const char *path, char hex[17], int64_t *bytes, GError
 {
     g_autoptr(GError) map_error = NULL;
     GMappedFile *file = g_mapped_file_new(path, false, &map_error);
-    if (file == NULL)
+    if (file == NULL && g_error_matches(map_error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
         return fail_user(error, "%s", map_error->message);
+    if (file == NULL)
+        return fail_machine(error, "%s", map_error->message);
     *bytes = (int64_t)g_mapped_file_get_length(file);
     uint64_t hash = *bytes ? XXH3_64bits(g_mapped_file_get_contents(file), (size_t)*bytes) : XXH3_64bits("", 0);
     g_mapped_file_unref(file);
     snprintf(hex, 17, "%016" PRIx64, hash);
     return true;
+}
+
+static char *checksum(json_t *root)
+{
+    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    char *hex = g_strdup_printf("%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text)));
+    free(text);
+    return hex;
+}
+
+void checkpoint_seal(json_t *root)
+{
+    json_object_del(root, "xxh3");
+    g_autofree char *hex = checksum(root);
+    json_object_set_new(root, "xxh3", json_string(hex));
+}
+
+/* Takes the seal off and compares. */
+static bool unseal(json_t *root)
+{
+    g_autofree char *wanted = g_strdup(json_string_value(json_object_get(root, "xxh3")));
+    json_object_del(root, "xxh3");
+    g_autofree char *hex = checksum(root);
+    return g_strcmp0(wanted, hex) == 0;
 }
 
 /* state.json as an object of a format that this program reads, or NULL. */
@@ -38,10 +64,14 @@ static json_t *read_json(const char *folder, GError **error)
         return NULL;
     }
     json_int_t format = json_integer_value(json_object_get(root, "format"));
-    if (format == CHECKPOINT_FORMAT && json_is_object(json_object_get(root, "files")))
+    bool sealed = unseal(root);
+    if (sealed && format == CHECKPOINT_FORMAT && json_is_object(json_object_get(root, "files")))
         return root;
-    fail_user(error, "%s: checkpoint format %lld; this loam reads format %d", path, (long long)format,
-              CHECKPOINT_FORMAT);
+    if (!sealed)
+        fail_user(error, "%s: damaged: its checksum does not fit its content", path);
+    else
+        fail_user(error, "%s: checkpoint format %lld; this loam reads format %d", path, (long long)format,
+                  CHECKPOINT_FORMAT);
     json_decref(root);
     return NULL;
 }

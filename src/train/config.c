@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_ROWS (1 << 28) /* tokens of a microbatch: what 32-bit row numbers hold, with room for long targets */
+
 static const char *const precision_names[] = { "f32", NULL };
 static const char *const recompute_names[] = { "none", "block", NULL };
 
@@ -128,22 +130,28 @@ int64_t config_micro_samples(const Config *config)
     return CLAMP((int64_t)samples, 1, config_batch_samples(config));
 }
 
-int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
+int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples)
 {
-    double batch = (double)config_batch_samples(config);
     switch (amount.unit) {
-    case UNIT_STEPS:
-        return (int64_t)amount.value;
     case UNIT_SAMPLES:
-        return (int64_t)ceil(amount.value / batch);
+        return (int64_t)ceil(amount.value);
     case UNIT_TOKENS:
-        return (int64_t)ceil(amount.value / (batch * (double)config->data.input_length));
+        return (int64_t)ceil(amount.value / (double)config->data.input_length);
     case UNIT_EPOCHS:
-        return (int64_t)ceil(amount.value * (double)epoch_samples / batch);
+        return (int64_t)ceil(amount.value * (double)epoch_samples);
+    case UNIT_STEPS:
     case UNIT_SECONDS:
         break;
     }
     return -1;
+}
+
+int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
+{
+    int64_t samples = config_samples(config, amount, epoch_samples), batch = config_batch_samples(config);
+    if (amount.unit == UNIT_STEPS)
+        return (int64_t)amount.value;
+    return samples < 0 ? -1 : (samples + batch - 1) / batch;
 }
 
 Schedule config_schedule(const Config *config, int64_t epoch_samples)
@@ -177,6 +185,12 @@ bool config_check(const Config *config, GError **error)
         !check_unit("train.save_every", train->save_every, true, error) ||
         !check_unit("optim.warmup", config->optim.warmup, true, error))
         return false;
+    if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
+        return fail_user(error,
+                         "train.micro_batch: %" PRId64 " samples of %" PRId64
+                         " tokens are more than are computed at once "
+                         "(%d tokens); accumulation makes train.batch of smaller ones",
+                         config_micro_samples(config), config->data.input_length, MAX_ROWS);
     bool decays = config->optim.schedule != SCHEDULE_CONSTANT && config->optim.schedule != SCHEDULE_INVERSE_SQRT;
     if (train->length.unit == UNIT_SECONDS && decays)
         return fail_user(

@@ -52,6 +52,8 @@ void config_clear(Config *config);
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
 int64_t config_batch_samples(const Config *config);
 int64_t config_micro_samples(const Config *config);
+/* An amount of samples, tokens or epochs in samples; -1 for steps and times. */
+int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
 /* An amount in steps of this configuration; epoch_samples: of the training set, for epochs. Times are -1: they have no
  * steps. */
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);

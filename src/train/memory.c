@@ -35,18 +35,26 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
+/* Host memory of a step's microbatches: ids, positions, samples, targets and weights of every row. */
+static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
+{
+    size_t rows = (size_t)config_batch_samples(config) * (size_t)(input_length + target_length);
+    return rows * (3 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
+}
+
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
 {
     Device *null = device_open_null();
     null->real = DT_F32;
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
+    plan->batches = batch_bytes(config, input_length, target_length);
     return ok;
 }
 
 size_t memory_total(const MemoryPlan *plan)
 {
-    return plan->weights + plan->gradients + plan->optimizer + plan->activations;
+    return plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
 }
 
 char *memory_describe(const MemoryPlan *plan)

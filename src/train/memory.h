@@ -4,7 +4,7 @@
 #include "train/config.h"
 
 typedef struct MemoryPlan {
-    size_t weights, gradients, optimizer, activations; /* bytes */
+    size_t weights, gradients, optimizer, activations, batches; /* bytes */
 } MemoryPlan;
 
 /* Runs the step on the null device. model.vocab must be resolved; lengths are the objective's. */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "model/hf.h"
+#include "train/checkpoint_format.h"
 #include "train/run.h"
 
 #include <inttypes.h>
@@ -49,7 +50,9 @@ char *checkpoint_find(const char *path, GError **error)
                       path);
         return NULL;
     }
-    int64_t step = run_newest_sound(path);
+    int64_t step;
+    if (!run_newest_sound(path, &step, error))
+        return NULL;
     if (step >= 0)
         return run_checkpoint_path(path, step);
     fail_user(error, "%s: the run has no sound checkpoint yet", path);
@@ -98,8 +101,25 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return open_checkpoint(folder, dev, gradients, error);
 }
 
+/* Every option of the shape must agree, not only the sizes of the tensors. */
+static bool same_shape(const ModelConfig *to, const ModelConfig *from, GError **error)
+{
+    OptionGroup group;
+    OptionTable table = checkpoint_model_table(&group);
+    g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
+        if (strcmp(row->name, "model.preset") != 0)
+            return fail_user(error, "its %s is %s, this model's is %s", row->name, its, ours);
+    }
+    return true;
+}
+
 bool model_copy_weights(Model *to, Model *from, GError **error)
 {
+    if (!same_shape(model_config(to), model_config(from), error))
+        return false;
     ParamStore *params = model_params(to);
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);

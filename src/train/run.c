@@ -42,18 +42,46 @@ GArray *run_checkpoints(const char *dir)
     return steps;
 }
 
-int64_t run_newest_sound(const char *dir)
+bool run_newest_sound(const char *dir, int64_t *step, GError **error)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    for (guint i = 0; i < steps->len; i++) {
-        int64_t step = g_array_index(steps, int64_t, i);
-        g_autofree char *folder = run_checkpoint_path(dir, step);
-        g_autoptr(GError) damage = NULL;
-        if (checkpoint_verify(folder, &damage))
-            return step;
-        log_warning("%s; the checkpoint before it is used", damage->message);
+    g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
+    *step = -1;
+    for (guint i = 0; i < steps->len && *step < 0; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        GError *damage = NULL;
+        if (checkpoint_verify(folder, &damage)) {
+            *step = g_array_index(steps, int64_t, i);
+        } else if (damage->code == LOAM_ERROR_MACHINE) {
+            g_propagate_error(error, damage);
+            return false;
+        } else {
+            g_ptr_array_add(damages, damage);
+        }
     }
-    return -1;
+    if (*step < 0 && damages->len)
+        return fail_user(
+            error,
+            "no checkpoint of %s is whole (%s); to start over, choose another run.dir or move %s/checkpoints away", dir,
+            ((GError *)damages->pdata[0])->message, dir);
+    for (guint i = 0; i < damages->len; i++)
+        log_warning("%s; the checkpoint before it is used", ((GError *)damages->pdata[i])->message);
+    return true;
+}
+
+bool run_set_aside(const char *dir, int64_t step, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && g_array_index(steps, int64_t, i) > step; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        g_autofree char *parent = g_path_get_dirname(folder), *name = g_path_get_basename(folder);
+        g_autofree char *aside_name = g_strconcat("damaged-", name, NULL);
+        g_autofree char *aside = g_build_filename(parent, aside_name, NULL);
+        if (!io_remove_tree(aside, error) || !io_rename(folder, aside, error))
+            return false;
+        log_info("set aside as %s", aside);
+    }
+    return true;
 }
 
 static char *shown(const Config *config, const OptionRow *row)
@@ -81,16 +109,6 @@ static bool compare_config(const Config *saved, const Config *config, const char
     return true;
 }
 
-static bool check_saved_config(const Config *config, const char *path, GError **error)
-{
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    Config saved = { 0 };
-    bool same = config_load(&saved, path, NULL, 0, error) && compare_config(&saved, config, config->run.dir, error);
-    config_clear(&saved);
-    return same;
-}
-
 static bool save_tokenizer(const Config *config, GError **error)
 {
     g_autofree char *copy = g_build_filename(config->run.dir, "spiece.model", NULL);
@@ -116,15 +134,24 @@ bool run_lock(const char *dir, GError **error)
     return fail_user(error, "another process is training in %s; stop it, or choose another run.dir", dir);
 }
 
-bool run_prepare(const Config *config, GError **error)
+bool run_check(const Config *config, GError **error)
 {
-    const char *dir = config->run.dir;
-    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
-    g_autofree char *checkpoints = g_build_filename(dir, "checkpoints", NULL);
-    if (!check_saved_config(config, path, error) || !io_make_directories(checkpoints, error))
-        return false;
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    Config saved = { 0 };
+    bool same = config_load(&saved, path, NULL, 0, error) && compare_config(&saved, config, config->run.dir, error);
+    config_clear(&saved);
+    return same;
+}
+
+bool run_write_config(const Config *config, GError **error)
+{
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autofree char *checkpoints = g_build_filename(config->run.dir, "checkpoints", NULL);
     g_autofree char *yaml = options_to_yaml(config_options(), config);
-    return io_write_file(path, yaml, strlen(yaml), error) && save_tokenizer(config, error);
+    return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
+           save_tokenizer(config, error);
 }
 
 bool run_link(const char *dir, const char *name, int64_t step, GError **error)

@@ -9,15 +9,20 @@
 char *run_checkpoint_path(const char *dir, int64_t step);
 /* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
 GArray *run_checkpoints(const char *dir);
-/* Newest checkpoint whose files are whole, or -1; damaged ones are named in a warning. */
-int64_t run_newest_sound(const char *dir);
+/* *step: the newest checkpoint whose files are whole, -1 if the run has none at all. Damaged ones are named in
+ * warnings; an error where there are checkpoints and none is whole, or where the disk cannot be read. */
+bool run_newest_sound(const char *dir, int64_t *step, GError **error);
+/* Renames the checkpoints above `step` to damaged-*: a run that goes on from `step` must not count them, nor lose them.
+ */
+bool run_set_aside(const char *dir, int64_t step, GError **error);
 
 /* Makes the directory and locks it until the process ends; an error where another process holds it. */
 bool run_lock(const char *dir, GError **error);
-/* Where it holds a configuration, IDENTITY options must agree with this one (an error names the
- * first difference, both values and what to do), TUNABLE changes are logged. Then saves config.yaml and the tokenizer.
- */
-bool run_prepare(const Config *config, GError **error);
+/* Where the directory holds a configuration, IDENTITY options must agree with this one (an error names the first
+ * difference, both values and what to do); TUNABLE changes are logged. */
+bool run_check(const Config *config, GError **error);
+/* Saves config.yaml and the tokenizer. */
+bool run_write_config(const Config *config, GError **error);
 /* Points DIR/checkpoints/NAME at the checkpoint of a step. */
 bool run_link(const char *dir, const char *name, int64_t step, GError **error);
 /* Removes checkpoints beyond keep_last, except multiples of keep_every, `best` and what is left of interrupted saves.

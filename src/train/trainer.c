@@ -1,45 +1,14 @@
 #include "train/trainer.h"
 
-#include "base/check.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "device/peak.h"
 #include "eval/heldout.h"
-#include "train/memory.h"
-#include "train/metrics.h"
-#include "train/open.h"
-#include "train/run.h"
 #include "train/stop.h"
+#include "train/trainer_state.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
-#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
-#define PREFETCH_DEPTH 8
-#define MAX_SKIPPED    100 /* consecutive steps without a finite gradient before the run is given up */
-
-typedef struct Trainer {
-    Config config; /* a shallow copy: model.vocab is resolved */
-    Tokenizer *tok;
-    Device *dev;
-    Model *model;
-    Optimizer *optimizer;
-    Loader *train, *valid;
-    Prefetch *prefetch;
-    Batch **batch; /* (accum) the microbatches of a step */
-    int64_t accum, micro, samples;
-    Schedule schedule;
-    int64_t total, log_every, eval_every, save_every; /* steps; total -1: a time */
-    TrainState state;
-    ModelLoss loss;
-    MemoryPlan memory;
-    Metrics *metrics;
-    double step_flops, peak_flops;
-    gint64 started, window_started;     /* microseconds */
-    int64_t window_tokens, window_rows; /* real tokens and rows of capacity since the last log line */
-    int64_t skipped, saved_step, first_step;
-} Trainer;
+#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
 
 /* What a step found. */
 typedef struct StepStats {
@@ -142,18 +111,26 @@ static void log_step(Trainer *t, const StepStats *stats)
     t->window_tokens = t->window_rows = 0;
 }
 
+/* Whether an evaluation belongs to where the run stands and has not been made: also after a stop that left no time for
+ * it. */
+static bool evaluation_due(const Trainer *t, bool end)
+{
+    const TrainState *state = &t->state;
+    return t->valid && state->evaluated != state->attempts &&
+           (end || state->attempts == 0 || due(state->attempts, t->eval_every));
+}
+
+/* *best: the lowest loss so far; where the curve starts (step 0) there is nothing to keep yet. */
 static bool evaluate(Trainer *t, bool *best, GError **error)
 {
-    *best = false;
-    if (t->valid == NULL)
-        return true;
     LossSums sums = { 0 };
     gint64 start = g_get_monotonic_time();
     if (!heldout_loss(t->model, t->valid, t->config.train.eval_samples, t->micro, &sums, error))
         return false;
     metrics_valid(t->metrics, t->state.attempts, "valid", &sums, seconds_since(start));
     double nll = sums.nll / sums.weight;
-    *best = t->state.best_step < 0 || nll < t->state.best_loss;
+    t->state.evaluated = t->state.attempts;
+    *best = t->state.attempts > 0 && isfinite(nll) && (t->state.best_step < 0 || nll < t->state.best_loss);
     if (*best) {
         t->state.best_loss = nll;
         t->state.best_step = t->state.attempts;
@@ -175,19 +152,24 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     if (!checkpoint_save(folder, &checkpoint, error) || !run_link(dir, "latest", t->state.attempts, error) ||
         (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))
         return false;
-    t->saved_step = t->state.attempts;
+    t->saved = t->state;
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
 }
 
 /* A save that fails leaves the one before it in place; training goes on unless this was the last chance. */
 static bool save(Trainer *t, bool last, GError **error)
 {
-    if (t->saved_step == t->state.attempts)
+    if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated)
         return true;
     gint64 start = g_get_monotonic_time();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
-    if (write_checkpoint(t, folder, &problem)) {
+    bool written = write_checkpoint(t, folder, &problem);
+    if (!written) { /* the best one is what a checkpoint holds */
+        t->state.best_loss = t->saved.best_loss;
+        t->state.best_step = t->saved.best_step;
+    }
+    if (written) {
         metrics_save(t->metrics, t->state.attempts, folder, seconds_since(start));
     } else if (last) {
         g_propagate_error(error, g_steal_pointer(&problem));
@@ -219,22 +201,29 @@ static bool finished(const Trainer *t)
     return seconds_since(t->started) >= t->config.train.length.value;
 }
 
+/* Log, evaluation and save, where they are due after a step. A stop leaves the evaluation to the run that goes on. */
+static bool after_step(Trainer *t, const StepStats *stats, bool end, bool stop, GError **error)
+{
+    bool best = false;
+    if (due(t->state.attempts, t->log_every))
+        log_step(t, stats);
+    if (!stop && evaluation_due(t, end) && !evaluate(t, &best, error))
+        return false;
+    return !(end || stop || best || due(t->state.attempts, t->save_every)) || save(t, end || stop, error);
+}
+
 static bool train_loop(Trainer *t, GError **error)
 {
-    if (finished(t))
-        log_info("nothing left to do: the run has its %" PRId64 " steps; a longer train.length goes on from there",
-                 t->state.attempts);
-    while (!finished(t)) {
+    bool end = finished(t);
+    if (end)
+        log_info("nothing left to do at step %" PRId64 "; a longer train.length goes on from there", t->state.attempts);
+    while (!end) {
         StepStats stats;
-        bool best = false;
         if (!train_step(t, &stats, error) || !note_skipped(t, &stats, error))
             return false;
-        bool end = finished(t), stop = !end && stop_requested();
-        if (due(t->state.attempts, t->log_every))
-            log_step(t, &stats);
-        if ((end || due(t->state.attempts, t->eval_every)) && !evaluate(t, &best, error))
-            return false;
-        if ((end || stop || best || due(t->state.attempts, t->save_every)) && !save(t, end || stop, error))
+        end = finished(t);
+        bool stop = !end && stop_requested();
+        if (!after_step(t, &stats, end, stop, error))
             return false;
         if (stop) {
             g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED,
@@ -246,164 +235,13 @@ static bool train_loop(Trainer *t, GError **error)
     return true;
 }
 
-/* ---- opening and closing ---- */
-
-static bool open_data(Trainer *t, GError **error)
-{
-    const DataConfig *data = &t->config.data;
-    uint64_t seed = (uint64_t)t->config.run.seed;
-    if (*data->train == '\0')
-        return fail_user(error, "data.train is not set: the PREFIX that `loam prepare --out PREFIX` made");
-    t->train = loader_open(data, data->train, t->tok, seed, false, error);
-    if (t->train == NULL)
-        return false;
-    if (*data->valid && !(t->valid = loader_open(data, data->valid, t->tok, seed, true, error)))
-        return false;
-    t->samples = config_batch_samples(&t->config);
-    t->micro = config_micro_samples(&t->config);
-    t->accum = (t->samples + t->micro - 1) / t->micro;
-    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
-    const ObjectiveConfig *objective = loader_objective(t->train);
-    t->batch = g_new0(Batch *, t->accum);
-    for (int64_t i = 0; i < t->accum; i++)
-        t->batch[i] = batch_new((int32_t)t->micro, (int32_t)objective->input_length, (int32_t)objective->target_length);
-    return true;
-}
-
-/* Every size is known now, in steps of this batch. */
-static void plan_steps(Trainer *t)
-{
-    const TrainConfig *train = &t->config.train;
-    int64_t epoch = loader_epoch_samples(t->train, 0);
-    t->schedule = config_schedule(&t->config, epoch);
-    t->total = config_steps(&t->config, train->length, epoch);
-    t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
-    t->eval_every = config_steps(&t->config, train->eval_every, epoch);
-    t->save_every = config_steps(&t->config, train->save_every, epoch);
-}
-
-static bool plan_memory(Trainer *t, GError **error)
-{
-    const ObjectiveConfig *objective = loader_objective(t->train);
-    return memory_plan(&t->config, (int32_t)objective->input_length, (int32_t)objective->target_length, &t->memory,
-                       error) &&
-           memory_check(&t->memory, error);
-}
-
-static bool open_model(Trainer *t, GError **error)
-{
-    const Config *config = &t->config;
-    const ObjectiveConfig *objective = loader_objective(t->train);
-    int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
-    if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
-        return false;
-    t->loss = (ModelLoss){ .n_targets = 1,
-                           .label_smoothing = (float)config->train.label_smoothing,
-                           .z_loss = (float)config->train.z_loss,
-                           .seed = (uint64_t)config->run.seed,
-                           .train = true,
-                           .grad = true,
-                           .recompute = config->train.recompute == RECOMPUTE_BLOCK };
-    if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
-        return false;
-    t->step_flops =
-        model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
-    t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
-    t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
-                    *memory = memory_describe(&t->memory);
-    if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
-                 device_threads(t->dev), device_isa(t->dev));
-    return t->optimizer != NULL;
-}
-
-/* Fresh weights: from the seed, or those of another model of the same shape. */
-static bool init_model(Trainer *t, GError **error)
-{
-    const char *init = t->config.train.init;
-    t->state = (TrainState){ .best_step = -1 };
-    if (*init == '\0') {
-        params_init(model_params(t->model), (uint64_t)t->config.run.seed);
-        return true;
-    }
-    Model *source = model_open_path(init, t->dev, false, NULL, error);
-    if (source == NULL)
-        return fail_context(error, "train.init");
-    bool same = model_copy_weights(t->model, source, error);
-    model_close(source);
-    return same || fail_context(error, "train.init %s", init);
-}
-
-static bool resume(Trainer *t, GError **error)
-{
-    const char *dir = t->config.run.dir;
-    int64_t step = run_newest_sound(dir);
-    t->saved_step = step;
-    if (step < 0)
-        return init_model(t, error);
-    g_autofree char *folder = run_checkpoint_path(dir, step), *hash = NULL;
-    ModelConfig saved = { 0 };
-    bool read = checkpoint_config(folder, &saved, &hash, error);
-    checkpoint_clear_config(&saved);
-    if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
-        return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", dir, hash,
-                         t->config.tokenizer.path, tokenizer_hash(t->tok));
-    Checkpoint checkpoint = { .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state };
-    if (!read || !checkpoint_load(folder, &checkpoint, error))
-        return false;
-    log_info("going on from %s", folder);
-    return true;
-}
-
-static bool trainer_open(Trainer *t, GError **error)
-{
-    const Config *config = &t->config;
-    if (*config->run.dir == '\0')
-        return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
-    if (*config->tokenizer.path == '\0')
-        return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
-    t->tok = tokenizer_open(config->tokenizer.path, error);
-    if (t->tok == NULL || !config_resolve_vocab(&t->config, t->tok, error))
-        return false;
-    t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_data(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
-        !run_prepare(config, error))
-        return false;
-    g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
-    plan_steps(t);
-    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error))
-        return false;
-    t->first_step = t->state.attempts;
-    t->metrics = metrics_open(config->run.dir, t->state.attempts, error);
-    return t->metrics != NULL;
-}
-
-static void trainer_close(Trainer *t)
-{
-    metrics_close(t->metrics);
-    g_clear_pointer(&t->prefetch, prefetch_close);
-    for (int64_t i = 0; t->batch && i < t->accum; i++)
-        batch_free(t->batch[i]);
-    g_free(t->batch);
-    g_clear_pointer(&t->optimizer, optimizer_close);
-    g_clear_pointer(&t->model, model_close);
-    g_clear_pointer(&t->valid, loader_close);
-    g_clear_pointer(&t->train, loader_close);
-    g_clear_pointer(&t->dev, device_close);
-    g_clear_pointer(&t->tok, tokenizer_close);
-    log_to_file(NULL, NULL);
-}
-
 bool train_run(const Config *config, GError **error)
 {
-    Trainer t = { .config = *config, .saved_step = -1 };
+    Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
     bool best, done = trainer_open(&t, error);
     stop_catch_signals();
-    if (done && t.state.attempts == 0) { /* where the curve starts; nothing to keep yet */
+    if (done && evaluation_due(&t, false))
         done = evaluate(&t, &best, error);
-        t.state.best_step = -1;
-    }
     t.started = t.window_started = g_get_monotonic_time();
     done = done && train_loop(&t, error);
     trainer_close(&t);

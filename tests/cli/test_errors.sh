@@ -44,9 +44,31 @@ expect 1 'model.width: 32' train model.width=64
 expect 1 'run.seed' train run.seed=8
 expect 0 'optim.lr changed from' train 'train.length=12 steps' optim.lr=1e-3
 truncate -s -100 "$work"/run/checkpoints/step-00000012/weights-*.safetensors
-expect 0 'the checkpoint before it is used' train 'train.length=12 steps'
-printf 'x' | dd of="$work/run/checkpoints/step-00000012/state.json" bs=1 seek=3 conv=notrunc 2>/dev/null
-expect 0 'the checkpoint before it is used' train 'train.length=12 steps'
+expect 0 'the checkpoint before it is used' train 'train.length=12 steps' train.keep_last=1
+expect 0 'damaged-step-00000012' ls "$work/run/checkpoints"
+expect 0 'sound' "$loam" inspect checkpoint "$work/run" # the damaged one took no other's place
+cp -r "$work/run" "$work/broken"
+sed -i 's/"samples": /"samples": 1/' "$work/broken/checkpoints/step-00000012/state.json"
+expect 1 'no checkpoint of' "$loam" train "$work/config.yaml" "run.dir=$work/broken" 'train.length=12 steps' optim.lr=1e-3
+[ "$(wc -l <"$work/broken/metrics.jsonl")" = "$(wc -l <"$work/run/metrics.jsonl")" ] || fail "metrics were touched"
+
+# Lengths in samples count what was taken in batches of another size.
+samples() { "$loam" train "$work/config.yaml" "run.dir=$work/samples" optim.schedule=constant "$@"; }
+expect 0 'step 4/4' samples 'train.length=32 samples'
+expect 0 'step 12/12' samples 'train.length=64 samples' 'train.batch=4 samples'
+
+# A dataset made again under the same name, and weights of another shape.
+cp "$work/data.bin" "$work/again.bin" && cp "$work/data.idx" "$work/again.idx" && cp "$work/data.json" "$work/again.json"
+again() { "$loam" train "$work/config.yaml" "run.dir=$work/again-run" "data.train=$work/again" optim.schedule=constant "$@"; }
+expect 0 'saved' again 'train.length=2 steps'
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/again" <(head -n 900 "$work/corpus.txt") >/dev/null 2>&1
+expect 1 'trained on other data' again 'train.length=3 steps'
+expect 1 'its model.n_enc is 1' train "run.dir=$work/deep" model.n_enc=2 "train.init=$work/run"
+expect 1 'its model.tie_embeddings is' train "run.dir=$work/deep" model.tie_embeddings=true "train.init=$work/run"
+
+# Sizes are checked before they are allocated.
+expect 1 'computed at once' train 'train.batch=1e9 samples' 'train.micro_batch=1e9 samples'
+expect 2 'this machine has' train 'train.batch=1e12 samples'
 
 # Models by path.
 expect 1 'neither a run directory' "$loam" generate --model "$work"

@@ -5,6 +5,11 @@ length='train.length=150 steps'
 losses() { sed -n 's/.*"kind":"\(train\|valid\)".*"step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 
 "$loam" train "$work/config.yaml" run.dir="$work/whole" "$length" 2>"$work/log"
+# The first kill falls between the evaluation of step 0 and the first save.
+"$loam" train "$work/config.yaml" run.dir="$work/cut" "$length" train.save_every=0 2>"$work/log" &
+pid=$!
+until grep -q '"kind":"valid"' "$work/cut/metrics.jsonl" 2>/dev/null; do sleep 0.01; done
+kill -9 "$pid" && wait "$pid" 2>/dev/null || true
 RANDOM=11
 kills=0
 for attempt in $(seq 40); do

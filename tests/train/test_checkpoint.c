@@ -46,7 +46,8 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state = (TrainState){ 5, 4, 40, 123456789012, 77, { 0.1, 1.0 / 3, 2, 3 }, 2, 1.0 / 7, 4 };
+    f->state =
+        (TrainState){ 5, 4, 40, 123456789012, 77, { 0.1, 1.0 / 3, 2, 3 }, 2, 1.0 / 7, 4, 5, 1234567890123456789 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)
@@ -148,6 +149,15 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
     g_assert_cmpint(reported, >, calls / 2);
 }
 
+static int64_t newest(Fixture *f)
+{
+    GError *error = NULL;
+    int64_t step = -2;
+    run_newest_sound(f->dir, &step, &error);
+    g_assert_no_error(error);
+    return step;
+}
+
 static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -160,7 +170,7 @@ static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer da
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         checkpoint_save(f->folder, &checkpoint, &error);
         g_assert_no_error(error);
-        g_assert_cmpint(run_newest_sound(f->dir), ==, 5);
+        g_assert_cmpint(newest(f), ==, 5);
         g_autofree char *path = g_build_filename(f->folder, files[i], NULL), *text = NULL;
         gsize bytes;
         g_file_get_contents(path, &text, &bytes, NULL);
@@ -170,8 +180,31 @@ static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer da
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, "damaged"));
         g_clear_error(&error);
-        g_assert_cmpint(run_newest_sound(f->dir), ==, 3);
+        g_assert_cmpint(newest(f), ==, 3);
     }
+}
+
+/* A number of state.json that was altered by hand or by the disk. */
+static void state_json_is_sealed(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL), *text = NULL;
+    g_file_get_contents(path, &text, NULL, NULL);
+    char *updates = strstr(text, "\"updates\": 4");
+    g_assert_nonnull(updates);
+    updates[strlen("\"updates\": ")] = '5';
+    g_file_set_contents(path, text, -1, NULL);
+    g_assert_false(checkpoint_verify(f->folder, &error));
+    g_assert_nonnull(strstr(error->message, "checksum"));
+    g_clear_error(&error);
+    int64_t step;
+    g_assert_false(run_newest_sound(f->dir, &step, &error)); /* there is no other: never start over in silence */
+    g_assert_nonnull(strstr(error->message, "is whole"));
+    g_clear_error(&error);
 }
 
 /* Writes a third of the rows of every parameter (part 0) or the rest (part 1), and enters the file in `files`. */
@@ -216,6 +249,7 @@ static void any_layout_of_boxes_is_read(Fixture *f, gconstpointer data)
     write_part(f, files, 0);
     write_part(f, files, 1);
     json_object_set_new(root, "files", files);
+    checkpoint_seal(root);
     json_dump_file(root, path, 0);
 
     Tensor w = params_find(model_params(f->model), "shared")->w;
@@ -227,11 +261,27 @@ static void any_layout_of_boxes_is_read(Fixture *f, gconstpointer data)
     g_assert_true(memcmp(before, w.p, bytes) == 0);
 
     json_object_del(files, "part-1.safetensors");
+    checkpoint_seal(root);
     json_dump_file(root, path, 0);
     g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
     g_assert_nonnull(strstr(error->message, "not whole"));
     g_clear_error(&error);
     json_decref(root);
+}
+
+static void checkpoints_above_are_set_aside(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    Checkpoint checkpoint = { .model = model_config(f->model), .params = model_params(f->model) };
+    for (int64_t step = 1; step <= 3; step++) {
+        g_autofree char *folder = run_checkpoint_path(f->dir, step);
+        g_assert_true(checkpoint_save(folder, &checkpoint, NULL));
+    }
+    g_assert_true(run_set_aside(f->dir, 1, NULL));
+    g_autoptr(GArray) left = run_checkpoints(f->dir);
+    g_assert_cmpuint(left->len, ==, 1);
+    g_autofree char *aside = g_build_filename(f->dir, "checkpoints", "damaged-step-00000003", NULL);
+    g_assert_true(checkpoint_verify(aside, NULL));
 }
 
 static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gconstpointer data)
@@ -259,7 +309,9 @@ int main(int argc, char **argv)
     TEST(shape_and_tokenizer_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
     TEST(damage_is_found_and_the_one_before_used);
+    TEST(state_json_is_sealed);
     TEST(any_layout_of_boxes_is_read);
+    TEST(checkpoints_above_are_set_aside);
     TEST(retention_keeps_the_newest_the_multiples_and_the_best);
     return g_test_run();
 }

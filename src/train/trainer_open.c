@@ -1,0 +1,190 @@
+#include "base/log.h"
+#include "base/text.h"
+#include "device/peak.h"
+#include "train/open.h"
+#include "train/trainer_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
+#define PREFETCH_DEPTH 8
+
+static bool open_loaders(Trainer *t, GError **error)
+{
+    const DataConfig *data = &t->config.data;
+    uint64_t seed = (uint64_t)t->config.run.seed;
+    if (*data->train == '\0')
+        return fail_user(error, "data.train is not set: the PREFIX that `loam prepare --out PREFIX` made");
+    t->train = loader_open(data, data->train, t->tok, seed, false, error);
+    if (t->train == NULL)
+        return false;
+    if (*data->valid && !(t->valid = loader_open(data, data->valid, t->tok, seed, true, error)))
+        return false;
+    t->samples = config_batch_samples(&t->config);
+    t->micro = config_micro_samples(&t->config);
+    t->accum = (t->samples + t->micro - 1) / t->micro;
+    return true;
+}
+
+static void open_batches(Trainer *t)
+{
+    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
+    const ObjectiveConfig *objective = loader_objective(t->train);
+    t->batch = g_new0(Batch *, t->accum);
+    for (int64_t i = 0; i < t->accum; i++)
+        t->batch[i] = batch_new((int32_t)t->micro, (int32_t)objective->input_length, (int32_t)objective->target_length);
+}
+
+/* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
+ * batches of another size. */
+static void plan_steps(Trainer *t)
+{
+    const TrainConfig *train = &t->config.train;
+    int64_t epoch = loader_epoch_samples(t->train, 0), samples = config_samples(&t->config, train->length, epoch);
+    t->total = config_steps(&t->config, train->length, epoch);
+    if (samples >= 0)
+        t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
+    t->schedule = config_schedule(&t->config, epoch);
+    t->schedule.total = (double)t->total;
+    t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
+    t->eval_every = config_steps(&t->config, train->eval_every, epoch);
+    t->save_every = config_steps(&t->config, train->save_every, epoch);
+}
+
+static bool plan_memory(Trainer *t, GError **error)
+{
+    const ObjectiveConfig *objective = loader_objective(t->train);
+    return memory_plan(&t->config, (int32_t)objective->input_length, (int32_t)objective->target_length, &t->memory,
+                       error) &&
+           memory_check(&t->memory, error);
+}
+
+static bool open_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    const ObjectiveConfig *objective = loader_objective(t->train);
+    int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
+    if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
+        return false;
+    t->loss = (ModelLoss){ .n_targets = 1,
+                           .label_smoothing = (float)config->train.label_smoothing,
+                           .z_loss = (float)config->train.z_loss,
+                           .seed = (uint64_t)config->run.seed,
+                           .train = true,
+                           .grad = true,
+                           .recompute = config->train.recompute == RECOMPUTE_BLOCK };
+    if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
+        return false;
+    t->step_flops =
+        model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
+    t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
+    t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
+    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+                    *memory = memory_describe(&t->memory);
+    if (t->optimizer)
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
+                 device_threads(t->dev), device_isa(t->dev));
+    return t->optimizer != NULL;
+}
+
+/* Fresh weights: from the seed, or those of another model of the same shape. */
+static bool init_model(Trainer *t, GError **error)
+{
+    const char *init = t->config.train.init;
+    t->state = (TrainState){ .best_step = -1, .evaluated = -1, .data = loader_fingerprint(t->train) };
+    if (*init == '\0') {
+        params_init(model_params(t->model), (uint64_t)t->config.run.seed);
+        return true;
+    }
+    Model *source = model_open_path(init, t->dev, false, NULL, error);
+    if (source == NULL)
+        return fail_context(error, "train.init");
+    bool same = model_copy_weights(t->model, source, error);
+    model_close(source);
+    return same || fail_context(error, "train.init %s", init);
+}
+
+/* The tokens and the data of the checkpoint must be those of this configuration. */
+static bool check_sources(const Trainer *t, const char *folder, GError **error)
+{
+    g_autofree char *hash = NULL;
+    ModelConfig saved = { 0 };
+    bool read = checkpoint_config(folder, &saved, &hash, error);
+    checkpoint_clear_config(&saved);
+    if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
+        return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
+                         t->config.tokenizer.path, tokenizer_hash(t->tok));
+    if (read && t->state.data != loader_fingerprint(t->train))
+        return fail_user(error,
+                         "%s was trained on other data than %s holds now: the dataset was made again; go on with the "
+                         "one of before, or choose another run.dir (train.init takes the weights along)",
+                         folder, t->config.data.train);
+    return read;
+}
+
+static bool resume(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    int64_t step;
+    if (!run_newest_sound(dir, &step, error))
+        return false;
+    if (step < 0)
+        return init_model(t, error);
+    g_autofree char *folder = run_checkpoint_path(dir, step);
+    Checkpoint checkpoint = { .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state };
+    if (!checkpoint_load(folder, &checkpoint, error) || !check_sources(t, folder, error) ||
+        !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
+        return false;
+    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
+    if (g_file_test(best, G_FILE_TEST_IS_DIR) && !run_link(dir, "best", t->state.best_step, error))
+        return false;
+    t->saved = t->state;
+    log_info("going on from %s", folder);
+    return true;
+}
+
+static bool check_paths(const Config *config, GError **error)
+{
+    if (*config->run.dir == '\0')
+        return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
+    if (*config->tokenizer.path == '\0')
+        return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
+    return true;
+}
+
+bool trainer_open(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    if (!check_paths(config, error) || !(t->tok = tokenizer_open(config->tokenizer.path, error)) ||
+        !config_resolve_vocab(&t->config, t->tok, error))
+        return false;
+    t->dev = device_open_cpu((int)config->train.threads);
+    if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
+        !run_check(config, error))
+        return false;
+    g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
+    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) || !run_write_config(config, error))
+        return false;
+    plan_steps(t);
+    open_batches(t);
+    t->first_step = t->state.attempts;
+    t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);
+    return t->metrics != NULL;
+}
+
+void trainer_close(Trainer *t)
+{
+    metrics_close(t->metrics);
+    g_clear_pointer(&t->prefetch, prefetch_close);
+    for (int64_t i = 0; t->batch && i < t->accum; i++)
+        batch_free(t->batch[i]);
+    g_free(t->batch);
+    g_clear_pointer(&t->optimizer, optimizer_close);
+    g_clear_pointer(&t->model, model_close);
+    g_clear_pointer(&t->valid, loader_close);
+    g_clear_pointer(&t->train, loader_close);
+    g_clear_pointer(&t->dev, device_close);
+    g_clear_pointer(&t->tok, tokenizer_close);
+    log_to_file(NULL, NULL);
+}
