@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/score.h"
 #include "eval/heldout.h"
 #include "train/config.h"
 #include "train/open.h"
@@ -10,21 +11,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#define USAGE "loam eval MODEL data.valid=PREFIX [--samples N] [--unigram] [--json] [group.key=value]…"
+#define USAGE                                                                                                          \
+    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --score FILE [--out FILE]) "              \
+    "[group.key=value]…"
 
 static const char about[] = "Loss (nats per target token), perplexity and accuracy of a model on a held-out dataset. "
                             "MODEL is a run directory (also\n"
                             "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
                             "options; a bare model takes them\n"
-                            "from the command line.\n\n"
-                            "  loam eval runs/a data.valid=data/valid\n";
+                            "from the command line. --score says instead how likely given targets are.\n\n"
+                            "  loam eval runs/a data.valid=data/valid\n"
+                            "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
 static int64_t samples;
+static char *score_path, *score_out;
 static gboolean unigram, as_json;
 static const GOptionEntry entries[] = {
     { "samples", 0, 0, G_OPTION_ARG_INT64, &samples, "samples from the start of the set; 0 (default): all", "N" },
     { "unigram", 0, 0, G_OPTION_ARG_NONE, &unigram, "also the best unigram model of the same targets", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { "score", 0, 0, G_OPTION_ARG_FILENAME, &score_path, "JSON lines with \"input\" and \"target\": text, or ids",
+      "FILE" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &score_out, "where scores go; lines it already has are not scored again",
+      "FILE" },
     { 0 },
 };
 
@@ -47,11 +56,8 @@ static bool load_config(Config *config, const char *path, char **overrides, int 
     return config_load(config, g_file_test(saved, G_FILE_TEST_EXISTS) ? saved : NULL, overrides, n, error);
 }
 
-static bool open_evaluation(Evaluation *e, const char *path, GError **error)
+static bool open_model(Evaluation *e, const char *path, GError **error)
 {
-    const DataConfig *data = &e->config.data;
-    if (*data->valid == '\0')
-        return fail_user(error, "data.valid is not set; usage: " USAGE);
     e->dev = device_open_cpu((int)e->config.train.threads);
     e->model = model_open_path(path, e->dev, false, &e->tokenizer_path, error);
     if (e->model == NULL)
@@ -64,6 +70,12 @@ static bool open_evaluation(Evaluation *e, const char *path, GError **error)
     if (model_config(e->model)->vocab < tokenizer_size(e->tok))
         return fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
                          model_config(e->model)->vocab, tokenizer, tokenizer_size(e->tok));
+    return true;
+}
+
+static bool open_data(Evaluation *e, GError **error)
+{
+    const DataConfig *data = &e->config.data;
     e->loader = loader_open(data, data->valid, e->tok, (uint64_t)e->config.run.seed, true, error);
     if (e->loader == NULL)
         return false;
@@ -98,7 +110,11 @@ static bool evaluate(Evaluation *e, const char *path, GError **error)
 {
     LossSums sums = { 0 };
     double nats = 0;
-    if (!open_evaluation(e, path, error) ||
+    if (score_path)
+        return open_model(e, path, error) && score_file(e->model, e->tok, score_path, score_out, error);
+    if (*e->config.data.valid == '\0')
+        return fail_user(error, "data.valid is not set; usage: " USAGE);
+    if (!open_model(e, path, error) || !open_data(e, error) ||
         !heldout_loss(e->model, e->loader, samples, config_micro_samples(&e->config), &sums, error) ||
         (unigram && !heldout_unigram(e->loader, samples, model_config(e->model)->vocab, &nats, error)))
         return false;
@@ -112,6 +128,8 @@ bool verb_eval(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no model given; usage: " USAGE);
+    if (score_out && !score_path)
+        return fail_user(error, "--out is where the scores of --score FILE go; usage: " USAGE);
     Evaluation e = { 0 };
     bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
     g_clear_pointer(&e.loader, loader_close);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -72,6 +73,9 @@ static void print_json(const char *prompt, const char *text, const Generation *g
 static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Generation *generation, GError **error)
 {
     const GArray *ids = generation->ids;
+    if (!isfinite(generation->logprob))
+        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
+                         generation->logprob);
     g_autofree char *text = fill ? generate_fill(tok, ids_of(prompt->ids), prompt->ids->len, ids, error)
                                  : tokenizer_decode(tok, ids_of(ids), ids->len, error);
     if (text == NULL)

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,21 +85,26 @@ static bool parse_array(const PromptFormat *format, const json_t *array, GArray 
     return true;
 }
 
+bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error)
+{
+    if (json_is_array(value))
+        return parse_array(format, value, ids, error);
+    if (!json_is_string(value))
+        return fail_user(error, "no text and no array of ids in a field \"%s\"", name);
+    return parse_text(format, json_string_value(value), ids, error);
+}
+
 static bool parse_object(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
 {
     json_error_t reason;
     json_auto_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &reason);
     if (object == NULL)
         return fail_user(error, "not JSON: %s", reason.text);
-    const json_t *field = json_object_get(object, format->field);
-    if (json_is_array(field)) {
-        prompt->text = json_dumps(field, JSON_COMPACT);
-        return parse_array(format, field, prompt->ids, error);
-    }
-    if (!json_is_string(field))
-        return fail_user(error, "no text and no array of ids in a field \"%s\"", format->field);
-    prompt->text = g_strdup(json_string_value(field));
-    return parse_text(format, prompt->text, prompt->ids, error);
+    const json_t *value = json_object_get(object, format->field);
+    char *shown = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    prompt->text = json_is_string(value) ? g_strdup(json_string_value(value)) : g_strdup(shown);
+    free(shown);
+    return prompt_parse_json(format, value, format->field, prompt->ids, error);
 }
 
 static bool parse_line(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)

@@ -3,6 +3,8 @@
 
 #include "text/tokenizer.h"
 
+#include <jansson.h>
+
 typedef struct Prompt {
     char *text;  /* as it was given */
     GArray *ids; /* int32_t, EOS included where text was given */
@@ -23,3 +25,6 @@ void prompts_close(PromptReader *reader);
  * at the end. False with *error set after a bad line; the prompts before it are there. */
 bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error);
 void prompt_free(void *prompt);
+
+/* Appends the ids of a JSON value: a string (its EOS after it), or an array of ids. `name` is what errors call it. */
+bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error);

@@ -83,3 +83,6 @@ expect 1 'give one of them' answer bace --beams 4 --temperature 1
 expect 1 'give --temperature above 0 with them' answer bace --top-k 5
 expect 1 '--n 3 needs --temperature' answer bace --n 3
 expect 1 '--top-p 2 is out of range' answer bace --temperature 1 --top-p 2
+echo '{"input": "bace"}' >"$work/pairs"
+expect 1 'pairs:1: no text and no array of ids in a field "target"' "$loam" eval "$work/run" --score "$work/pairs"
+expect 1 'cannot read' "$loam" eval "$work/run" --score "$work/absent"

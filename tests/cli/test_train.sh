@@ -37,6 +37,18 @@ for flags in "--temperature 1 --top-k 20 --seed 3" "--beams 3"; do
 done
 echo "ok: searches and samples"
 
+# Given targets, as text and as ids; a torn run goes on where it stopped and ends with the same bytes.
+text='bace <extra_id_0> dihaki.'
+for i in $(seq 9); do echo "{\"input\": \"$text\", \"target\": \"<extra_id_0> bace $i\"}"; done >"$work/pairs"
+echo '{"input": [5, 6, 1], "target": [7, 1]}' >>"$work/pairs"
+"$loam" eval "$run" --score "$work/pairs" --out "$work/scores"
+[ "$(grep -c '"logprob":-[0-9.]*,"tokens"' "$work/scores")" = 10 ] || fail "scores: $(cat "$work/scores")"
+head -c 400 "$work/scores" >"$work/torn"
+"$loam" eval "$run" --score "$work/pairs" --out "$work/torn" 2>"$work/log"
+cmp "$work/scores" "$work/torn" || fail "a torn file of scores"
+"$loam" eval "$run" --score "$work/pairs" | cmp - "$work/scores" || fail "scores on standard output"
+echo "ok: scores"
+
 "$loam" eval "$run" --json >"$work/eval"
 loss=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' "$work/eval")
 awk -v a="$loss" 'BEGIN { exit !(a > 0 && a < 6) }' || fail "eval says $loss"

@@ -1,6 +1,7 @@
 #include "data/tiny_tokenizer.h"
 #include "eval/generate.h"
 #include "eval/heldout.h"
+#include "eval/score.h"
 #include "model/tiny.h"
 
 static char *folder, *prefix;
@@ -221,6 +222,37 @@ static void a_search_reports_the_probability_of_its_answer(void)
     }
 }
 
+/* A greedy answer is scored as what decoding said of it; one other token makes it less likely. */
+static void a_score_is_what_decoding_says(void)
+{
+    static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 }, cu[] = { 0, G_N_ELEMENTS(inputs) };
+    const GenerateOptions options = {
+        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 70, .eos = tokenizer_eos(tok)
+    };
+    Generation answer;
+    Score score, other;
+    Scorer *scorer = scorer_open(model);
+    GError *error = NULL;
+    g_assert_true(generate(model, &(Prompts){ inputs, cu, 1 }, 0, &options, &answer, NULL));
+    if (answer.finished)
+        g_array_append_val(answer.ids, options.eos);
+    int32_t *ids = ids_in(answer.ids);
+    g_assert_true(scorer_score(scorer, inputs, G_N_ELEMENTS(inputs), ids, answer.ids->len, &score, NULL));
+    g_assert_cmpfloat_with_epsilon(score.logprob, answer.logprob, 1e-3);
+    g_assert_true(score.greedy);
+    g_assert_cmpint(score.tokens, ==, (int64_t)answer.ids->len);
+    ids[0] = ids[0] == 50 ? 51 : 50;
+    g_assert_true(scorer_score(scorer, inputs, G_N_ELEMENTS(inputs), ids, 1, &other, NULL));
+    g_assert_false(other.greedy);
+    g_assert_cmpfloat(other.logprob, <, 0);
+    ids[0] = 1 << 20;
+    g_assert_false(scorer_score(scorer, inputs, G_N_ELEMENTS(inputs), ids, 1, &other, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_clear_error(&error);
+    scorer_close(scorer);
+    generation_clear(&answer);
+}
+
 static GArray *ids_of(const char *text)
 {
     GArray *ids = g_array_new(false, false, sizeof(int32_t));
@@ -256,6 +288,7 @@ int main(int argc, char **argv)
                     samples_depend_on_seed_and_prompt_and_number_alone);
     g_test_add_func("/generate/a_search_reports_the_probability_of_its_answer",
                     a_search_reports_the_probability_of_its_answer);
+    g_test_add_func("/score/a_score_is_what_decoding_says", a_score_is_what_decoding_says);
     g_test_add_func("/generate/blanks_are_filled_in_their_places", blanks_are_filled_in_their_places);
     int status = g_test_run();
     tear_down();

@@ -1,0 +1,9 @@
+/* score.h: `loam eval --score`: the log-probability of given targets, line by line. */
+#pragma once
+
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+/* path: JSON lines with "input" and "target", each text or an array of ids. Writes an object a line to `out`, or to
+ * standard output where it is NULL; lines that `out` already has are not scored again. */
+bool score_file(Model *model, const Tokenizer *tok, const char *path, const char *out, GError **error);

@@ -1,0 +1,78 @@
+#include "eval/score.h"
+
+#include "base/error.h"
+
+#define DECODER_START 0
+#define MOST_TOKENS   (1 << 20)
+
+struct Scorer {
+    Model *model;
+    Batch *batch; /* one sample; NULL before the first */
+    int32_t enc_len, dec_len;
+};
+
+Scorer *scorer_open(Model *model)
+{
+    Scorer *scorer = g_new0(Scorer, 1);
+    scorer->model = model;
+    return scorer;
+}
+
+void scorer_close(Scorer *scorer)
+{
+    g_clear_pointer(&scorer->batch, batch_free);
+    g_free(scorer);
+}
+
+/* The next power of two, so that lengths that creep up are seldom reason to allocate. */
+static int32_t room_for(int64_t n, int32_t before)
+{
+    int32_t room = MAX(before, 64);
+    while (room < n)
+        room *= 2;
+    return room;
+}
+
+static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GError **error)
+{
+    int32_t enc_len = room_for(n_inputs, scorer->enc_len), dec_len = room_for(n_targets, scorer->dec_len);
+    if (scorer->batch && enc_len == scorer->enc_len && dec_len == scorer->dec_len)
+        return true;
+    const ModelLoss plain = { .n_targets = 1 };
+    if (!model_reserve(scorer->model, 1, enc_len, dec_len, &plain, NULL, error))
+        return false;
+    g_clear_pointer(&scorer->batch, batch_free);
+    scorer->batch = batch_new(1, enc_len, dec_len);
+    scorer->enc_len = enc_len;
+    scorer->dec_len = dec_len;
+    return true;
+}
+
+static bool check_ids(const char *what, const int32_t *ids, int64_t n, int64_t vocab, GError **error)
+{
+    if (n < 1 || n > MOST_TOKENS)
+        return fail_user(error, "%" G_GINT64_FORMAT " tokens of %s: it must be from 1 to %d", n, what, MOST_TOKENS);
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= vocab)
+            return fail_user(error,
+                             "%s token %" G_GINT64_FORMAT " has id %d; the model's ids are 0 to %" G_GINT64_FORMAT,
+                             what, i, ids[i], vocab - 1);
+    return true;
+}
+
+bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const int32_t *targets, int64_t n_targets,
+                  Score *out, GError **error)
+{
+    int64_t vocab = model_config(scorer->model)->vocab;
+    if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, vocab, error) ||
+        !make_room(scorer, n_inputs, n_targets, error))
+        return false;
+    Batch *batch = scorer->batch;
+    const ModelLoss plain = { .n_targets = 1 };
+    LossSums sums = { 0 };
+    batch_clear(batch);
+    batch_add(batch, 0, inputs, n_inputs, targets, n_targets, DECODER_START);
+    model_loss(scorer->model, batch, &plain, &sums);
+    *out = (Score){ .logprob = -sums.nll, .tokens = n_targets, .greedy = sums.correct == sums.weight };
+    return true;
+}
