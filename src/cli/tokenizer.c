@@ -156,7 +156,7 @@ static const char encode_about[] = "Prints the token ids of standard input, one 
 static gboolean show_pieces, read_specials;
 
 static const GOptionEntry encode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
     { "pieces", 0, 0, G_OPTION_ARG_NONE, &show_pieces, "print the pieces, not their ids", NULL },
     { "specials", 0, 0, G_OPTION_ARG_NONE, &read_specials, "read <extra_id_N> as sentinels, not as text", NULL },
     { 0 },
@@ -193,7 +193,7 @@ static const char decode_about[] =
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
 static const GOptionEntry decode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
     { 0 },
 };
 
@@ -234,7 +234,7 @@ static const char describe_about[] =
 static gboolean as_json;
 
 static const GOptionEntry describe_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, or a folder with spiece.model", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
     { 0 },
 };
@@ -242,7 +242,8 @@ static const GOptionEntry describe_entries[] = {
 /* Id of the i-th of N_SAMPLE pieces, evenly spread below the sentinels. */
 static int sample_id(const Tokenizer *tok, int i)
 {
-    return (int)((int64_t)i * (tokenizer_size(tok) - TOKENIZER_SENTINELS) / N_SAMPLE);
+    int n_sentinels = tokenizer_sentinel(tok, 0) >= 0 ? TOKENIZER_SENTINELS : 0;
+    return (int)((int64_t)i * (tokenizer_size(tok) - n_sentinels) / N_SAMPLE);
 }
 
 static bool print_json(const Tokenizer *tok, GError **error)
@@ -278,14 +279,17 @@ static void print_special(const char *name, int id, const Tokenizer *tok)
 static void print_description(const Tokenizer *tok)
 {
     int last = TOKENIZER_SENTINELS - 1;
-    printf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %d with sentinels\n", "file", tokenizer_path(tok), "kind",
-           tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok));
+    printf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %d%s\n", "file", tokenizer_path(tok), "kind", tokenizer_kind(tok),
+           "hash", tokenizer_hash(tok), "size", tokenizer_size(tok),
+           tokenizer_sentinel(tok, 0) >= 0 ? " with sentinels" : "");
     print_special("padding", tokenizer_pad(tok), tok);
     print_special("end", tokenizer_eos(tok), tok);
     print_special("unknown", tokenizer_unk(tok), tok);
     print_special("beginning", tokenizer_bos(tok), tok);
-    printf("%-10s %d  <extra_id_0> … %d  <extra_id_%d>\nsample\n", "sentinels", tokenizer_sentinel(tok, 0),
-           tokenizer_sentinel(tok, last), last);
+    if (tokenizer_sentinel(tok, 0) >= 0)
+        printf("%-10s %d  <extra_id_0> … %d  <extra_id_%d>\n", "sentinels", tokenizer_sentinel(tok, 0),
+               tokenizer_sentinel(tok, last), last);
+    puts("sample");
     for (int i = 0; i < N_SAMPLE; i++)
         printf("%10d  %s\n", sample_id(tok, i), tokenizer_piece(tok, sample_id(tok, i)));
 }

@@ -70,7 +70,7 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
 static int32_t count_sentinels(const Tokenizer *tok)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
-    while (n < TOKENIZER_SENTINELS && tokenizer_sentinel(tok, n) == first - n)
+    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == first - n)
         n++;
     return n;
 }

@@ -133,6 +133,9 @@ static bool check_exportable(const ModelConfig *config, const Tokenizer *tok, GE
     if (config->gated != (config->activation == (int)ACT_GELU_TANH))
         return fail_user(error, "Hugging Face's T5 has relu without a gate or gelu_tanh with one (model.activation, "
                                 "model.gated)");
+    if (tok && !g_str_has_prefix(tokenizer_kind(tok), "sentencepiece"))
+        return fail_user(error, "Hugging Face's T5 has a SentencePiece tokenizer; %s is of kind %s",
+                         tokenizer_path(tok), tokenizer_kind(tok));
     if (tok && tokenizer_size(tok) > config->vocab)
         return fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
                          tokenizer_size(tok), config->vocab);

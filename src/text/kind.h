@@ -9,13 +9,13 @@ typedef struct TokenizerFacts {
     const char *name;       /* "sentencepiece-unigram" */
     int size;               /* pieces of the file itself */
     int pad, eos, unk, bos; /* -1 where there is none */
-    bool adds_sentinels;    /* T5's lie above the pieces unless the file has them */
+    bool adds_sentinels;    /* T5's lie above the pieces unless the file has them; without it, only those it has */
 } TokenizerFacts;
 
 typedef struct TokenizerKind {
     const char *file_name; /* what a folder of this kind holds */
-    /* The model behind a file's bytes; thread-safe once open. */
-    void *(*open)(const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
+    /* The model behind a file's bytes; thread-safe once open. `path` is for what lies beside it. */
+    void *(*open)(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
     void (*close)(void *model);
     int (*id)(const void *model, const char *piece); /* -1 if there is no such piece */
     const char *(*piece)(const void *model, int id); /* 0 <= id < facts.size */

@@ -136,7 +136,7 @@ bool charsmaps_are_sound(const char *data, size_t bytes)
     return true;
 }
 
-void *open_model(const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     sentencepiece::logging::SetMinLogLevel(QUIET);
     auto *model = new Model;

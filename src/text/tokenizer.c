@@ -3,13 +3,14 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "text/sentencepiece.h"
+#include "text/wordpiece.h"
 
 #include <string.h>
 #include <xxhash.h>
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece };
+static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece };
 
 struct Tokenizer {
     const TokenizerKind *kind;
@@ -36,12 +37,15 @@ void tokenizer_close(Tokenizer *tok)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
-/* The kind is known by what a folder holds; a file is tried as the first kind. */
+/* The kind is known by what a folder holds, or by the name of a file; others are tried as the first kind. */
 static bool find_file(Tokenizer *tok, const char *path, GError **error)
 {
     tok->kind = kinds[0];
     if (!g_file_test(path, G_FILE_TEST_IS_DIR)) {
         tok->path = g_strdup(path);
+        for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+            if (g_str_has_suffix(path, kinds[i]->file_name))
+                tok->kind = kinds[i];
         return true;
     }
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
@@ -52,7 +56,7 @@ static bool find_file(Tokenizer *tok, const char *path, GError **error)
             return true;
         }
     }
-    return fail_user(error, "%s holds no tokenizer (%s)", path, kinds[0]->file_name);
+    return fail_user(error, "%s holds no tokenizer (spiece.model or vocab.txt)", path);
 }
 
 static bool place_sentinels(Tokenizer *tok, GError **error)
@@ -61,8 +65,11 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
     for (int i = 0; i < TOKENIZER_SENTINELS; i++)
         g_snprintf(tok->sentinel_names[i], sizeof tok->sentinel_names[i], "<extra_id_%d>", i);
+    memset(tok->sentinels, 0xff, sizeof tok->sentinels);
     bool own = tok->kind->id(tok->model, tok->sentinel_names[0]) >= 0;
-    if (!own && tok->facts.adds_sentinels)
+    if (!own && !tok->facts.adds_sentinels)
+        return true;
+    if (!own)
         tok->size += TOKENIZER_SENTINELS;
     for (int i = 0; i < TOKENIZER_SENTINELS; i++) {
         int id = own ? tok->kind->id(tok->model, tok->sentinel_names[i]) : tok->size - 1 - i;
@@ -84,7 +91,7 @@ Tokenizer *tokenizer_open(const char *path, GError **error)
     if (data == NULL)
         return NULL;
     g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits(data, bytes));
-    tok->model = tok->kind->open(data, bytes, &tok->facts, error);
+    tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL || !place_sentinels(tok, error)) {
         fail_context(error, "%s", tok->path);
         return NULL;
@@ -130,6 +137,11 @@ int tokenizer_unk(const Tokenizer *tok)
 int tokenizer_bos(const Tokenizer *tok)
 {
     return tok->facts.bos;
+}
+
+int tokenizer_special(const Tokenizer *tok, const char *piece)
+{
+    return tok->kind->id(tok->model, piece);
 }
 
 int tokenizer_sentinel(const Tokenizer *tok, int index)

@@ -1,4 +1,4 @@
-/* tokenizer.h: text to token ids and back. One row of a table per kind; SentencePiece first. */
+/* tokenizer.h: text to token ids and back. One row of a table per kind. */
 #pragma once
 
 #include "base/error.h"
@@ -9,19 +9,21 @@ typedef struct Tokenizer Tokenizer;
 
 #define TOKENIZER_SENTINELS 100
 
-/* A .model file of SentencePiece (unigram or BPE), or a folder that holds spiece.model. T5's 100 sentinels
+/* A .model file of SentencePiece (unigram or BPE), BERT's vocab.txt (WordPiece), or a folder that holds spiece.model
+ * or vocab.txt. T5's 100 sentinels
  * <extra_id_0..99> lie above the pieces, <extra_id_i> = size - 1 - i, unless the model has them itself. Thread-safe
  * once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
 void tokenizer_close(Tokenizer *tok);
-const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe" */
+const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece" */
 const char *tokenizer_path(const Tokenizer *tok); /* the file it was read from */
 int tokenizer_size(const Tokenizer *tok);         /* with sentinels: T5 32100 */
 int tokenizer_pad(const Tokenizer *tok);          /* -1 where the model has none */
 int tokenizer_eos(const Tokenizer *tok);
 int tokenizer_unk(const Tokenizer *tok);
 int tokenizer_bos(const Tokenizer *tok);
-int tokenizer_sentinel(const Tokenizer *tok, int index); /* id of <extra_id_index> */
+int tokenizer_special(const Tokenizer *tok, const char *piece); /* "[MASK]"; -1 if it has no such piece */
+int tokenizer_sentinel(const Tokenizer *tok, int index);        /* id of <extra_id_index>; -1 if it has none */
 /* xxh3-64 of the model file, as 16 hexadecimal digits: what datasets and checkpoints record. */
 const char *tokenizer_hash(const Tokenizer *tok);
 /* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: <extra_id_i> in the text

@@ -1,0 +1,121 @@
+#include "text/trie.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FREE     UINT32_MAX
+#define DENSE    0.95 /* a stretch as full as this is not searched again */
+#define MAX_KEYS ((size_t)1 << 24)
+
+/* The keys [from, to), which share their first `depth` bytes, below one unit. */
+typedef struct Range {
+    size_t from, to;
+    uint32_t depth, unit;
+} Range;
+
+typedef struct Builder {
+    Trie *trie;
+    const TrieKey *keys;
+    GArray *ranges;       /* of Range, still to be placed */
+    uint32_t room;        /* units allocated */
+    uint32_t search_from; /* units below are nearly all taken */
+} Builder;
+
+static int compare_keys(const void *a, const void *b)
+{
+    const TrieKey *x = a, *y = b;
+    int order = memcmp(x->text, y->text, MIN(x->bytes, y->bytes));
+    if (order != 0)
+        return order;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static void make_room(Builder *builder, uint32_t base)
+{
+    Trie *trie = builder->trie;
+    uint32_t needed = base + 256;
+    if (needed > builder->room) {
+        uint32_t room = MAX(needed, builder->room * 2);
+        trie->units = g_renew(TrieUnit, trie->units, room);
+        for (uint32_t i = builder->room; i < room; i++)
+            trie->units[i] = (TrieUnit){ .parent = FREE, .value = -1 };
+        builder->room = room;
+    }
+    trie->n_units = MAX(trie->n_units, needed);
+}
+
+/* The least base at which every child finds a free unit. */
+static uint32_t find_base(Builder *builder, const unsigned char *bytes, int n)
+{
+    uint32_t taken = 0, start = MAX(builder->search_from, bytes[0] + 1U), at = start;
+    for (;; at++) {
+        make_room(builder, at);
+        const TrieUnit *units = builder->trie->units;
+        if (units[at].parent != FREE) {
+            taken++;
+            continue;
+        }
+        uint32_t base = at - bytes[0];
+        int i = 1;
+        while (i < n && units[base + bytes[i]].parent == FREE)
+            i++;
+        if (i == n)
+            break;
+    }
+    if (taken >= DENSE * (at - start + 1))
+        builder->search_from = at;
+    return at - bytes[0];
+}
+
+static void place(Builder *builder, Range range)
+{
+    const TrieKey *keys = builder->keys;
+    unsigned char bytes[256];
+    size_t starts[257], at = range.from;
+    int n = 0;
+    for (; at < range.to && keys[at].bytes == range.depth; at++)
+        builder->trie->units[range.unit].value = keys[at].value;
+    for (; at < range.to; at++) {
+        unsigned char byte = (unsigned char)keys[at].text[range.depth];
+        if (n == 0 || bytes[n - 1] != byte) {
+            starts[n] = at;
+            bytes[n++] = byte;
+        }
+    }
+    if (n == 0)
+        return;
+    starts[n] = range.to;
+    uint32_t base = find_base(builder, bytes, n);
+    make_room(builder, base);
+    builder->trie->units[range.unit].base = base;
+    for (int i = 0; i < n; i++) {
+        Range below = { starts[i], starts[i + 1], range.depth + 1, base + bytes[i] };
+        builder->trie->units[below.unit].parent = range.unit;
+        g_array_append_val(builder->ranges, below);
+    }
+}
+
+void trie_init(Trie *trie, TrieKey *keys, size_t n)
+{
+    CHECK(n <= MAX_KEYS, "%zu keys", n);
+    if (n > 0)
+        qsort(keys, n, sizeof *keys, compare_keys);
+    *trie = (Trie){ 0 };
+    Builder builder = { .trie = trie, .keys = keys, .ranges = g_array_new(FALSE, FALSE, sizeof(Range)) };
+    make_room(&builder, 0);
+    Range all = { 0, n, 0, 0 };
+    g_array_append_val(builder.ranges, all);
+    for (guint i = 0; i < builder.ranges->len; i++)
+        place(&builder, g_array_index(builder.ranges, Range, i));
+    g_array_unref(builder.ranges);
+}
+
+void trie_clear(Trie *trie)
+{
+    g_free(trie->units);
+    *trie = (Trie){ 0 };
+}

@@ -1,0 +1,43 @@
+/* trie.h: byte strings to numbers, as a double array: one step reads one unit. Read-only once built. */
+#pragma once
+
+#include <glib.h>
+#include <stdint.h>
+
+typedef struct TrieUnit {
+    uint32_t base;   /* the child along byte c, if there is one, is unit base + c */
+    uint32_t parent; /* UINT32_MAX: a free unit */
+    int32_t value;   /* -1: no key ends here */
+} TrieUnit;
+
+typedef struct Trie {
+    TrieUnit *units; /* unit 0 is the root; 256 units lie above every base */
+    uint32_t n_units;
+} Trie;
+
+typedef struct TrieKey {
+    const char *text; /* any bytes */
+    uint32_t bytes;
+    int32_t value; /* >= 0 */
+} TrieKey;
+
+/* Sorts the keys. Of equal keys, that of the largest value counts; an empty key gives the root its value. */
+void trie_init(Trie *trie, TrieKey *keys, size_t n);
+void trie_clear(Trie *trie);
+
+/* The child of a unit; 0 if there is none, for the root is nobody's child. */
+static inline uint32_t trie_step(const Trie *trie, uint32_t unit, unsigned char byte)
+{
+    uint32_t to = trie->units[unit].base + byte;
+    return trie->units[to].parent == unit ? to : 0;
+}
+
+/* The value of exactly this key, or -1. */
+static inline int32_t trie_find(const Trie *trie, const char *text, size_t bytes)
+{
+    uint32_t unit = 0;
+    for (size_t i = 0; i < bytes; i++)
+        if ((unit = trie_step(trie, unit, (unsigned char)text[i])) == 0)
+            return -1;
+    return trie->units[unit].value;
+}

@@ -1,0 +1,257 @@
+#include "text/wordpiece.h"
+
+#include "base/file.h"
+#include "text/trie.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define MAX_PIECES   ((guint)1 << 22)
+#define CONFIG_LIMIT ((size_t)16 << 20)
+
+typedef struct WordPiece {
+    GPtrArray *pieces;
+    WordPieceOptions options; /* strings are the model's */
+    BertText *text;
+    Trie trie;
+    uint32_t inner; /* the unit of the prefix; 0 if no piece has it */
+    int unk;
+} WordPiece;
+
+static void close_model(void *model)
+{
+    WordPiece *wordpiece = model;
+    g_ptr_array_unref(wordpiece->pieces);
+    if (wordpiece->text)
+        bert_text_close(wordpiece->text);
+    trie_clear(&wordpiece->trie);
+    g_free((char *)wordpiece->options.unk);
+    g_free((char *)wordpiece->options.prefix);
+    g_free(wordpiece);
+}
+
+static void build_trie(WordPiece *wordpiece)
+{
+    guint n = wordpiece->pieces->len;
+    g_autofree TrieKey *keys = g_new(TrieKey, n);
+    for (guint i = 0; i < n; i++) {
+        const char *piece = wordpiece->pieces->pdata[i];
+        keys[i] = (TrieKey){ piece, (uint32_t)strlen(piece), (int32_t)i };
+    }
+    trie_init(&wordpiece->trie, keys, n);
+    const char *prefix = wordpiece->options.prefix;
+    for (size_t i = 0; prefix[i]; i++)
+        if ((wordpiece->inner = trie_step(&wordpiece->trie, wordpiece->inner, (unsigned char)prefix[i])) == 0)
+            return;
+}
+
+static int id_of(const void *model, const char *piece)
+{
+    return trie_find(&((const WordPiece *)model)->trie, piece, strlen(piece));
+}
+
+static const char *piece_of(const void *model, int id)
+{
+    return ((const WordPiece *)model)->pieces->pdata[id];
+}
+
+const WordPieceOptions *wordpiece_options(const void *model)
+{
+    return &((const WordPiece *)model)->options;
+}
+
+void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, TokenizerFacts *facts, GError **error)
+{
+    WordPiece *wordpiece = g_new0(WordPiece, 1);
+    wordpiece->pieces = pieces;
+    wordpiece->options = *options;
+    wordpiece->options.unk = g_strdup(options->unk);
+    wordpiece->options.prefix = g_strdup(options->prefix);
+    bool ok = pieces->len <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", pieces->len, MAX_PIECES);
+    if (ok && (options->max_chars < 1 || options->max_chars > WORDPIECE_MAX_CHARS))
+        ok = fail_user(error, "words of at most %d characters: 1 to %d", options->max_chars, WORDPIECE_MAX_CHARS);
+    if (ok) {
+        build_trie(wordpiece);
+        wordpiece->unk = id_of(wordpiece, options->unk);
+        ok = wordpiece->unk >= 0 || fail_user(error, "not a WordPiece vocabulary: it has no %s", options->unk);
+    }
+    if (!ok) {
+        close_model(wordpiece);
+        return NULL;
+    }
+    wordpiece->text = bert_text_open(options->text);
+    *facts = (TokenizerFacts){ .name = "wordpiece",
+                               .size = (int)pieces->len,
+                               .pad = id_of(wordpiece, "[PAD]"),
+                               .eos = id_of(wordpiece, "[SEP]"),
+                               .unk = wordpiece->unk,
+                               .bos = id_of(wordpiece, "[CLS]") };
+    return wordpiece;
+}
+
+/* ---- vocab.txt ---- */
+
+/* Capitals from A to Z in a piece that is not one of "[PAD]", "[CLS]", …; uncased vocabularies have a few others. */
+static bool has_capitals(const GPtrArray *pieces)
+{
+    for (guint i = 0; i < pieces->len; i++) {
+        const char *piece = pieces->pdata[i];
+        for (const char *p = piece[0] == '[' && piece[1] ? "" : piece; *p; p++)
+            if (g_ascii_isupper(*p))
+                return true;
+    }
+    return false;
+}
+
+static void read_flag(const json_t *config, const char *key, bool *flag)
+{
+    const json_t *value = json_object_get(config, key);
+    if (json_is_boolean(value))
+        *flag = json_is_true(value);
+}
+
+/* The folder's word on how text is treated, if it has one; accents go with capitals unless it says otherwise. */
+static bool read_config(const char *vocab_path, BertTextOptions *text, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(vocab_path);
+    g_autofree char *path = g_build_filename(folder, "tokenizer_config.json", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    size_t bytes;
+    g_autofree char *data = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    if (data == NULL)
+        return false;
+    json_error_t wrong;
+    json_t *config = json_loadb(data, bytes, 0, &wrong);
+    if (config == NULL)
+        return fail_user(error, "%s:%d: %s", path, wrong.line, wrong.text);
+    read_flag(config, "do_lower_case", &text->lowercase);
+    text->strip_accents = text->lowercase;
+    read_flag(config, "strip_accents", &text->strip_accents);
+    read_flag(config, "tokenize_chinese_chars", &text->handle_chinese_chars);
+    json_decref(config);
+    return true;
+}
+
+static void *open_vocabulary(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    const char *end = data + bytes;
+    if (!g_utf8_validate_len(data, bytes, NULL)) {
+        fail_user(error, "not a WordPiece vocabulary: it is not valid UTF-8");
+        return NULL;
+    }
+    GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
+    for (const char *line = data, *stop; line < end; line = stop + 1) {
+        stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end;
+        g_ptr_array_add(pieces, g_strchomp(g_strndup(line, (size_t)(stop - line))));
+    }
+    bool uncased = !has_capitals(pieces);
+    WordPieceOptions options = { "[UNK]", "##", 100, { true, true, uncased, uncased } };
+    if (!read_config(path, &options.text, error)) {
+        g_ptr_array_unref(pieces);
+        return NULL;
+    }
+    return wordpiece_open(pieces, &options, facts, error);
+}
+
+/* ---- encoding ---- */
+
+typedef struct Word {
+    char text[4 * WORDPIECE_MAX_CHARS + BERT_TEXT_ROOM];
+    size_t bytes;
+    int n_chars; /* of the whole word; text holds no more than the model's most */
+} Word;
+
+/* Splits the word, greedily, and empties it. A word with a part that no piece begins is unknown as a whole. */
+static void end_word(const WordPiece *wordpiece, Word *word, GArray *ids)
+{
+    const Trie *trie = &wordpiece->trie;
+    guint before = ids->len;
+    bool known = word->n_chars <= wordpiece->options.max_chars;
+    for (size_t at = 0; known && at < word->bytes;) {
+        uint32_t unit = at == 0 ? 0 : wordpiece->inner;
+        known = at == 0 || unit != 0;
+        int32_t found = -1;
+        size_t stop = at;
+        for (size_t i = at; known && i < word->bytes; i++) {
+            if ((unit = trie_step(trie, unit, (unsigned char)word->text[i])) == 0)
+                break;
+            if (trie->units[unit].value >= 0) {
+                found = trie->units[unit].value;
+                stop = i + 1;
+            }
+        }
+        known = found >= 0;
+        if (known)
+            g_array_append_val(ids, found);
+        at = stop;
+    }
+    if (!known) {
+        g_array_set_size(ids, before);
+        g_array_append_val(ids, wordpiece->unk);
+    }
+    word->bytes = 0;
+    word->n_chars = 0;
+}
+
+/* Takes in what one character became. */
+static void take(const WordPiece *wordpiece, Word *word, const uint8_t *mapped, GArray *ids)
+{
+    for (uint8_t i = 1; i <= mapped[0]; i++) {
+        if (mapped[i] == ' ') {
+            if (word->n_chars > 0)
+                end_word(wordpiece, word, ids);
+            continue;
+        }
+        word->n_chars += (mapped[i] & 0xc0) != 0x80;
+        if (word->n_chars <= wordpiece->options.max_chars)
+            word->text[word->bytes++] = (char)mapped[i];
+    }
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, GArray *ids, GError **error)
+{
+    (void)error;
+    const WordPiece *wordpiece = model;
+    const uint8_t *ascii = bert_text_ascii(wordpiece->text);
+    const int max_chars = wordpiece->options.max_chars;
+    const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
+    uint8_t room[BERT_TEXT_ROOM];
+    Word word;
+    word.bytes = 0;
+    word.n_chars = 0;
+    while (at < end) {
+        while (at < end && *at < 128 && ascii[*at] && word.n_chars < max_chars) {
+            word.text[word.bytes++] = (char)ascii[*at++];
+            word.n_chars++;
+        }
+        if (at == end)
+            break;
+        gunichar c = g_utf8_get_char((const char *)at);
+        at += g_utf8_skip[*at];
+        take(wordpiece, &word, bert_text_map(wordpiece->text, c, room), ids);
+    }
+    if (word.n_chars > 0)
+        end_word(wordpiece, &word, ids);
+    return true;
+}
+
+/* Words are parted by spaces, but for the marks that end a sentence or a clause. */
+static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)error;
+    const WordPiece *wordpiece = model;
+    const char *prefix = wordpiece->options.prefix;
+    for (int64_t i = 0; i < n; i++) {
+        const char *piece = piece_of(model, ids[i]);
+        bool inner = i > 0 && g_str_has_prefix(piece, prefix);
+        bool mark = piece[0] && strchr(".?!,", piece[0]) && !piece[1];
+        if (i > 0 && !inner && !mark)
+            g_string_append_c(text, ' ');
+        g_string_append(text, inner ? piece + strlen(prefix) : piece);
+    }
+    return true;
+}
+
+const TokenizerKind kind_wordpiece = { "vocab.txt", open_vocabulary, close_model, id_of, piece_of, encode, decode };
