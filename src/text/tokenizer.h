@@ -21,7 +21,8 @@ int tokenizer_pad(const Tokenizer *tok);          /* -1 where the model has none
 int tokenizer_eos(const Tokenizer *tok);
 int tokenizer_unk(const Tokenizer *tok);
 int tokenizer_bos(const Tokenizer *tok);
-int tokenizer_sentinel(const Tokenizer *tok, int index); /* id of <extra_id_index>; -1 if it has none */
+int tokenizer_special(const Tokenizer *tok, const char *piece); /* "[MASK]"; -1 if it has no such piece */
+int tokenizer_sentinel(const Tokenizer *tok, int index);        /* id of <extra_id_index>; -1 if it has none */
 /* xxh3-64 of the model file, as 16 hexadecimal digits: what datasets and checkpoints record. */
 const char *tokenizer_hash(const Tokenizer *tok);
 /* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: <extra_id_i> in the text

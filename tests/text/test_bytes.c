@@ -22,7 +22,8 @@ static void bytes_are_ids_of_byt5(void)
     g_assert_cmpint(tokenizer_eos(tok), ==, 1);
     g_assert_cmpint(tokenizer_unk(tok), ==, 2);
     g_autoptr(GArray) ids = encode(tok, "hé <extra_id_0>!", true);
-    g_assert_cmpmem(ids->data, ids->len * sizeof(int32_t), expected, sizeof expected);
+    g_assert_cmpuint(ids->len, ==, G_N_ELEMENTS(expected));
+    g_assert_true(memcmp(ids->data, expected, sizeof expected) == 0);
     tokenizer_close(tok);
 }
 
