@@ -156,7 +156,8 @@ static const char encode_about[] = "Prints the token ids of standard input, one 
 static gboolean show_pieces, read_specials;
 
 static const GOptionEntry encode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
+      "MODEL" },
     { "pieces", 0, 0, G_OPTION_ARG_NONE, &show_pieces, "print the pieces, not their ids", NULL },
     { "specials", 0, 0, G_OPTION_ARG_NONE, &read_specials, "read <extra_id_N> as sentinels, not as text", NULL },
     { 0 },
@@ -193,7 +194,8 @@ static const char decode_about[] =
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
 static const GOptionEntry decode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
+      "MODEL" },
     { 0 },
 };
 
@@ -234,7 +236,8 @@ static const char describe_about[] =
 static gboolean as_json;
 
 static const GOptionEntry describe_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a .model file, vocab.txt, or a folder with one", "MODEL" },
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
+      "MODEL" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
     { 0 },
 };

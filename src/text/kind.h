@@ -1,7 +1,7 @@
 /* kind.h: what a kind of tokenizer provides. A new kind is one file and one row of the table in tokenizer.c. */
 #pragma once
 
-#include "base/error.h"
+#include "text/tokenizer_json.h"
 
 #include <stdint.h>
 
@@ -13,14 +13,17 @@ typedef struct TokenizerFacts {
 } TokenizerFacts;
 
 typedef struct TokenizerKind {
-    const char *file_name; /* what a folder of this kind holds */
+    const char *file_name; /* what a folder of this kind holds; NULL: only a tokenizer.json, open is NULL too */
     /* The model behind a file's bytes; thread-safe once open. `path` is for what lies beside it. */
     void *(*open)(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
     void (*close)(void *model);
     int (*id)(const void *model, const char *piece); /* -1 if there is no such piece */
     const char *(*piece)(const void *model, int id); /* 0 <= id < facts.size */
-    /* Appends to ids (int32_t); text is UTF-8. */
-    bool (*encode)(const void *model, const char *text, size_t bytes, GArray *ids, GError **error);
+    /* Appends to ids (int32_t); text is UTF-8. `specials`: the special tokens of the model are read as such. */
+    bool (*encode)(const void *model, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
     /* Appends to text; 0 <= id < facts.size. */
     bool (*decode)(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error);
+    /* The same model from a tokenizer.json whose model.type is `json_type`; NULL, NULL where it has no such form. */
+    const char *json_type;
+    void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
 } TokenizerKind;

@@ -180,7 +180,7 @@ const char *piece_of(const void *opaque, int id)
     return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
 }
 
-bool encode(const void *opaque, const char *text, size_t bytes, GArray *ids, GError **error)
+bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *ids, GError **error)
 {
     auto *model = static_cast<const Model *>(opaque);
     std::vector<int> out;
@@ -294,8 +294,8 @@ std::unordered_map<std::string, std::string> settings_of(const TokenizerTraining
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
-                                                      piece_of,       encode,     decode };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,  piece_of,
+                                                      encode,         decode,     nullptr,     nullptr };
 
 bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
                          size_t *bytes, GError **error)

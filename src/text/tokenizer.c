@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "text/bytes.h"
 #include "text/sentencepiece.h"
 #include "text/wordpiece.h"
 
@@ -10,7 +11,9 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece };
+static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_bytes };
+
+#define JSON_FILE "tokenizer.json" /* read by every kind with a json_type */
 
 struct Tokenizer {
     const TokenizerKind *kind;
@@ -37,26 +40,61 @@ void tokenizer_close(Tokenizer *tok)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
-/* The kind is known by what a folder holds, or by the name of a file; others are tried as the first kind. */
-static bool find_file(Tokenizer *tok, const char *path, GError **error)
+/* The kind is known by what a folder holds, or by the name of a file; others are tried as the first kind. NULL for a
+ * tokenizer.json, which says itself what it is. */
+static const TokenizerKind *kind_of_name(const char *path)
 {
-    tok->kind = kinds[0];
-    if (!g_file_test(path, G_FILE_TEST_IS_DIR)) {
-        tok->path = g_strdup(path);
-        for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-            if (g_str_has_suffix(path, kinds[i]->file_name))
-                tok->kind = kinds[i];
-        return true;
+    if (g_str_has_suffix(path, JSON_FILE))
+        return NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
+            return kinds[i];
+    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : kinds[0];
+}
+
+/* The file of a tokenizer in a folder, the kinds in their order; tokenizer.json, which may lack what the files of the
+ * first two kinds say, comes after those. */
+static char *find_file(const char *path, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        return g_strdup(path);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (kinds[i]->file_name)
+            g_ptr_array_add(names, (char *)kinds[i]->file_name);
+    g_ptr_array_insert(names, 2, (char *)JSON_FILE);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *file = g_build_filename(path, names->pdata[i], NULL);
+        if (g_file_test(file, G_FILE_TEST_EXISTS))
+            return g_steal_pointer(&file);
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_autofree char *file = g_build_filename(path, kinds[i]->file_name, NULL);
-        if (g_file_test(file, G_FILE_TEST_EXISTS)) {
+    g_ptr_array_add(names, NULL);
+    g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
+    fail_user(error, "%s holds no tokenizer (one of %s)", path, list);
+    return NULL;
+}
+
+static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
+    if (json == NULL)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (g_strcmp0(kinds[i]->json_type, json->type) == 0)
             tok->kind = kinds[i];
-            tok->path = g_steal_pointer(&file);
-            return true;
-        }
-    }
-    return fail_user(error, "%s holds no tokenizer (spiece.model or vocab.txt)", path);
+    if (tok->kind == NULL)
+        return fail_user(error, "its model is %s, which cannot be read", json->type);
+    tok->model = tok->kind->open_json(json, &tok->facts, error);
+    return tok->model != NULL;
+}
+
+static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    tok->kind = kind_of_name(tok->path);
+    if (tok->kind == NULL)
+        return open_json(tok, data, bytes, error);
+    tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
+    return tok->model != NULL;
 }
 
 static bool place_sentinels(Tokenizer *tok, GError **error)
@@ -81,18 +119,25 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
     return true;
 }
 
+/* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
+static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
+{
+    if (strcmp(tok->path, BYTES_PATH) != 0 || g_file_test(tok->path, G_FILE_TEST_EXISTS))
+        return io_read_file(tok->path, MAX_FILE, bytes, error);
+    *bytes = strlen(BYTES_FILE);
+    return g_strdup(BYTES_FILE);
+}
+
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
-    if (!find_file(tok, path, error))
-        return NULL;
     size_t bytes = 0;
-    g_autofree char *data = io_read_file(tok->path, MAX_FILE, &bytes, error);
+    tok->path = find_file(path, error);
+    g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
     g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits(data, bytes));
-    tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
-    if (tok->model == NULL || !place_sentinels(tok, error)) {
+    if (!open_model(tok, data, bytes, error) || !place_sentinels(tok, error)) {
         fail_context(error, "%s", tok->path);
         return NULL;
     }
@@ -191,13 +236,14 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
         return fail_user(error, "the text is not valid UTF-8 at byte %zu (0x%02x)", (size_t)(bad - text),
                          (unsigned char)*bad);
     int index;
-    while (specials && (at = find_sentinel(text, end, &index, &after))) {
-        if (!tok->kind->encode(tok->model, text, (size_t)(at - text), ids, error))
+    bool sentinels = specials && tok->sentinels[0] >= 0;
+    while (sentinels && (at = find_sentinel(text, end, &index, &after))) {
+        if (!tok->kind->encode(tok->model, text, (size_t)(at - text), specials, ids, error))
             return false;
         g_array_append_val(ids, tok->sentinels[index]);
         text = after;
     }
-    return tok->kind->encode(tok->model, text, (size_t)(end - text), ids, error);
+    return tok->kind->encode(tok->model, text, (size_t)(end - text), specials, ids, error);
 }
 
 /* Decodes and empties `run`, the ids since the last sentinel; a space parts it from what is there. */

@@ -9,10 +9,9 @@ typedef struct Tokenizer Tokenizer;
 
 #define TOKENIZER_SENTINELS 100
 
-/* A .model file of SentencePiece (unigram or BPE), BERT's vocab.txt (WordPiece), or a folder that holds spiece.model
- * or vocab.txt. T5's 100 sentinels
- * <extra_id_0..99> lie above the pieces, <extra_id_i> = size - 1 - i, unless the model has them itself. Thread-safe
- * once open. */
+/* A file of a tokenizer, a folder that holds one, or "bytes". T5's 100 sentinels <extra_id_0..99> lie above the pieces
+ * of SentencePiece and of bytes, <extra_id_i> = size - 1 - i, unless the model has them itself; other kinds have only
+ * those of their own. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
 void tokenizer_close(Tokenizer *tok);
 const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece" */
@@ -31,7 +30,7 @@ const char *tokenizer_hash(const Tokenizer *tok);
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
 /* Text of ids; sentinels are shown as <extra_id_i>, pad, eos and ids beyond the vocabulary are left out. g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
-const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>" */
+const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>"; "" for an id without one */
 
 typedef struct TokenizerTraining {
     const char *type;          /* "unigram" or "bpe" */

@@ -210,9 +210,9 @@ static void take(const WordPiece *wordpiece, Word *word, const uint8_t *mapped, 
     }
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, GArray *ids, GError **error)
+static bool encode(const void *model, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
 {
-    (void)error;
+    (void)specials, (void)error;
     const WordPiece *wordpiece = model;
     const uint8_t *ascii = bert_text_ascii(wordpiece->text);
     const int max_chars = wordpiece->options.max_chars;
@@ -254,4 +254,12 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
     return true;
 }
 
-const TokenizerKind kind_wordpiece = { "vocab.txt", open_vocabulary, close_model, id_of, piece_of, encode, decode };
+const TokenizerKind kind_wordpiece = {
+    .file_name = "vocab.txt",
+    .open = open_vocabulary,
+    .close = close_model,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+};

@@ -1,0 +1,88 @@
+#include "text/bytes.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+enum { PAD, EOS, UNK, FIRST_BYTE, FIRST_EXTRA = FIRST_BYTE + 256, SIZE = FIRST_EXTRA + 25 };
+
+/* Of the 125 extra ids 259..383, the upper hundred are the sentinels that lie above the pieces of every T5. */
+typedef struct Bytes {
+    char names[SIZE][16];
+} Bytes;
+
+static void *open_bytes(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    (void)path;
+    json_t *root = tokenizer_json_parse(data, bytes, error);
+    if (root == NULL)
+        return NULL;
+    bool ours = g_strcmp0(json_string_value(json_object_get(root, "tokenizer_class")), "ByT5Tokenizer") == 0;
+    json_decref(root);
+    if (!ours) {
+        fail_user(error, "its tokenizer_class is not ByT5Tokenizer, and no file of another tokenizer lies beside it");
+        return NULL;
+    }
+    Bytes *model = g_new0(Bytes, 1);
+    static const char *const specials[] = { "<pad>", "</s>", "<unk>" };
+    for (int id = 0; id < SIZE; id++) {
+        int byte = id - FIRST_BYTE;
+        if (id < FIRST_BYTE)
+            g_strlcpy(model->names[id], specials[id], sizeof model->names[id]);
+        else if (id >= FIRST_EXTRA)
+            g_snprintf(model->names[id], sizeof model->names[id], "<extra_%d>", id);
+        else if (g_ascii_isgraph((char)byte))
+            model->names[id][0] = (char)byte;
+        else
+            g_snprintf(model->names[id], sizeof model->names[id], "<0x%02X>", (unsigned)byte);
+    }
+    *facts = (TokenizerFacts){
+        .name = "bytes", .size = SIZE, .pad = PAD, .eos = EOS, .unk = UNK, .bos = -1, .adds_sentinels = true
+    };
+    return model;
+}
+
+static int id_of(const void *opaque, const char *piece)
+{
+    const Bytes *model = opaque;
+    for (int id = 0; id < SIZE; id++)
+        if (strcmp(model->names[id], piece) == 0)
+            return id;
+    return -1;
+}
+
+static const char *piece_of(const void *opaque, int id)
+{
+    return ((const Bytes *)opaque)->names[id];
+}
+
+static bool encode(const void *opaque, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
+{
+    (void)opaque, (void)specials, (void)error;
+    guint first = ids->len;
+    CHECK(bytes <= G_MAXUINT - first, "%zu bytes of text", bytes);
+    g_array_set_size(ids, first + (guint)bytes);
+    int32_t *out = &g_array_index(ids, int32_t, first);
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = FIRST_BYTE + (uint8_t)text[i];
+    return true;
+}
+
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)opaque, (void)error;
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] >= FIRST_BYTE && ids[i] < FIRST_EXTRA)
+            g_string_append_c(text, (char)(ids[i] - FIRST_BYTE));
+    return true;
+}
+
+const TokenizerKind kind_bytes = {
+    .file_name = "tokenizer_config.json",
+    .open = open_bytes,
+    .close = g_free,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+};

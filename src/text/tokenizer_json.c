@@ -1,0 +1,169 @@
+#include "text/tokenizer_json.h"
+
+#include <string.h>
+
+#define MAX_ID (1 << 21) /* exclusive; the largest vocabularies have 260,000 pieces */
+
+void tokenizer_json_close(TokenizerJson *json)
+{
+    if (json == NULL)
+        return;
+    g_clear_pointer(&json->pieces, g_ptr_array_unref);
+    g_clear_pointer(&json->added, g_array_unref);
+    json_decref(json->root);
+    g_free(json);
+}
+
+/* Every escape \u0000 becomes \uffff; an escaped backslash before a "u0000" is left alone. */
+static char *without_nul(const char *data, size_t bytes)
+{
+    char *text = g_memdup2(data, bytes + 1);
+    for (char *at = text, *end = text + bytes; (at = memchr(at, '\\', (size_t)(end - at))); at += MIN(2, end - at))
+        if (end - at >= 6 && memcmp(at, "\\u0000", 6) == 0)
+            memcpy(at, "\\uffff", 6);
+    return text;
+}
+
+json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
+{
+    json_error_t problem;
+    g_autofree char *text = without_nul(data, bytes);
+    json_t *root = json_loadb(text, bytes, 0, &problem);
+    if (root == NULL)
+        fail_user(error, "line %d: %s", problem.line, problem.text);
+    else if (!json_is_object(root))
+        fail_user(error, "it is not a JSON object");
+    else
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GError **error)
+{
+    if (id < 0 || id >= MAX_ID)
+        return fail_user(error, "the piece \"%s\" has the id %" JSON_INTEGER_FORMAT ", want 0 to %d", piece, id,
+                         MAX_ID - 1);
+    if (pieces->len <= id)
+        g_ptr_array_set_size(pieces, (int)id + 1);
+    pieces->pdata[id] = (char *)piece;
+    return true;
+}
+
+GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error)
+{
+    g_autoptr(GPtrArray) pieces = g_ptr_array_new();
+    const char *piece;
+    json_t *id;
+    json_object_foreach(vocab, piece, id)
+    {
+        if (!json_is_integer(id)) {
+            fail_user(error, "the piece \"%s\" of the vocabulary has no number", piece);
+            return NULL;
+        }
+        if (!set_piece(pieces, json_integer_value(id), piece, error))
+            return NULL;
+    }
+    return g_steal_pointer(&pieces);
+}
+
+/* Unigram's vocabulary: [["piece", score], …]. */
+static GPtrArray *list_pieces(json_t *vocab, GError **error)
+{
+    g_autoptr(GPtrArray) pieces = g_ptr_array_new();
+    size_t i;
+    json_t *entry;
+    json_array_foreach(vocab, i, entry)
+    {
+        const char *piece = json_string_value(json_array_get(entry, 0));
+        if (piece == NULL || !json_is_number(json_array_get(entry, 1))) {
+            fail_user(error, "entry %zu of the vocabulary is not [\"piece\", score]", i);
+            return NULL;
+        }
+        if (!set_piece(pieces, (json_int_t)i, piece, error))
+            return NULL;
+    }
+    return g_steal_pointer(&pieces);
+}
+
+static bool read_added(TokenizerJson *json, GError **error)
+{
+    size_t i;
+    json_t *entry;
+    json->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    json_array_foreach(json_object_get(json->root, "added_tokens"), i, entry)
+    {
+        json_t *id = json_object_get(entry, "id");
+        AddedToken token = { .content = json_string_value(json_object_get(entry, "content")),
+                             .special = json_is_true(json_object_get(entry, "special")) };
+        if (token.content == NULL || *token.content == 0 || !json_is_integer(id))
+            return fail_user(error, "added token %zu has no content or no id", i);
+        if (!set_piece(json->pieces, json_integer_value(id), token.content, error))
+            return false;
+        token.id = (int)json_integer_value(id);
+        g_array_append_val(json->added, token);
+    }
+    return true;
+}
+
+static json_t *section(const TokenizerJson *json, const char *name)
+{
+    json_t *value = json_object_get(json->root, name);
+    return json_is_object(value) ? value : NULL;
+}
+
+static const char *type_of(json_t *model)
+{
+    const char *type = json_string_value(json_object_get(model, "type"));
+    if (type)
+        return type;
+    if (json_object_get(model, "merges"))
+        return "BPE";
+    return json_is_array(json_object_get(model, "vocab")) ? "Unigram" : "WordPiece";
+}
+
+TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **error)
+{
+    g_autoptr(TokenizerJson) json = g_new0(TokenizerJson, 1);
+    json->root = tokenizer_json_parse(data, bytes, error);
+    if (json->root == NULL)
+        return NULL;
+    json->model = section(json, "model");
+    json_t *vocab = json_object_get(json->model, "vocab");
+    if (!json_is_object(vocab) && !json_is_array(vocab)) {
+        fail_user(error, "it has no model.vocab, as the tokenizer.json of Hugging Face has");
+        return NULL;
+    }
+    json->type = type_of(json->model);
+    json->normalizer = section(json, "normalizer");
+    json->pre_tokenizer = section(json, "pre_tokenizer");
+    json->post_processor = section(json, "post_processor");
+    json->decoder = section(json, "decoder");
+    json->pieces = json_is_array(vocab) ? list_pieces(vocab, error) : tokenizer_json_vocab(vocab, error);
+    if (json->pieces == NULL || !read_added(json, error))
+        return NULL;
+    return g_steal_pointer(&json);
+}
+
+size_t tokenizer_json_merges(const TokenizerJson *json)
+{
+    return json_array_size(json_object_get(json->model, "merges"));
+}
+
+bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char **right, GError **error)
+{
+    json_t *merge = json_array_get(json_object_get(json->model, "merges"), i);
+    const char *whole = json_string_value(merge), *space = whole ? strchr(whole, ' ') : NULL;
+    const char *first = json_string_value(json_array_get(merge, 0));
+    const char *second = json_string_value(json_array_get(merge, 1));
+    if (space && strchr(space + 1, ' ') == NULL) {
+        *left = g_strndup(whole, (gsize)(space - whole));
+        *right = g_strdup(space + 1);
+    } else if (json_array_size(merge) == 2 && first && second) {
+        *left = g_strdup(first);
+        *right = g_strdup(second);
+    } else {
+        return fail_user(error, "merge %zu is neither \"a b\" nor [\"a\", \"b\"]", i);
+    }
+    return true;
+}
