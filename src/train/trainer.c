@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "device/peak.h"
 #include "eval/heldout.h"
+#include "eval/heldout_sets.h"
 #include "train/memory.h"
 #include "train/metrics.h"
 #include "train/open.h"
@@ -25,7 +26,8 @@ typedef struct Trainer {
     Device *dev;
     Model *model;
     Optimizer *optimizer;
-    Loader *train, *valid;
+    Loader *train;
+    GPtrArray *valid; /* HeldoutSet *; the first one decides which checkpoint is the best */
     Prefetch *prefetch;
     Batch **batch; /* (accum) the microbatches of a step */
     int64_t accum, micro, samples;
@@ -142,17 +144,28 @@ static void log_step(Trainer *t, const StepStats *stats)
     t->window_tokens = t->window_rows = 0;
 }
 
+/* The mean loss of a held-out set in nats. */
+static bool evaluate_set(Trainer *t, const HeldoutSet *set, double *nll, GError **error)
+{
+    LossSums sums = { 0 };
+    gint64 start = g_get_monotonic_time();
+    if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, &sums, error))
+        return false;
+    metrics_valid(t->metrics, t->state.attempts, set->name, &sums, seconds_since(start));
+    *nll = sums.nll / sums.weight;
+    return true;
+}
+
 static bool evaluate(Trainer *t, bool *best, GError **error)
 {
     *best = false;
-    if (t->valid == NULL)
+    if (t->valid->len == 0)
         return true;
-    LossSums sums = { 0 };
     gint64 start = g_get_monotonic_time();
-    if (!heldout_loss(t->model, t->valid, t->config.train.eval_samples, t->micro, &sums, error))
-        return false;
-    metrics_valid(t->metrics, t->state.attempts, "valid", &sums, seconds_since(start));
-    double nll = sums.nll / sums.weight;
+    double nll = 0, other;
+    for (guint i = 0; i < t->valid->len; i++)
+        if (!evaluate_set(t, t->valid->pdata[i], i == 0 ? &nll : &other, error))
+            return false;
     *best = t->state.best_step < 0 || nll < t->state.best_loss;
     if (*best) {
         t->state.best_loss = nll;
@@ -257,7 +270,7 @@ static bool open_data(Trainer *t, GError **error)
     t->train = loader_open(data, data->train, t->tok, seed, false, error);
     if (t->train == NULL)
         return false;
-    if (*data->valid && !(t->valid = loader_open(data, data->valid, t->tok, seed, true, error)))
+    if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))
         return false;
     t->samples = config_batch_samples(&t->config);
     t->micro = config_micro_samples(&t->config);
@@ -388,7 +401,7 @@ static void trainer_close(Trainer *t)
     g_free(t->batch);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->model, model_close);
-    g_clear_pointer(&t->valid, loader_close);
+    g_clear_pointer(&t->valid, g_ptr_array_unref);
     g_clear_pointer(&t->train, loader_close);
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
