@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/score.h"
 #include "eval/heldout.h"
+#include "eval/heldout_sets.h"
 #include "train/config.h"
 #include "train/open.h"
 
@@ -15,13 +16,14 @@
     "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --score FILE [--out FILE]) "              \
     "[group.key=value]…"
 
-static const char about[] = "Loss (nats per target token), perplexity and accuracy of a model on a held-out dataset. "
-                            "MODEL is a run directory (also\n"
-                            "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
-                            "options; a bare model takes them\n"
-                            "from the command line. --score says instead how likely given targets are.\n\n"
-                            "  loam eval runs/a data.valid=data/valid\n"
-                            "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
+static const char about[] =
+    "Loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data. "
+    "MODEL is a run directory (also\n"
+    "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
+    "options; a bare model takes them\n"
+    "from the command line. --score says instead how likely given targets are.\n\n"
+    "  loam eval runs/a data.valid=data/valid\n"
+    "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
 static int64_t samples;
 static char *score_path, *score_out;
@@ -29,7 +31,7 @@ static gboolean unigram, as_json;
 static const GOptionEntry entries[] = {
     { "samples", 0, 0, G_OPTION_ARG_INT64, &samples, "samples from the start of the set; 0 (default): all", "N" },
     { "unigram", 0, 0, G_OPTION_ARG_NONE, &unigram, "also the best unigram model of the same targets", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a set", NULL },
     { "score", 0, 0, G_OPTION_ARG_FILENAME, &score_path, "JSON lines with \"input\" and \"target\": text, or ids",
       "FILE" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &score_out, "where scores go; lines it already has are not scored again",
@@ -42,7 +44,7 @@ typedef struct Evaluation {
     Device *dev;
     Model *model;
     Tokenizer *tok;
-    Loader *loader;
+    GPtrArray *sets; /* HeldoutSet * */
     char *tokenizer_path;
 } Evaluation;
 
@@ -75,50 +77,82 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
 
 static bool open_data(Evaluation *e, GError **error)
 {
-    const DataConfig *data = &e->config.data;
-    e->loader = loader_open(data, data->valid, e->tok, (uint64_t)e->config.run.seed, true, error);
-    if (e->loader == NULL)
+    e->sets = heldout_sets_open(&e->config.data, e->tok, (uint64_t)e->config.run.seed, error);
+    if (e->sets == NULL)
         return false;
-    const ObjectiveConfig *objective = loader_objective(e->loader);
+    const HeldoutSet *set = e->sets->pdata[0];
+    const ObjectiveConfig *objective = loader_objective(set->loader);
     const ModelLoss plain = { .n_targets = 1 };
     return model_reserve(e->model, (int32_t)config_micro_samples(&e->config), (int32_t)objective->input_length,
                          (int32_t)objective->target_length, &plain, NULL, error);
 }
 
-static void print_result(const Evaluation *e, const LossSums *sums, double unigram_nats)
+typedef struct Result {
+    const char *name;
+    LossSums sums;
+    double unigram; /* nats; where asked for */
+    int64_t bytes;  /* -1: not known */
+} Result;
+
+static double bits_per_byte(const Result *result)
 {
-    double nll = sums->nll / sums->weight;
-    if (as_json) {
-        json_t *object =
-            json_pack("{s:s, s:f, s:I, s:f, s:f}", "name", e->config.data.valid, "loss", nll, "tokens",
-                      (json_int_t)sums->weight, "perplexity", exp(nll), "accuracy", sums->correct / sums->weight);
-        if (unigram)
-            json_object_set_new(object, "unigram", json_real(unigram_nats));
-        char *text = json_dumps(object, JSON_COMPACT);
-        puts(text);
-        free(text);
-        json_decref(object);
-        return;
-    }
-    printf("%s: loss %.4f, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", e->config.data.valid, nll,
-           exp(nll), 100 * sums->correct / sums->weight, sums->weight);
+    return result->sums.nll / G_LN2 / (double)result->bytes;
+}
+
+static void print_json(const Result *result)
+{
+    double nll = result->sums.nll / result->sums.weight;
+    json_t *object = json_pack("{s:s, s:f, s:I, s:f, s:f, s:f}", "name", result->name, "loss", nll, "tokens",
+                               (json_int_t)result->sums.weight, "bits", nll / G_LN2, "perplexity", exp(nll), "accuracy",
+                               result->sums.correct / result->sums.weight);
+    if (result->bytes > 0)
+        json_object_set_new(object, "bits_per_byte", json_real(bits_per_byte(result)));
     if (unigram)
-        printf("%s: the best unigram model of the same targets: loss %.4f\n", e->config.data.valid, unigram_nats);
+        json_object_set_new(object, "unigram", json_real(result->unigram));
+    char *text = json_dumps(object, JSON_COMPACT);
+    puts(text);
+    free(text);
+    json_decref(object);
+}
+
+static void print_text(const Result *result)
+{
+    double nll = result->sums.nll / result->sums.weight;
+    printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name, nll,
+           nll / G_LN2, exp(nll), 100 * result->sums.correct / result->sums.weight, result->sums.weight);
+    if (result->bytes > 0)
+        printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
+    if (unigram)
+        printf("%s: the best unigram model of the same targets: loss %.4f\n", result->name, result->unigram);
+}
+
+static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
+{
+    Result result = { .name = set->name ? set->name : set->prefix };
+    if (!heldout_loss(e->model, set->loader, samples, config_micro_samples(&e->config), &result.sums, error) ||
+        !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
+        (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
+        return false;
+    if (as_json)
+        print_json(&result);
+    else
+        print_text(&result);
+    return true;
 }
 
 static bool evaluate(Evaluation *e, const char *path, GError **error)
 {
-    LossSums sums = { 0 };
-    double nats = 0;
-    if (score_path)
-        return open_model(e, path, error) && score_file(e->model, e->tok, score_path, score_out, error);
-    if (*e->config.data.valid == '\0')
+    if (!score_path && *e->config.data.valid == '\0')
         return fail_user(error, "data.valid is not set; usage: " USAGE);
-    if (!open_model(e, path, error) || !open_data(e, error) ||
-        !heldout_loss(e->model, e->loader, samples, config_micro_samples(&e->config), &sums, error) ||
-        (unigram && !heldout_unigram(e->loader, samples, model_config(e->model)->vocab, &nats, error)))
+    if (!open_model(e, path, error))
         return false;
-    print_result(e, &sums, nats);
+    if (score_path)
+        return score_file(e->model, e->tok, score_path, score_out, error);
+    if (!open_data(e, error))
+        return false;
+    for (guint i = 0; i < e->sets->len; i++)
+        if (!evaluate_set(e, e->sets->pdata[i], error))
+            return false;
     return true;
 }
 
@@ -132,7 +166,7 @@ bool verb_eval(int argc, char **argv, GError **error)
         return fail_user(error, "--out is where the scores of --score FILE go; usage: " USAGE);
     Evaluation e = { 0 };
     bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
-    g_clear_pointer(&e.loader, loader_close);
+    g_clear_pointer(&e.sets, g_ptr_array_unref);
     g_clear_pointer(&e.model, model_close);
     g_clear_pointer(&e.tok, tokenizer_close);
     g_clear_pointer(&e.dev, device_close);

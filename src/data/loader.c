@@ -8,7 +8,8 @@
 const OptionRow data_options[] = {
     { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY, "token dataset to train on: PREFIX of loam prepare",
       NULL },
-    { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE, "held-out token dataset; empty: none", NULL },
+    { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE,
+      "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
     { "data.objective", OPT_ENUM, AT(objective), "span_corruption", 0, 0, OPT_IDENTITY,
       "what the model is asked to predict", objective_names },
     { "data.input_length", OPT_I64, AT(input_length), "512", 2, 1e6, OPT_IDENTITY,

@@ -1,6 +1,7 @@
 #include "eval/heldout.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t sample_count(const Loader *loader, int64_t n)
 {
@@ -69,4 +70,59 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
     }
     *nats = entropy;
     return true;
+}
+
+typedef struct BytesContext {
+    const Tokenizer *tok;
+    bool *special; /* (size of the vocabulary) sentinels */
+    GArray *ids;
+    int64_t bytes; /* -1: not known */
+    GError **error;
+    bool done;
+} BytesContext;
+
+/* Ids of the targets from row `first` on that are text. */
+static bool text_ids(const BytesContext *context, const Batch *batch, int32_t first, int32_t end)
+{
+    g_array_set_size(context->ids, 0);
+    for (int32_t row = first; row < end; row++) {
+        int32_t id = batch->targets[row];
+        if (batch->weights[row] == 0 || id >= tokenizer_size(context->tok) || context->special[id])
+            continue;
+        if (id == tokenizer_unk(context->tok))
+            return false;
+        g_array_append_val(context->ids, id);
+    }
+    return true;
+}
+
+static void count_bytes(void *memory, const Batch *batch)
+{
+    BytesContext *context = memory;
+    const TokenStream *rows = batch_loss_stream(batch);
+    for (int32_t s = 0; s < rows->n_seq && context->done && context->bytes >= 0; s++) {
+        if (!text_ids(context, batch, rows->cu[s], rows->cu[s + 1])) {
+            context->bytes = -1;
+            return;
+        }
+        g_autofree char *text = tokenizer_decode(context->tok, (const int32_t *)(void *)context->ids->data,
+                                                 context->ids->len, context->error);
+        context->done = text != NULL;
+        context->bytes += text ? (int64_t)strlen(text) : 0;
+    }
+}
+
+bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error)
+{
+    g_autofree bool *special = g_new0(bool, tokenizer_size(tok));
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    BytesContext context = { .tok = tok, .special = special, .ids = ids, .error = error, .done = true };
+    for (int i = 0; i < TOKENIZER_SENTINELS; i++) {
+        int32_t id = tokenizer_sentinel(tok, i);
+        if (id >= 0)
+            special[id] = true;
+    }
+    bool done = for_batches(loader, n, 16, count_bytes, &context, error) && context.done;
+    *bytes = context.bytes;
+    return done;
 }

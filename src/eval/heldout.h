@@ -10,3 +10,7 @@ bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, LossSu
 /* Nats per target token of the best unigram model of the very same targets, sentinels and EOS included: their entropy.
  * A model above it has learned nothing from the input. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);
+/* UTF-8 bytes of the text of the very same targets, without sentinels and EOS. What bits per byte divide by: the loss
+ * of all targets, sentinels included, counts towards it. -1 where some target is the unknown token: what it stood for
+ * is not known. A space that begins a sequence's targets is not counted. */
+bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error);

@@ -167,18 +167,19 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
 {
     double nll = sums->nll / sums->weight;
-    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name,
-                             "target_tokens", (json_int_t)sums->weight);
+    g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
+    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
+                             name ? name : "valid", "target_tokens", (json_int_t)sums->weight);
     const Scalar scalars[] = {
-        { "loss", "valid", nll },
-        { "perplexity", "valid", exp(nll) },
-        { "accuracy", "valid", sums->correct / sums->weight },
+        { "loss", group, nll },
+        { "perplexity", group, exp(nll) },
+        { "accuracy", group, sums->correct / sums->weight },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
     json_object_set_new(line, "seconds", json_real(seconds));
     write_line(metrics, line);
-    log_info("step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step, nll, exp(nll),
-             100 * sums->correct / sums->weight);
+    log_info("step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%%s%s", step, nll, exp(nll),
+             100 * sums->correct / sums->weight, name ? "  " : "", name ? name : "");
 }
 
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)

@@ -21,6 +21,7 @@ typedef struct TrainRecord {
     int64_t total_steps; /* 0: unknown */
 } TrainRecord;
 void metrics_train(Metrics *metrics, const TrainRecord *record);
+/* name of the held-out set; NULL, which is shown as "valid", where it has none. */
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
 /* Something that happened: "skipped a step", "resumed" … */

@@ -116,19 +116,30 @@ static void log_step(Trainer *t, const StepStats *stats)
 static bool evaluation_due(const Trainer *t, bool end)
 {
     const TrainState *state = &t->state;
-    return t->valid && state->evaluated != state->attempts &&
+    return t->valid->len > 0 && state->evaluated != state->attempts &&
            (end || state->attempts == 0 || due(state->attempts, t->eval_every));
 }
 
-/* *best: the lowest loss so far; where the curve starts (step 0) there is nothing to keep yet. */
-static bool evaluate(Trainer *t, bool *best, GError **error)
+/* The mean loss of a held-out set in nats. */
+static bool evaluate_set(Trainer *t, const HeldoutSet *set, double *nll, GError **error)
 {
     LossSums sums = { 0 };
     gint64 start = g_get_monotonic_time();
-    if (!heldout_loss(t->model, t->valid, t->config.train.eval_samples, t->micro, &sums, error))
+    if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, &sums, error))
         return false;
-    metrics_valid(t->metrics, t->state.attempts, "valid", &sums, seconds_since(start));
-    double nll = sums.nll / sums.weight;
+    metrics_valid(t->metrics, t->state.attempts, set->name, &sums, seconds_since(start));
+    *nll = sums.nll / sums.weight;
+    return true;
+}
+
+/* *best: the lowest loss of the first set so far; where the curve starts (step 0) there is nothing to keep yet. */
+static bool evaluate(Trainer *t, bool *best, GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    double nll = 0, other;
+    for (guint i = 0; i < t->valid->len; i++)
+        if (!evaluate_set(t, t->valid->pdata[i], i == 0 ? &nll : &other, error))
+            return false;
     t->state.evaluated = t->state.attempts;
     *best = t->state.attempts > 0 && isfinite(nll) && (t->state.best_step < 0 || nll < t->state.best_loss);
     if (*best) {

@@ -19,7 +19,7 @@ static bool open_loaders(Trainer *t, GError **error)
     t->train = loader_open(data, data->train, t->tok, seed, false, error);
     if (t->train == NULL)
         return false;
-    if (*data->valid && !(t->valid = loader_open(data, data->valid, t->tok, seed, true, error)))
+    if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))
         return false;
     t->samples = config_batch_samples(&t->config);
     t->micro = config_micro_samples(&t->config);
@@ -182,7 +182,7 @@ void trainer_close(Trainer *t)
     g_free(t->batch);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->model, model_close);
-    g_clear_pointer(&t->valid, loader_close);
+    g_clear_pointer(&t->valid, g_ptr_array_unref);
     g_clear_pointer(&t->train, loader_close);
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);

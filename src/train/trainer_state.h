@@ -2,6 +2,7 @@
  * closing). */
 #pragma once
 
+#include "eval/heldout_sets.h"
 #include "train/memory.h"
 #include "train/metrics.h"
 #include "train/run.h"
@@ -12,7 +13,8 @@ typedef struct Trainer {
     Device *dev;
     Model *model;
     Optimizer *optimizer;
-    Loader *train, *valid;
+    Loader *train;
+    GPtrArray *valid; /* HeldoutSet *; the first one decides which checkpoint is the best */
     Prefetch *prefetch;
     Batch **batch; /* (accum) the microbatches of a step */
     int64_t accum, micro, samples;

@@ -16,6 +16,10 @@ done
 [ ! -e "$run/checkpoints/step-00000045" ] || fail "step 45 should be gone"
 [ "$(readlink "$run/checkpoints/latest")" = step-00000060 ] || fail "latest"
 [ -e "$run/checkpoints/best/state.json" ] || fail "best"
+"$loam" train "$work/config.yaml" run.dir="$work/sets" 'train.length=1 steps' \
+    "data.valid=one:$work/data-valid,two:$work/data" 2>"$work/log"
+[ "$(tail -n 3 "$work/sets/metrics.jsonl" | grep -c '"kind":"valid".*"name":"\(one\|two\)"')" = 2 ] ||
+    fail "two held-out sets: $(cat "$work/sets/metrics.jsonl")"
 ls "$run"/tb/events.out.tfevents.* >/dev/null
 echo "ok: checkpoints, links, events"
 
@@ -52,6 +56,11 @@ echo "ok: scores"
 "$loam" eval "$run" --json >"$work/eval"
 loss=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' "$work/eval")
 awk -v a="$loss" 'BEGIN { exit !(a > 0 && a < 6) }' || fail "eval says $loss"
+
+"$loam" eval "$run" --json "data.valid=one:$work/data-valid,two:$work/data-valid" >"$work/both"
+[ "$(wc -l <"$work/both")" = 2 ] || fail "two sets, two lines"
+[ "$(sed -n '1s/"one"/x/p' "$work/both")" = "$(sed -n '2s/"two"/x/p' "$work/both")" ] || fail "$(cat "$work/both")"
+grep -q '"bits_per_byte":[0-9.]*' "$work/both" || fail "no bits per byte: $(cat "$work/both")"
 
 # The weights of this run, with a fresh optimizer.
 "$loam" train "$work/config.yaml" run.dir="$work/second" 'train.length=1 steps' train.init="$run" 2>"$work/log"

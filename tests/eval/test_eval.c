@@ -1,6 +1,7 @@
 #include "data/tiny_tokenizer.h"
 #include "eval/generate.h"
 #include "eval/heldout.h"
+#include "eval/heldout_sets.h"
 #include "eval/score.h"
 #include "model/tiny.h"
 
@@ -81,6 +82,62 @@ static void unigram_is_the_entropy_of_the_targets(void)
     g_assert_cmpfloat_with_epsilon(nats, entropy, 1e-12);
     g_assert_cmpint(counts[tokenizer_sentinel(tok, 0)], ==, loader_epoch_samples(loader, 0));
     batch_free(batch);
+}
+
+/* All of the targets' text, put together here: what the sentinels hide, and nothing else. */
+static void bytes_are_those_of_the_hidden_text(void)
+{
+    const ObjectiveConfig *objective = loader_objective(loader);
+    Batch *batch = batch_new(1, 32, (int32_t)objective->target_length);
+    int64_t want = 0, bytes;
+    for (int64_t sample = 0; sample < loader_epoch_samples(loader, 0); sample++) {
+        int32_t ids[64];
+        int64_t n = 0;
+        g_assert_true(loader_get(loader, sample, 1, batch, NULL));
+        for (int32_t row = 0; row < batch->dec.n_used; row++)
+            if (batch->targets[row] < tokenizer_size(tok) - TOKENIZER_SENTINELS)
+                ids[n++] = batch->targets[row];
+        g_autofree char *text = tokenizer_decode(tok, ids, n, NULL);
+        want += (int64_t)strlen(text);
+    }
+    g_assert_true(heldout_bytes(loader, tok, 0, &bytes, NULL));
+    g_assert_cmpint(bytes, ==, want);
+    g_assert_cmpint(bytes, >, 100);
+    batch_free(batch);
+}
+
+static GPtrArray *open_sets(const char *format, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(format, "%", -1);
+    g_autofree char *valid = g_strjoinv(prefix, parts);
+    const DataConfig data = { .valid = valid, .input_length = 32, .noise_density = 0.15, .mean_span_length = 3 };
+    return heldout_sets_open(&data, tok, 1, error);
+}
+
+static void held_out_sets_have_names(void)
+{
+    static const char *const wrong[][2] = {
+        { "a:%,%", "has no name" },
+        { "%,b:%", "has no name" },
+        { "a:%,a:%", "two sets are named \"a\"" },
+        { "a:%-none", "set-none" },
+    };
+    g_autoptr(GPtrArray) none = open_sets("", NULL), one = open_sets("%", NULL), two = open_sets("a:%, code-2:%", NULL);
+    g_assert_cmpuint(none->len, ==, 0);
+    g_assert_cmpuint(one->len, ==, 1);
+    const HeldoutSet *set = one->pdata[0];
+    g_assert_null(set->name);
+    g_assert_cmpuint(two->len, ==, 2);
+    set = two->pdata[1];
+    g_assert_cmpstr(set->name, ==, "code-2");
+    g_assert_cmpstr(set->prefix, ==, prefix);
+    g_assert_cmpint(loader_epoch_samples(set->loader, 0), ==, loader_epoch_samples(loader, 0));
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_null(open_sets(wrong[i][0], &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, wrong[i][1]));
+    }
 }
 
 static int32_t *ids_in(const GArray *ids)
@@ -282,6 +339,8 @@ int main(int argc, char **argv)
     set_up();
     g_test_add_func("/heldout/loss_does_not_depend_on_the_microbatch", loss_does_not_depend_on_the_microbatch);
     g_test_add_func("/heldout/unigram_is_the_entropy_of_the_targets", unigram_is_the_entropy_of_the_targets);
+    g_test_add_func("/heldout/bytes_are_those_of_the_hidden_text", bytes_are_those_of_the_hidden_text);
+    g_test_add_func("/heldout/held_out_sets_have_names", held_out_sets_have_names);
     g_test_add_func("/generate/greedy_follows_the_uncached_model", greedy_follows_the_uncached_model);
     g_test_add_func("/generate/a_batch_answers_as_its_prompts_alone", a_batch_answers_as_its_prompts_alone);
     g_test_add_func("/generate/samples_depend_on_seed_and_prompt_and_number_alone",

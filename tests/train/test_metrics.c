@@ -64,10 +64,26 @@ static void a_number_that_is_none_becomes_null(void)
     folder_remove(folder);
 }
 
+/* A set without a name is "valid", as it always was. */
+static void held_out_sets_are_told_apart(void)
+{
+    char *folder = folder_new();
+    Metrics *metrics = metrics_open(folder, 0, NULL);
+    const LossSums sums = { 6, 6, 1, 3 };
+    metrics_valid(metrics, 5, NULL, &sums, 1);
+    metrics_valid(metrics, 5, "code", &sums, 1);
+    metrics_close(metrics);
+    g_autofree char *text = contents(folder);
+    g_assert_nonnull(strstr(text, "\"step\":5,\"name\":\"valid\",\"target_tokens\":3,\"loss\":2.0,"));
+    g_assert_nonnull(strstr(text, "\"step\":5,\"name\":\"code\",\"target_tokens\":3,\"loss\":2.0,"));
+    folder_remove(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/a_resumed_run_cuts_back_its_lines", a_resumed_run_cuts_back_its_lines);
     g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
+    g_test_add_func("/metrics/held_out_sets_are_told_apart", held_out_sets_are_told_apart);
     return g_test_run();
 }

@@ -1,0 +1,58 @@
+#include "eval/heldout_sets.h"
+
+#include <string.h>
+
+static void set_free(void *memory)
+{
+    HeldoutSet *set = memory;
+    g_clear_pointer(&set->loader, loader_close);
+    g_free(set->name);
+    g_free(set->prefix);
+    g_free(set);
+}
+
+/* Bytes of the name before the colon of "NAME:PREFIX"; 0: there is none. */
+static size_t name_length(const char *item)
+{
+    size_t n = strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return item[n] == ':' ? n : 0;
+}
+
+static bool check_name(const GPtrArray *sets, const char *item, const char *name, GError **error)
+{
+    if (name == NULL && sets->len > 0)
+        return fail_user(error, "data.valid: \"%s\" has no name; several sets are written NAME:PREFIX,NAME:PREFIX",
+                         item);
+    for (guint i = 0; i < sets->len; i++) {
+        const HeldoutSet *set = sets->pdata[i];
+        if (set->name == NULL)
+            return fail_user(error, "data.valid: \"%s\" has no name; several sets are written NAME:PREFIX,NAME:PREFIX",
+                             set->prefix);
+        if (strcmp(set->name, name) == 0)
+            return fail_user(error, "data.valid: two sets are named \"%s\"", name);
+    }
+    return true;
+}
+
+GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
+{
+    g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(set_free);
+    if (*config->valid == '\0')
+        return g_steal_pointer(&sets);
+    g_auto(GStrv) items = g_strsplit(config->valid, ",", -1);
+    for (char **item = items; *item; item++) {
+        char *text = g_strstrip(*item);
+        size_t n = name_length(text);
+        g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
+        if (!check_name(sets, text, name, error))
+            return NULL;
+        HeldoutSet *set = g_new0(HeldoutSet, 1);
+        g_ptr_array_add(sets, set);
+        set->name = g_steal_pointer(&name);
+        set->prefix = g_strdup(n > 0 ? text + n + 1 : text);
+        set->loader = loader_open(config, set->prefix, tok, seed, true, error);
+        if (set->loader == NULL)
+            return NULL;
+    }
+    return g_steal_pointer(&sets);
+}
