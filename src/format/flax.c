@@ -280,8 +280,9 @@ FlaxFile *flax_open(const char *path, GError **error)
     file->map = map_file(path, error);
     if (file->map == NULL)
         return NULL;
-    file->at = (const unsigned char *)g_mapped_file_get_contents(file->map);
-    file->end = file->at + g_mapped_file_get_length(file->map);
+    size_t bytes = g_mapped_file_get_length(file->map); /* an empty file is not mapped */
+    file->at = bytes ? (const unsigned char *)g_mapped_file_get_contents(file->map) : (const unsigned char *)"";
+    file->end = file->at + bytes;
     bool ok = read_tree(file, error);
     if (ok && file->at != file->end)
         ok = fail_user(error, "%zu bytes follow its one value", (size_t)(file->end - file->at));
