@@ -1,14 +1,19 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "model/hf.h"
+#include "model/t5x.h"
 #include "train/checkpoint.h"
 
-static const char usage[] = "loam import HF-FOLDER --out DIR";
+#include <string.h>
+
+static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x]";
 static const char about[] =
     "Turns a T5 folder of Hugging Face (config.json; model.safetensors, whole or in shards;\n"
     "spiece.model) into a checkpoint of loam: weights and, where there is one, the tokenizer.\n"
     "A Hugging Face folder also does wherever a model is asked for, so importing is needed\n"
     "only to keep a copy.\n"
+    "\n"
+    "With --from t5x it reads a legacy checkpoint of T5X, the MessagePack file or its folder: weights only.\n"
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
@@ -36,20 +41,24 @@ static bool out_is_free(const char *out, GError **error)
 
 bool verb_import(int argc, char **argv, GError **error)
 {
-    g_autofree char *out = NULL;
+    g_autofree char *out = NULL, *from = NULL;
     const GOptionEntry entries[] = {
         { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the checkpoint to write, absent or empty", "DIR" },
+        { "from", 0, 0, G_OPTION_ARG_STRING, &from, "the form: hf (standard) or t5x", "FORM" },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
     if (argc != 2 || out == NULL)
-        return fail_user(error, "want one HF-FOLDER and --out; usage: %s", usage);
+        return fail_user(error, "want one FOLDER and --out; usage: %s", usage);
+    bool t5x = from && strcmp(from, "t5x") == 0;
+    if (from && !t5x && strcmp(from, "hf") != 0)
+        return fail_user(error, "--from %s is unknown, want hf or t5x", from);
     if (!out_is_free(out, error))
         return false;
     Device *dev = device_open_cpu(0);
-    Model *model = hf_import(dev, argv[1], false, error);
-    bool done = model && checkpoint_save_weights(out, model, error) && copy_tokenizer(argv[1], out, error);
+    Model *model = t5x ? t5x_import(dev, argv[1], error) : hf_import(dev, argv[1], false, error);
+    bool done = model && checkpoint_save_weights(out, model, error) && (t5x || copy_tokenizer(argv[1], out, error));
     if (model)
         model_close(model);
     device_close(dev);

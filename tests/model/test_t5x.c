@@ -1,0 +1,96 @@
+#include "model/t5x.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+#define GOLDEN LOAM_SOURCE_DIR "/../shared/data/golden/t5x/test_t5_tiny.checkpoint_0"
+
+static char *folder;
+
+static bool golden_is_here(void)
+{
+    if (g_file_test(GOLDEN, G_FILE_TEST_EXISTS))
+        return true;
+    g_test_skip("the golden files are not here");
+    return false;
+}
+
+static double at(Model *model, const char *name, int64_t row, int64_t col)
+{
+    Tensor w = params_find(model_params(model), name)->w;
+    return (double)((const float *)w.p)[row * w.ld + col];
+}
+
+static void shape_and_weights_are_the_file_s(void)
+{
+    if (!golden_is_here())
+        return;
+    g_autoptr(GError) error = NULL;
+    Device *dev = device_open_cpu(1);
+    Model *model = t5x_import(dev, GOLDEN, &error);
+    g_assert_no_error(error);
+    const ModelConfig *config = model_config(model);
+    g_assert_cmpint(config->width, ==, 8);
+    g_assert_cmpint(config->heads, ==, 4);
+    g_assert_cmpint(config->head_dim, ==, 3);
+    g_assert_cmpint(config->n_enc, ==, 2);
+    g_assert_cmpint(config->n_dec, ==, 2);
+    g_assert_cmpint(config->vocab, ==, 32128);
+    g_assert_true(config->gated && !config->tie_embeddings && !config->scale_logits);
+    g_assert_cmpint(params_count(model_params(model)), ==, 52);
+    /* Read out of the file by another program, by its (in, out). */
+    g_assert_cmpfloat_with_epsilon(at(model, "encoder.1.self.q", 5, 2), -0.10297972708940506, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at(model, "decoder.relpos", 7, 3), 0.04538596048951149, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at(model, "shared", 100, 3), 0.44061896204948425, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at(model, "lm_head", 77, 6), 0.4901539087295532, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at(model, "decoder.0.mlp.wo", 1, 15), -0.035387128591537476, 1e-12);
+    g_assert_cmpfloat(at(model, "decoder.1.cross.norm", 0, 4), ==, 1);
+    model_close(model);
+    device_close(dev);
+}
+
+/* The golden file with `from`, after the optimizer's state, overwritten by as many bytes `to`. */
+static void expect_refused(const char *from, const char *to, const char *words)
+{
+    g_autofree char *path = g_build_filename(folder, "checkpoint", NULL), *bytes = NULL;
+    size_t n;
+    g_assert_true(g_file_get_contents(GOLDEN, &bytes, &n, NULL));
+    char *target = memmem(bytes, n, "target", 6);
+    char *found = memmem(target, n - (size_t)(target - bytes), from, strlen(from));
+    memcpy(found, to, strlen(to));
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)n, NULL));
+    g_autoptr(GError) error = NULL;
+    Device *dev = device_open_cpu(1);
+    g_assert_null(t5x_import(dev, folder, &error)); /* the folder stands for its `checkpoint` */
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    if (strstr(error->message, words) == NULL || strstr(error->message, path) == NULL)
+        g_error("\"%s\" does not say \"%s\"", error->message, words);
+    device_close(dev);
+}
+
+static void missing_and_misshapen_arrays_are_named(void)
+{
+    if (!golden_is_here())
+        return;
+    expect_refused("token_embedder", "tokenXembedder", "array optimizer/target/token_embedder/embedding is missing");
+    expect_refused("logits_dense", "logits_dEnse",
+                   "no place in a T5 for the array optimizer/target/decoder/logits_dEnse/kernel");
+    expect_refused("decoder_norm", "decoder_nXrm", "array optimizer/target/decoder/decoder_norm/scale is missing");
+    expect_refused("\x92\x10\x08", "\x92\x08\x10",
+                   "array optimizer/target/decoder/layers_0/mlp/wo/kernel has not the shape (16, 8)");
+    expect_refused("\x92\x04\x20", "\x92\x20\x04", /* the decoder's: the encoder's tells the number of heads */
+                   "array optimizer/target/decoder/relpos_bias/rel_embedding has not the shape (4, 32)");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = g_dir_make_tmp("loam-t5x-XXXXXX", NULL);
+    g_test_add_func("/t5x/shape_and_weights_are_the_file_s", shape_and_weights_are_the_file_s);
+    g_test_add_func("/t5x/missing_and_misshapen_arrays_are_named", missing_and_misshapen_arrays_are_named);
+    int status = g_test_run();
+    io_remove_tree(folder, NULL);
+    g_free(folder);
+    return status;
+}
