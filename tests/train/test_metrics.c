@@ -69,7 +69,7 @@ static void held_out_sets_are_told_apart(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const LossSums sums = { 6, 6, 1, 3 };
+    const LossSums sums = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 };
     metrics_valid(metrics, 5, NULL, &sums, 1);
     metrics_valid(metrics, 5, "code", &sums, 1);
     metrics_close(metrics);
