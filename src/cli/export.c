@@ -14,14 +14,48 @@ static const char about[] = "Writes a model for other programs. MODEL is a run d
                             "\n"
                             "example: loam export runs/a --to hf --out hf-a\n";
 
-static bool export_hf(const char *path, const char *tokenizer_name, const char *out, GError **error)
+/* "bf16" -> "BF16". */
+static bool parse_dtype(const char *text, HfForm *form, GError **error)
+{
+    static const char *const names[][2] = { { "f32", "F32" }, { "bf16", "BF16" }, { "f16", "F16" } };
+    form->dtype = "F32";
+    for (size_t i = 0; text && i < G_N_ELEMENTS(names); i++)
+        if (strcmp(text, names[i][0]) == 0) {
+            form->dtype = names[i][1];
+            return true;
+        }
+    return text == NULL || fail_user(error, "--dtype %s is unknown, want f32, bf16 or f16", text);
+}
+
+/* "2GB", "500MB", "1.5GiB": Hugging Face's units. */
+static bool parse_shard_size(const char *text, HfForm *form, GError **error)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {
+        { "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }
+    };
+    if (text == NULL)
+        return true;
+    char *end;
+    double size = g_ascii_strtod(text, &end);
+    for (size_t i = 0; i < G_N_ELEMENTS(units); i++)
+        if (strcmp(end, units[i].name) == 0 && size * units[i].bytes >= 1 && size * units[i].bytes < 1e18) {
+            form->shard_bytes = (int64_t)(size * units[i].bytes);
+            return true;
+        }
+    return fail_user(error, "--shard-size %s: a size with its unit is wanted, such as 2GB, 500MB or 1GiB", text);
+}
+
+static bool export_hf(const char *path, const char *tokenizer_name, const HfForm *form, const char *out, GError **error)
 {
     Device *dev = device_open_cpu(0);
     g_autofree char *beside = NULL;
     Model *model = model_open_path(path, dev, false, &beside, error);
     const char *tokenizer_path = tokenizer_name ? tokenizer_name : beside;
     Tokenizer *tok = model && tokenizer_path ? tokenizer_open(tokenizer_path, error) : NULL;
-    bool done = model && (tok || tokenizer_path == NULL) && hf_export(model, tok, out, error);
+    bool done = model && (tok || tokenizer_path == NULL) && hf_export_as(model, tok, form, out, error);
     if (tok)
         tokenizer_close(tok);
     if (model)
@@ -36,11 +70,15 @@ static bool export_hf(const char *path, const char *tokenizer_name, const char *
 
 bool verb_export(int argc, char **argv, GError **error)
 {
-    g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL;
+    g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL;
+    HfForm form = { 0 };
     const GOptionEntry entries[] = {
         { "to", 0, 0, G_OPTION_ARG_STRING, &to, "the form: hf", "FORM" },
         { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the folder to write, absent or empty", "FOLDER" },
         { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer, "instead of the one beside the model", "FILE" },
+        { "dtype", 0, 0, G_OPTION_ARG_STRING, &dtype, "of the tensors: f32, bf16 or f16 (f32)", "TYPE" },
+        { "shard-size", 0, 0, G_OPTION_ARG_STRING, &shard_size, "most in one file of tensors, such as 2GB (all)",
+          "SIZE" },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
@@ -49,5 +87,6 @@ bool verb_export(int argc, char **argv, GError **error)
         return fail_user(error, "want one MODEL, --to and --out; usage: %s", usage);
     if (strcmp(to, "hf") != 0)
         return fail_user(error, "--to %s is unknown, want hf", to);
-    return export_hf(argv[1], tokenizer, out, error);
+    return parse_dtype(dtype, &form, error) && parse_shard_size(shard_size, &form, error) &&
+           export_hf(argv[1], tokenizer, &form, out, error);
 }

@@ -41,5 +41,11 @@ SafeWriter *safetensors_writer_new(void);
 void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char *value);
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data); /* data must stay alive until the write; rows contiguous */
+/* F32 tensors are written as this type, "BF16" or "F16", rounded to the nearest; before the write. A value that f16
+ * cannot hold is a user's error. */
+void safetensors_writer_store_as(SafeWriter *writer, const char *dtype);
 bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error);
+/* model.safetensors in the folder, or where the tensors have more than shard_bytes (0: no limit) as many
+ * model-00001-of-0000N.safetensors as it takes, and their model.safetensors.index.json. */
+bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error);
 void safetensors_writer_free(SafeWriter *writer);

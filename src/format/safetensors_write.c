@@ -5,6 +5,7 @@
 #include "format/safetensors_dtype.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 typedef json_t Json;
@@ -13,12 +14,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
 typedef struct Declared {
     SafeTensor tensor; /* its name is owned */
     const SafeDType *dtype;
+    bool rounded; /* the data are f32, the dtype is another */
 } Declared;
 
+#define CHUNK 4096 /* elements rounded at a time */
+
 struct SafeWriter {
-    GArray *declared; /* Declared */
-    GTree *metadata;  /* by key, so that the order of calls does not show */
+    GArray *declared;          /* Declared */
+    GTree *metadata;           /* by key, so that the order of calls does not show */
+    const SafeDType *store_as; /* of F32 tensors; NULL: as they are */
 };
+
+static const SafeTensor *tensor_at(const SafeWriter *writer, guint i)
+{
+    return &g_array_index(writer->declared, Declared, i).tensor;
+}
 
 static void declared_clear(void *item)
 {
@@ -52,6 +62,12 @@ void safetensors_writer_free(SafeWriter *writer)
 void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char *value)
 {
     g_tree_replace(writer->metadata, g_strdup(key), g_strdup(value));
+}
+
+void safetensors_writer_store_as(SafeWriter *writer, const char *dtype)
+{
+    writer->store_as = safetensors_dtype(dtype);
+    CHECK(writer->store_as && writer->store_as->from_f32, "nothing is stored as %s", dtype);
 }
 
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
@@ -91,7 +107,8 @@ static int add_metadata(void *key, void *value, void *object)
     return FALSE;
 }
 
-static Json *header_json(const SafeWriter *writer)
+/* Of tensors [first, last). */
+static Json *header_json(const SafeWriter *writer, guint first, guint last)
 {
     Json *header = json_object();
     if (g_tree_nnodes(writer->metadata) > 0) {
@@ -100,8 +117,8 @@ static Json *header_json(const SafeWriter *writer)
         json_object_set_new(header, "__metadata__", metadata);
     }
     size_t at = 0;
-    for (guint i = 0; i < writer->declared->len; i++) {
-        const SafeTensor *tensor = &g_array_index(writer->declared, Declared, i).tensor;
+    for (guint i = first; i < last; i++) {
+        const SafeTensor *tensor = tensor_at(writer, i);
         Json *shape = json_array();
         for (int d = 0; d < tensor->rank; d++)
             json_array_append_new(shape, json_integer(tensor->shape[d]));
@@ -114,9 +131,9 @@ static Json *header_json(const SafeWriter *writer)
 }
 
 /* The length, the JSON, and spaces up to a multiple of 8. */
-static GString *header_text(const SafeWriter *writer)
+static GString *header_text(const SafeWriter *writer, guint first, guint last)
 {
-    g_autoptr(Json) header = header_json(writer);
+    g_autoptr(Json) header = header_json(writer, first, last);
     char *json = json_dumps(header, JSON_COMPACT);
     CHECK(json != NULL, "the header cannot be written as JSON");
     uint64_t n = (strlen(json) + 7) / 8 * 8;
@@ -129,23 +146,126 @@ static GString *header_text(const SafeWriter *writer)
     return text;
 }
 
-bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error)
+/* Gives F32 tensors the type that they are stored as, and all their order. */
+static void settle(SafeWriter *writer)
 {
+    for (guint i = 0; writer->store_as && i < writer->declared->len; i++) {
+        Declared *declared = &g_array_index(writer->declared, Declared, i);
+        if (strcmp(declared->dtype->name, "F32") != 0)
+            continue;
+        declared->tensor.bytes = declared->tensor.bytes / 4 * (size_t)writer->store_as->bits / 8;
+        declared->dtype = writer->store_as;
+        declared->tensor.dtype = writer->store_as->name;
+        declared->rounded = true;
+    }
     if (writer->declared->len > 0)
         qsort(writer->declared->data, writer->declared->len, sizeof(Declared), by_alignment);
+}
+
+static bool fits(const float *values, int64_t n, const Declared *declared, GError **error)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(values[i]) && fabsf(values[i]) >= 65520)
+            return fail_user(error, "tensor %s holds %g, beyond f16's 65504: store it as bf16 or f32",
+                             declared->tensor.name, (double)values[i]);
+    return true;
+}
+
+static bool write_rounded(IoFile *file, const Declared *declared, GError **error)
+{
+    const float *values = declared->tensor.data;
+    size_t width = (size_t)declared->dtype->bits / 8;
+    int64_t n = (int64_t)(declared->tensor.bytes / width);
+    uint16_t chunk[CHUNK];
+    CHECK(width == sizeof *chunk, "%s", declared->dtype->name);
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t m = MIN(CHUNK, n - at);
+        if (strcmp(declared->dtype->name, "F16") == 0 && !fits(values + at, m, declared, error))
+            return false;
+        declared->dtype->from_f32(chunk, values + at, m);
+        if (!io_write(file, chunk, (size_t)m * width, error))
+            return false;
+    }
+    return true;
+}
+
+/* Tensors [first, last). */
+static bool write_file(const SafeWriter *writer, guint first, guint last, const char *path, GError **error)
+{
     IoFile *file = io_create(path, error);
     if (file == NULL)
         return false;
-    GString *header = header_text(writer);
+    GString *header = header_text(writer, first, last);
     bool ok = io_write(file, header->str, header->len, error);
     g_string_free(header, TRUE);
-    for (guint i = 0; ok && i < writer->declared->len; i++) {
-        const SafeTensor *tensor = &g_array_index(writer->declared, Declared, i).tensor;
-        ok = io_write(file, tensor->data, tensor->bytes, error);
+    for (guint i = first; ok && i < last; i++) {
+        const Declared *declared = &g_array_index(writer->declared, Declared, i);
+        ok = declared->rounded ? write_rounded(file, declared, error)
+                               : io_write(file, declared->tensor.data, declared->tensor.bytes, error);
     }
     if (!ok) {
         io_abort(file);
         return false;
     }
     return io_close(file, true, error);
+}
+
+bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error)
+{
+    settle(writer);
+    return write_file(writer, 0, writer->declared->len, path, error);
+}
+
+/* The first tensor of each shard, and the end: a shard takes what fits, and at least one. */
+static GArray *cut_shards(const SafeWriter *writer, int64_t shard_bytes)
+{
+    GArray *cuts = g_array_new(FALSE, FALSE, sizeof(guint));
+    int64_t bytes = 0;
+    guint end = writer->declared->len;
+    for (guint i = 0; i < end; i++) {
+        int64_t more = (int64_t)tensor_at(writer, i)->bytes;
+        if (i == 0 || (shard_bytes > 0 && more > shard_bytes - bytes)) {
+            g_array_append_val(cuts, i);
+            bytes = 0;
+        }
+        bytes += more;
+    }
+    g_array_append_val(cuts, end);
+    return cuts;
+}
+
+static bool write_index(Json *weight_map, int64_t total_bytes, const char *folder, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "model.safetensors.index.json", NULL);
+    g_autoptr(Json) root =
+        json_pack("{s:{s:I}, s:O}", "metadata", "total_size", (json_int_t)total_bytes, "weight_map", weight_map);
+    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
+    g_autofree char *text = g_strconcat(json, "\n", NULL);
+    free(json);
+    return io_write_file(path, text, strlen(text), error);
+}
+
+bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error)
+{
+    settle(writer);
+    g_autoptr(GArray) cuts = cut_shards(writer, shard_bytes);
+    g_autoptr(Json) weight_map = json_object();
+    guint n = cuts->len - 1;
+    int64_t total_bytes = 0;
+    bool ok = true;
+    if (n <= 1) {
+        g_autofree char *path = g_build_filename(folder, "model.safetensors", NULL);
+        return write_file(writer, 0, writer->declared->len, path, error);
+    }
+    for (guint shard = 0; ok && shard < n; shard++) {
+        guint first = g_array_index(cuts, guint, shard), last = g_array_index(cuts, guint, shard + 1);
+        g_autofree char *name = g_strdup_printf("model-%05u-of-%05u.safetensors", shard + 1, n);
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        ok = write_file(writer, first, last, path, error);
+        for (guint i = first; i < last; i++) {
+            json_object_set_new(weight_map, tensor_at(writer, i)->name, json_string(name));
+            total_bytes += (int64_t)tensor_at(writer, i)->bytes;
+        }
+    }
+    return ok && write_index(weight_map, total_bytes, folder, error);
 }

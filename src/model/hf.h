@@ -8,6 +8,13 @@
 /* Writes config.json, generation_config.json, model.safetensors and, with a tokenizer, spiece.model (the same bytes),
  * tokenizer_config.json and special_tokens_map.json. FOLDER must be absent or empty; it appears whole or not at all.
  * The model must be on a device of f32. */
+typedef struct HfForm {
+    const char *dtype;   /* "F32", "BF16" or "F16" */
+    int64_t shard_bytes; /* of tensors in one file; 0: all in one */
+} HfForm;
+bool hf_export_as(Model *model, const Tokenizer *tok /* may be NULL */, const HfForm *form, const char *folder,
+                  GError **error);
+/* In f32 and one file. */
 bool hf_export(Model *model, const Tokenizer *tok /* may be NULL */, const char *folder, GError **error);
 /* Missing, unexpected and misshapen tensors are named. Tied unless the file holds an lm_head.weight that differs from
  * shared.weight; aliases of the embedding and the dead bias table of old cross-attention are passed over. */

@@ -24,7 +24,7 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-static bool write_tensors(const char *folder, Model *model, GError **error)
+static bool write_tensors(const char *folder, Model *model, const HfForm *form, GError **error)
 {
     const ModelConfig *config = model_config(model);
     ParamStore *params = model_params(model);
@@ -40,16 +40,32 @@ static bool write_tensors(const char *folder, Model *model, GError **error)
         if (strcmp(name, "shared.weight") == 0 && config->tie_embeddings && !config->scale_logits)
             safetensors_writer_add(writer, "lm_head.weight", "F32", param->w.rank, param->w.d, param->w.p);
     }
-    g_autofree char *path = g_build_filename(folder, "model.safetensors", NULL);
-    bool done = safetensors_writer_write(writer, path, error);
+    if (strcmp(form->dtype, "F32") != 0)
+        safetensors_writer_store_as(writer, form->dtype);
+    bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
     safetensors_writer_free(writer);
     return done;
 }
 
-static bool write_configs(const char *folder, const ModelConfig *config, const Tokenizer *tok, GError **error)
+/* transformers 5 loads a model in the type that its config names. */
+static char *config_of_dtype(char *text, const char *dtype)
+{
+    static const char *const names[][2] = { { "F32", "float32" }, { "BF16", "bfloat16" }, { "F16", "float16" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strcmp(names[i][0], dtype) == 0) {
+            g_auto(GStrv) parts = g_strsplit(text, "\"float32\"", 2);
+            CHECK(parts[1] != NULL, "config.json names no type: %s", text);
+            g_free(text);
+            return g_strconcat(parts[0], "\"", names[i][1], "\"", parts[1], NULL);
+        }
+    CHECK(false, "dtype %s", dtype);
+}
+
+static bool write_configs(const char *folder, const ModelConfig *config, const Tokenizer *tok, const char *dtype,
+                          GError **error)
 {
     int pad = tok ? MAX(tokenizer_pad(tok), 0) : 0, eos = tok ? tokenizer_eos(tok) : 1;
-    g_autofree char *text = hf_config_text(config, pad, eos);
+    g_autofree char *text = config_of_dtype(hf_config_text(config, pad, eos), dtype);
     json_t *generation =
         json_pack("{s:i, s:i, s:i}", "decoder_start_token_id", pad, "eos_token_id", eos, "pad_token_id", pad);
     bool done = write_text(folder, "config.json", text, error) &&
@@ -142,7 +158,7 @@ static bool check_exportable(const ModelConfig *config, const Tokenizer *tok, GE
     return true;
 }
 
-bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error)
+bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
 {
     g_autofree char *whole = g_canonicalize_filename(folder, NULL);
     g_autofree char *parent = g_path_get_dirname(whole), *name = g_path_get_basename(whole);
@@ -152,10 +168,15 @@ bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **
     if (!check_exportable(config, tok, error) || !folder_is_free(whole, error) || !io_make_directories(parent, error) ||
         !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
         return false;
-    if (write_configs(tmp, config, tok, error) && write_tensors(tmp, model, error) &&
+    if (write_configs(tmp, config, tok, form->dtype, error) && write_tensors(tmp, model, form, error) &&
         (tok == NULL || write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
         io_rename(tmp, whole, error) && io_sync_directory(parent, error))
         return true;
     io_remove_tree(tmp, NULL);
     return false;
+}
+
+bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error)
+{
+    return hf_export_as(model, tok, &(HfForm){ .dtype = "F32" }, folder, error);
 }

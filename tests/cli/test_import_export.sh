@@ -26,6 +26,17 @@ echo "ok: both forms have the same loss"
 cmp "$work/tuned"/checkpoints/latest/weights-*.safetensors "$work/back"/weights-*.safetensors || fail "train.init"
 echo "ok: training starts from the folder's weights"
 
+expect 0 "$work/half" "$loam" export "$run" --to hf --out "$work/half" --dtype bf16 --shard-size 20KB
+compgen -G "$work/half/model-00002-of-0000?.safetensors" >/dev/null && [ ! -e "$work/half/model.safetensors" ] || fail "no shards"
+grep -q '"dtype": "bfloat16"' "$work/half/config.json" || fail "config.json names another type"
+grep -q '"total_size": [0-9]' "$work/half/model.safetensors.index.json" || fail "no total_size"
+expect 0 "$work/half-back" "$loam" import "$work/half" --out "$work/half-back"
+expect 0 "$work/half-again" "$loam" export "$work/half-back" --to hf --out "$work/half-again" --dtype bf16 --shard-size 20KB
+diff -r "$work/half" "$work/half-again" || fail "bf16 changed on its way"
+echo "ok: shards of bf16 there and back"
+expect 1 "--dtype int8 is unknown" "$loam" export "$run" --to hf --out "$work/x" --dtype int8
+expect 1 "--shard-size 2: a size with its unit is wanted" "$loam" export "$run" --to hf --out "$work/x" --shard-size 2
+
 expect 1 "exists and is not an empty folder" "$loam" export "$run" --to hf --out "$work/hf"
 expect 1 "exists and is not an empty folder" "$loam" import "$work/hf" --out "$work/back"
 expect 1 "--to gguf is unknown, want hf" "$loam" export "$run" --to gguf --out "$work/x"

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "format/bytes.h"
 #include "format/safetensors.h"
+#include "format/safetensors_dtype.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -335,6 +336,97 @@ static void reads_the_reference_library_s_files(void)
     safetensors_close(file);
 }
 
+/* What f32 values become, read back, and as which bits. */
+static void rounding_is_to_nearest_even(void)
+{
+    const float values[] = { 1.0f,       1.00390625f, 1.01171875f, -0.0f,   0x1.002p0f,
+                             0x1.006p0f, 0x1p-24f,    0x1.8p-25f,  65503.9f };
+    static const uint16_t bf16[] = { 0x3f80, 0x3f80, 0x3f82, 0x8000, 0x3f80, 0x3f80, 0x3380, 0x3340, 0x4780 };
+    static const uint16_t f16[] = { 0x3c00, 0x3c04, 0x3c0c, 0x8000, 0x3c00, 0x3c02, 0x0001, 0x0001, 0x7bff };
+    static const uint16_t *const wanted[] = { bf16, f16 };
+    const int64_t n = G_N_ELEMENTS(values);
+    for (int half = 0; half < 2; half++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = g_build_filename(folder, "half.safetensors", NULL);
+        SafeWriter *writer = safetensors_writer_new();
+        safetensors_writer_store_as(writer, half ? "F16" : "BF16");
+        safetensors_writer_add(writer, "w", "F32", 1, &n, values);
+        g_assert_true(safetensors_writer_write(writer, path, &error));
+        safetensors_writer_free(writer);
+        SafeTensors *file = safetensors_open(path, &error);
+        g_assert_no_error(error);
+        const SafeTensor *w = safetensors_find(file, "w");
+        g_assert_cmpstr(w->dtype, ==, half ? "F16" : "BF16");
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t bits;
+            memcpy(&bits, (const char *)w->data + 2 * i, 2);
+            g_assert_cmphex(bits, ==, wanted[half][i]);
+        }
+        safetensors_close(file);
+    }
+}
+
+/* Every half there is, widened and rounded again. */
+static void every_half_survives(void)
+{
+    static const char *const names[] = { "BF16", "F16" };
+    for (size_t t = 0; t < G_N_ELEMENTS(names); t++) {
+        const SafeDType *dtype = safetensors_dtype(names[t]);
+        for (uint32_t bits = 0; bits < 1 << 16; bits++) {
+            uint16_t half = (uint16_t)bits, again;
+            float value;
+            dtype->to_f32(&value, (const char *)&half, 1);
+            dtype->from_f32(&again, &value, 1);
+            g_assert_true(again == half || isnan(value));
+            float back;
+            dtype->to_f32(&back, (const char *)&again, 1);
+            g_assert_true(!isnan(value) || isnan(back));
+        }
+    }
+}
+
+static void what_f16_cannot_hold_is_named(void)
+{
+    const float values[] = { 1, -65520 };
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(folder, "large.safetensors", NULL);
+    SafeWriter *writer = safetensors_writer_new();
+    safetensors_writer_store_as(writer, "F16");
+    safetensors_writer_add(writer, "big", "F32", 1, &(int64_t){ 2 }, values);
+    g_assert_false(safetensors_writer_write(writer, path, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "tensor big holds -65520, beyond f16's 65504"));
+    safetensors_writer_free(writer);
+}
+
+static void shards_hold_what_fits_and_are_read_as_one(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *out = g_build_filename(folder, "sharded", NULL);
+    const float values[] = { 1, 2, 3, 4, 5, 6 };
+    static const char *const names[] = { "a", "b", "c" };
+    g_assert_true(io_make_directories(out, NULL));
+    SafeWriter *writer = safetensors_writer_new();
+    for (int i = 0; i < 3; i++)
+        safetensors_writer_add(writer, names[i], "F32", 1, &(int64_t){ i == 1 ? 4 : 1 }, values + i);
+    g_assert_true(safetensors_writer_write_folder(writer, out, 8, &error)); /* b has 16 bytes: a file of its own */
+    safetensors_writer_free(writer);
+    g_autofree char *index = g_build_filename(out, "model.safetensors.index.json", NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(index, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==,
+                    "{\n  \"metadata\": {\n    \"total_size\": 24\n  },\n  \"weight_map\": {\n"
+                    "    \"a\": \"model-00001-of-00003.safetensors\",\n"
+                    "    \"b\": \"model-00002-of-00003.safetensors\",\n"
+                    "    \"c\": \"model-00003-of-00003.safetensors\"\n  }\n}\n");
+    SafeTensors *file = safetensors_open_folder(out, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(safetensors_count(file), ==, 3);
+    float got[4];
+    g_assert_true(safetensors_read_f32(safetensors_find(file, "b"), 0, 4, got, &error));
+    g_assert_cmpfloat(got[3], ==, 5);
+    safetensors_close(file);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -350,6 +442,11 @@ int main(int argc, char **argv)
     g_test_add_func("/safetensors/refuses_a_broken_index", refuses_a_broken_index);
     g_test_add_func("/safetensors/every_failing_call_is_told", every_failing_call_is_told);
     g_test_add_func("/safetensors/reads_the_reference_library_s_files", reads_the_reference_library_s_files);
+    g_test_add_func("/safetensors/rounding_is_to_nearest_even", rounding_is_to_nearest_even);
+    g_test_add_func("/safetensors/every_half_survives", every_half_survives);
+    g_test_add_func("/safetensors/what_f16_cannot_hold_is_named", what_f16_cannot_hold_is_named);
+    g_test_add_func("/safetensors/shards_hold_what_fits_and_are_read_as_one",
+                    shards_hold_what_fits_and_are_read_as_one);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);
