@@ -1,6 +1,7 @@
 #include "text/sentencepiece.h"
 
-#include <cstring>
+#include "text/charsmap.h"
+
 #include <exception>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -97,33 +98,8 @@ const char *name_of_type(const char *data, size_t bytes)
     return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
 }
 
-/* The library walks a precompiled character map without looking where it steps, so a damaged one is refused here. It
- * is a u32 length, a Darts double array of u32 units, and NUL-terminated texts. A unit leads to the block of 256 units
- * around its position xor its offset; with bit 8 set, the unit there holds the place of a text. */
-bool charsmap_is_sound(const char *map, uint64_t bytes)
-{
-    uint32_t trie_bytes;
-    if (bytes == 0)
-        return true;
-    if (bytes < sizeof trie_bytes)
-        return false;
-    std::memcpy(&trie_bytes, map, sizeof trie_bytes);
-    if (trie_bytes % 1024 != 0 || trie_bytes + sizeof trie_bytes >= bytes || map[bytes - 1] != 0)
-        return false;
-    std::vector<uint32_t> units(trie_bytes / 4);
-    std::memcpy(units.data(), map + sizeof trie_bytes, trie_bytes);
-    uint64_t text_bytes = bytes - sizeof trie_bytes - trie_bytes;
-    for (size_t i = 0; i < units.size(); i++) {
-        size_t target = i ^ static_cast<size_t>(units[i] >> 10) << ((units[i] & 512) >> 6);
-        if (units[i] >> 31)
-            continue;
-        if (target >= units.size() || ((units[i] & 256) && (units[target] & 0x7fffffff) >= text_bytes))
-            return false;
-    }
-    return true;
-}
-
-/* ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
+/* The library walks a precompiled character map without looking where it steps, so a damaged one is refused here.
+ * ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
 bool charsmaps_are_sound(const char *data, size_t bytes)
 {
     for (uint64_t number : { 3U, 5U }) {

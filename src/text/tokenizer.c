@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "text/bytes.h"
 #include "text/sentencepiece.h"
+#include "text/unigram.h"
 #include "text/wordpiece.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_bytes };
+static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_bytes, &kind_unigram };
 
 #define JSON_FILE "tokenizer.json" /* read by every kind with a json_type */
 

@@ -254,6 +254,43 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
     return true;
 }
 
+/* ---- tokenizer.json ---- */
+
+static bool read_normalizer(json_t *normalizer, BertTextOptions *text, GError **error)
+{
+    *text = (BertTextOptions){ true, true, true, true };
+    const char *type = json_string_value(json_object_get(normalizer, "type"));
+    if (g_strcmp0(type, "BertNormalizer") != 0)
+        return fail_user(error, "WordPiece with the normalizer %s, want BertNormalizer", type ? type : "null");
+    read_flag(normalizer, "clean_text", &text->clean_text);
+    read_flag(normalizer, "handle_chinese_chars", &text->handle_chinese_chars);
+    read_flag(normalizer, "lowercase", &text->lowercase);
+    text->strip_accents = text->lowercase;
+    read_flag(normalizer, "strip_accents", &text->strip_accents);
+    return true;
+}
+
+static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
+{
+    const char *unk = json_string_value(json_object_get(json->model, "unk_token"));
+    const char *prefix = json_string_value(json_object_get(json->model, "continuing_subword_prefix"));
+    json_t *max_chars = json_object_get(json->model, "max_input_chars_per_word");
+    const char *splitter = json_string_value(json_object_get(json->pre_tokenizer, "type"));
+    WordPieceOptions options = { unk ? unk : "[UNK]", prefix ? prefix : "##", 100, { 0 } };
+    if (json_is_integer(max_chars))
+        options.max_chars = (int)CLAMP(json_integer_value(max_chars), 0, G_MAXINT);
+    if (!read_normalizer(json->normalizer, &options.text, error))
+        return NULL;
+    if (g_strcmp0(splitter, "BertPreTokenizer") != 0) {
+        fail_user(error, "WordPiece with the pre-tokenizer %s, want BertPreTokenizer", splitter ? splitter : "null");
+        return NULL;
+    }
+    GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < json->pieces->len; i++)
+        g_ptr_array_add(pieces, g_strdup(json->pieces->pdata[i] ? json->pieces->pdata[i] : ""));
+    return wordpiece_open(pieces, &options, facts, error);
+}
+
 const TokenizerKind kind_wordpiece = {
     .file_name = "vocab.txt",
     .open = open_vocabulary,
@@ -262,4 +299,6 @@ const TokenizerKind kind_wordpiece = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .json_type = "WordPiece",
+    .open_json = open_json,
 };

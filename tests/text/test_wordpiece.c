@@ -147,6 +147,27 @@ static void bert_s_own_vocabulary_gives_its_ids(void)
     g_assert_cmpint(tokenizer_pad(tok), ==, 0);
     g_assert_cmpint(tokenizer_unk(tok), ==, 100);
     tokenizer_close(tok);
+    tok = tokenizer_open(BERT "/tokenizer.json", &error); /* of the old form, without a model.type */
+    g_assert_no_error(error);
+    g_assert_cmpstr(tokenizer_kind(tok), ==, "wordpiece");
+    expect_ids(tok, "Hello world, it's 2026", "7592 2088 1010 2009 1005 1055 16798 2575");
+    tokenizer_close(tok);
+}
+
+static void tokenizer_json_says_how_text_is_treated(void)
+{
+    g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
+    static const char text[] =
+        "{\"normalizer\":{\"type\":\"BertNormalizer\",\"lowercase\":false,\"strip_accents\":null,"
+        "\"handle_chinese_chars\":false},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},"
+        "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"<u>\",\"continuing_subword_prefix\":\"@\","
+        "\"max_input_chars_per_word\":3,\"vocab\":{\"<u>\":0,\"Aé\":1,\"@b\":2,\"世界\":3}}}";
+    g_autoptr(GError) error = NULL;
+    g_assert_true(io_write_file(path, text, strlen(text), &error));
+    Tokenizer *tok = tokenizer_open(path, &error);
+    g_assert_no_error(error);
+    expect_ids(tok, "Aéb aéb Aébb 世界", "1 2 0 0 3");
+    tokenizer_close(tok);
 }
 
 int main(int argc, char **argv)
@@ -167,6 +188,7 @@ int main(int argc, char **argv)
     g_test_add_func("/wordpiece/a_file_without_the_unknown_piece_is_refused",
                     a_file_without_the_unknown_piece_is_refused);
     g_test_add_func("/wordpiece/bert_s_own_vocabulary_gives_its_ids", bert_s_own_vocabulary_gives_its_ids);
+    g_test_add_func("/wordpiece/tokenizer_json_says_how_text_is_treated", tokenizer_json_says_how_text_is_treated);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);
