@@ -166,7 +166,14 @@ static AttnSpec attention_spec(int32_t tq, int32_t tk, bool causal)
         cu_q[s] = s * tq;
         cu_k[s] = s * tk;
     }
-    return (AttnSpec){ cu_q, cu_k, SAMPLES, tq, tk, HEADS, causal, 1.0f };
+    return (AttnSpec){ .cu_q = cu_q,
+                       .cu_k = cu_k,
+                       .n_seq = SAMPLES,
+                       .max_q = tq,
+                       .max_k = tk,
+                       .heads = HEADS,
+                       .causal = causal,
+                       .scale = 1 };
 }
 
 static void attention(Rig *r, int32_t tq, int32_t tk, bool causal, bool biased, float rate, bool backward)

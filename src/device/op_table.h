@@ -13,6 +13,11 @@ struct OpTable {
     void (*rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps);
     void (*rmsnorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
                         float beta);
+    void (*layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps);
+    void (*layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                          Tensor rstd, Tensor residual, float beta);
+    void (*bias_add)(Device *dev, Tensor y, Tensor x, Tensor b);
+    void (*bias_bwd)(Device *dev, Tensor db, Tensor dy, float beta);
     void (*dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
     void (*dropout_bwd)(Device *dev, Tensor dx, Tensor dy, const Dropout *drop);
     void (*act_fwd)(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop);
@@ -20,6 +25,9 @@ struct OpTable {
                     const Dropout *drop);
     void (*relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
     void (*relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
+    void (*alibi)(Device *dev, Tensor bias, int32_t first);
+    void (*rotary_table)(Device *dev, Tensor table, double base);
+    void (*rotary)(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse);
     void (*attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                      const Dropout *drop);
     void (*attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,

@@ -5,7 +5,10 @@
 #include "device/op_table.h"
 #include "device/profile.h"
 
-const char *const activation_names[] = { [ACT_RELU] = "relu", [ACT_GELU_TANH] = "gelu_tanh", [ACT_COUNT] = NULL };
+const char *const activation_names[] = {
+    [ACT_RELU] = "relu", [ACT_GELU_TANH] = "gelu_tanh", [ACT_GELU_ERF] = "gelu_erf",
+    [ACT_SILU] = "silu", [ACT_TANH] = "tanh",           [ACT_COUNT] = NULL
+};
 
 /* A wrong tensor is reported with the operation, its name in the call, what it is and what it should be. */
 static void check_tensor(const char *op, const char *name, Tensor t, DType dtype, int rank, int64_t rows, int64_t cols)
@@ -92,6 +95,47 @@ void op_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tens
     RUN(rmsnorm_bwd, dx, dw, dy, x, w, rstd, residual, beta);
 }
 
+void op_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+{
+    CHECK_MATRIX(x, y.d[0], y.d[1]);
+    CHECK_MATRIX(y, x.d[0], x.d[1]);
+    CHECK_VECTOR(mean, x.d[0]);
+    CHECK_VECTOR(rstd, x.d[0]);
+    CHECK_VECTOR(w, x.d[1]);
+    CHECK_OPTIONAL_LIKE(b, w);
+    dev->ops->layernorm_fwd(dev, y, mean, rstd, x, w, b, eps);
+}
+
+void op_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                      Tensor rstd, Tensor residual, float beta)
+{
+    CHECK_MATRIX(x, dx.d[0], dx.d[1]);
+    CHECK_LIKE(dx, x);
+    CHECK_LIKE(dy, x);
+    CHECK_OPTIONAL_LIKE(residual, x);
+    CHECK_VECTOR(mean, x.d[0]);
+    CHECK_VECTOR(rstd, x.d[0]);
+    CHECK_VECTOR(w, x.d[1]);
+    CHECK_LIKE(dw, w);
+    CHECK_OPTIONAL_LIKE(db, w);
+    dev->ops->layernorm_bwd(dev, dx, dw, db, dy, x, w, mean, rstd, residual, beta);
+}
+
+void op_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    CHECK_MATRIX(x, y.d[0], y.d[1]);
+    CHECK_LIKE(y, x);
+    CHECK_VECTOR(b, x.d[1]);
+    dev->ops->bias_add(dev, y, x, b);
+}
+
+void op_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
+{
+    CHECK_MATRIX(dy, dy.d[0], dy.d[1]);
+    CHECK_VECTOR(db, dy.d[1]);
+    dev->ops->bias_bwd(dev, db, dy, beta);
+}
+
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     CHECK_MATRIX(x, y.d[0], y.d[1]);
@@ -156,6 +200,29 @@ void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *s
     RUN(relpos_bwd, dtable, dbias, spec, beta);
 }
 
+void op_alibi(Device *dev, Tensor bias, int32_t first)
+{
+    CHECK_MATRIX(bias, bias.d[0], bias.d[1]);
+    dev->ops->alibi(dev, bias, first);
+}
+
+void op_rotary_table(Device *dev, Tensor table, double base)
+{
+    CHECK_MATRIX(table, table.d[0], table.d[1]);
+    CHECK(table.d[1] % 2 == 0 && base > 0, "rotary: %lld channels, base %g", (long long)table.d[1], base);
+    dev->ops->rotary_table(dev, table, base);
+}
+
+void op_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+{
+    CHECK_MATRIX(x, x.d[0], x.d[1]);
+    CHECK_MATRIX(table, table.d[0], table.d[1]);
+    CHECK_VECTOR_OF(DT_I32, place, x.d[0]);
+    CHECK(head_dim > 0 && x.d[1] % head_dim == 0 && table.d[1] % 2 == 0 && table.d[1] <= head_dim,
+          "rotary: %lld of %d channels a head, %lld in all", (long long)table.d[1], head_dim, (long long)x.d[1]);
+    dev->ops->rotary(dev, x, table, place, head_dim, inverse);
+}
+
 static void check_lengths(const char *op, const char *name, const int32_t *cu, int32_t n_seq, int32_t max, int64_t rows)
 {
     CHECK(cu[0] >= 0 && cu[n_seq] <= rows, "%s: %s covers rows %d to %d of %lld", op, name, cu[0], cu[n_seq],
@@ -169,10 +236,14 @@ static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Te
                        const AttnSpec *spec, const Dropout *drop)
 {
     check_tensor(op, "q", q, dev->real, 2, q.d[0], q.d[1]);
-    check_tensor(op, "k", k, dev->real, 2, k.d[0], q.d[1]);
-    check_tensor(op, "v", v, dev->real, 2, k.d[0], q.d[1]);
     CHECK(spec->heads > 0 && q.d[1] % spec->heads == 0, "%s: %lld channels in %d heads", op, (long long)q.d[1],
           spec->heads);
+    CHECK(spec->kv_heads >= 0 && spec->heads % attn_kv_heads(spec) == 0, "%s: %d heads over %d of keys", op,
+          spec->heads, spec->kv_heads);
+    CHECK(spec->window >= 0, "%s: a window of %d", op, spec->window);
+    int64_t kv_width = q.d[1] / spec->heads * attn_kv_heads(spec);
+    check_tensor(op, "k", k, dev->real, 2, k.d[0], kv_width);
+    check_tensor(op, "v", v, dev->real, 2, k.d[0], kv_width);
     CHECK(spec->n_seq >= 0 && spec->max_q > 0 && spec->max_k > 0, "%s: %d sequences up to %d x %d", op, spec->n_seq,
           spec->max_q, spec->max_k);
     if (tensor_present(bias))

@@ -16,11 +16,20 @@ typedef struct Device Device;
  * its capacity) get zeros, forward and backward. */
 typedef struct AttnSpec {
     const int32_t *cu_q, *cu_k; /* n_seq + 1 cumulative lengths, host memory */
+    const int32_t *prefix;      /* NULL, or (n_seq): so many first keys are seen by every query, causal or not */
     int32_t n_seq, max_q, max_k;
-    int32_t heads;
-    bool causal; /* key j is seen by query i if j - i <= Tk - Tq: the last query sees every key */
-    float scale; /* on q·k; T5: 1 */
+    int32_t heads, kv_heads; /* kv_heads 0: as many; else query head h reads key head h / (heads / kv_heads) */
+    int32_t window; /* 0: none; else keys further than this from the query, |j - i - (Tk - Tq)|, are not seen */
+    bool causal;    /* key j is seen by query i if j - i <= Tk - Tq: the last query sees every key */
+    float scale;    /* on q·k; T5: 1 */
 } AttnSpec;
+
+static inline int32_t attn_kv_heads(const AttnSpec *spec)
+{
+    return spec->kv_heads ? spec->kv_heads : spec->heads;
+}
+/* Keys that query i of sequence s sees: [*begin, *end), *begin <= *end; neither falls as i grows. */
+void attn_visible(const AttnSpec *spec, int32_t s, int64_t i, int64_t *begin, int64_t *end);
 
 /* Elementwise dropout over rows of tokens; rate 0 switches it off and nothing else is read. The mask is a function of
  * (key, sample, position, channel): see base/philox.h. */
@@ -31,8 +40,8 @@ typedef struct Dropout {
     const int32_t *position; /* (N) token position in its sample */
 } Dropout;
 
-typedef enum Activation { ACT_RELU, ACT_GELU_TANH, ACT_COUNT } Activation;
-extern const char *const activation_names[]; /* "relu", "gelu_tanh", NULL */
+typedef enum Activation { ACT_RELU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU, ACT_TANH, ACT_COUNT } Activation;
+extern const char *const activation_names[]; /* "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", NULL */
 
 /* Buckets of T5's relative position bias; `first` is the relative position (key - query) of column 0. */
 typedef struct RelposSpec {
@@ -40,6 +49,7 @@ typedef struct RelposSpec {
     bool bidirectional;
 } RelposSpec;
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec); /* integer thresholds, exact at 16, 32, 64 */
+double alibi_slope(int32_t head, int32_t heads);                 /* Press et al. 2022, any number of heads */
 
 typedef struct XentSpec {
     float label_smoothing, z_loss;
@@ -80,9 +90,18 @@ void op_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids);
 void op_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta);
 /* y = x · rstd · w; rstd (N) f32 (f64 on reference) = 1/sqrt(mean(x²) + eps), statistics in f32. */
 void op_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps);
-/* dx = residual + d(norm); residual may be NO_TENSOR or be dx itself. dw (C) takes beta. */
+/* dx = residual + d(norm); residual may be NO_TENSOR or be dx itself, dx may be dy. dw (C) takes beta. */
 void op_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
                     float beta);
+/* y = (x - mean) · rstd · w + b; mean, rstd (N) like rmsnorm's; b (C) may be NO_TENSOR. */
+void op_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps);
+/* As op_rmsnorm_bwd; db (C), NO_TENSOR where there is no b, takes beta too. */
+void op_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                      Tensor rstd, Tensor residual, float beta);
+/* y = x + b (C) on every row; y may be x. */
+void op_bias_add(Device *dev, Tensor y, Tensor x, Tensor b);
+/* db (C) = beta db + Σ over rows of dy. */
+void op_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta);
 /* y = residual + dropout(x); residual may be NO_TENSOR; y may be x or residual. */
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
 /* dx = dropout mask · dy; dx may be dy. */
@@ -95,7 +114,14 @@ void op_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tenso
 /* bias (H,T) = table (n_buckets,H) by bucket of relative position spec->first + column. */
 void op_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
 void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
-/* o (Nq,H·D); lse (H,Nq) log-sum-exp of the scores, kept for backward; q (Nq,H·D), k, v (Nk,H·D); bias (H,
+/* bias (H,T) = -slope of the head · |first + column|: attention with linear biases. */
+void op_alibi(Device *dev, Tensor bias, int32_t first);
+/* table (T,R): row t holds cos(t·f_c), c < R/2, then sin(t·f_c), f_c = base^(-2c/R). */
+void op_rotary_table(Device *dev, Tensor table, double base);
+/* In place, the first R channels of each head of x (N,H·head_dim): the pair (c, c + R/2) turns by the angles of row
+ * place[n] (N i32) of the table, backwards if `inverse`, which undoes it and is its gradient. */
+void op_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse);
+/* o (Nq,H·D); lse (H,Nq) log-sum-exp of the scores, kept for backward; q (Nq,H·D), k, v (Nk,KV·D); bias (H,
  * max_q+max_k-1) or NO_TENSOR: score(i,j) += bias[h][j - i + max_q - 1]. Dropout falls on the probabilities:
  * drop->sample gives the sample of each query row, drop->position its position, the key's position is its index in its
  * sequence. */

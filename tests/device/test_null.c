@@ -40,7 +40,14 @@ static void attention_counts_the_pairs_it_sees(void)
     for (int causal = 0; causal < 2; causal++) {
         Device *dev = device_open_null();
         Arena arena;
-        AttnSpec spec = { cu_q, cu_k, 3, 7, 5, 2, causal != 0, 1 };
+        AttnSpec spec = { .cu_q = cu_q,
+                          .cu_k = cu_k,
+                          .n_seq = 3,
+                          .max_q = 7,
+                          .max_k = 5,
+                          .heads = 2,
+                          .causal = causal != 0,
+                          .scale = 1 };
         Dropout drop = { .rate = 0 };
         arena_init(&arena, "test", NULL, 0);
         Tensor q = matrix(&arena, 12, 16), k = matrix(&arena, 13, 16);
@@ -93,7 +100,8 @@ static void sequences_beyond_the_rows(Device *dev, Arena *arena)
 {
     static const int32_t cu[] = { 0, 4 };
     Tensor q = matrix(arena, 3, 4);
-    op_attn_fwd(dev, q, matrix(arena, 1, 3), q, q, q, NO_TENSOR, &(AttnSpec){ cu, cu, 1, 4, 4, 1, false, 1 },
+    op_attn_fwd(dev, q, matrix(arena, 1, 3), q, q, q, NO_TENSOR,
+                &(AttnSpec){ .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 4, .max_k = 4, .heads = 1, .scale = 1 },
                 &(Dropout){ .rate = 0 });
 }
 

@@ -165,6 +165,61 @@ static void case_rmsnorm(Rig *r)
     output(r, dw);
 }
 
+static void case_layernorm(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 50), c = PICK_SIZE(r, 7, 700), pad = PICK_SIZE(r, 0, 3);
+    float beta = (float)PICK(r, 0, 1);
+    int kind = choose(r, 4); /* no residual; a third tensor; dx itself; no residual and dx is dy */
+    bool with_bias = choose(r, 2);
+    Tensor x = normal(r, n, c, pad, 1), w = as_vector(normal(r, 1, c, 0, 1)), y = blank(r, n, c, pad);
+    Tensor b = as_vector(normal(r, 1, c, 0, 1)), db = as_vector(accumulator(r, 1, c, 0, beta));
+    Tensor mean = as_vector(blank(r, 1, n, 0)), rstd = as_vector(blank(r, 1, n, 0));
+    Tensor dy = normal(r, n, c, pad, 1), residual = normal(r, n, c, pad, 1),
+           dw = as_vector(accumulator(r, 1, c, 0, beta));
+    Tensor dx = kind == 2 ? residual : kind == 3 ? dy : blank(r, n, c, pad);
+    for (int64_t i = 0; i < n; i++)
+        set(x, i, 0, 3 + get(x, i, 0)); /* a mean that is not zero */
+    op_layernorm_fwd(r->dev, y, mean, rstd, x, w, with_bias ? b : NO_TENSOR, 1e-5f);
+    op_layernorm_bwd(r->dev, dx, dw, with_bias ? db : NO_TENSOR, dy, x, w, mean, rstd,
+                     kind == 1 || kind == 2 ? residual : NO_TENSOR, beta);
+    Tensor results[] = { y, mean, rstd, dx, dw, with_bias ? db : dw };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
+static void case_bias(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
+    float beta = (float)PICK(r, 0, 1);
+    bool in_place = choose(r, 2);
+    Tensor x = normal(r, n, c, pad, 1), y = in_place ? x : blank(r, n, c, pad), dy = normal(r, n, c, pad, 1);
+    Tensor db = as_vector(accumulator(r, 1, c, 0, beta));
+    op_bias_add(r->dev, y, x, as_vector(normal(r, 1, c, 0, 1)));
+    op_bias_bwd(r->dev, db, dy, beta);
+    output(r, y);
+    output(r, db);
+}
+
+static void case_rotary(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 60), heads = PICK_SIZE(r, 1, 3), dim = PICK_SIZE(r, 6, 64), pad = PICK_SIZE(r, 0, 3);
+    int64_t turned = choose(r, 2) ? dim : 4;
+    bool inverse = choose(r, 2);
+    Tensor x = normal(r, n, heads * dim, pad, 1), table = blank(r, 40, turned, pad), place = integers(r, n, 40);
+    op_rotary_table(r->dev, table, 10000);
+    op_rotary(r->dev, x, table, place, (int32_t)dim, inverse);
+    output(r, table);
+    output(r, x);
+}
+
+static void case_alibi(Rig *r)
+{
+    int64_t heads = PICK_SIZE(r, 1, 8, 12), width = PICK_SIZE(r, 1, 301), pad = PICK_SIZE(r, 0, 3);
+    Tensor bias = blank(r, heads, width, pad);
+    op_alibi(r->dev, bias, (int32_t)PICK(r, -150, 0));
+    output(r, bias);
+}
+
 static void case_dropout(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
@@ -258,6 +313,35 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
         output(r, results[i]);
     if (with_bias)
         output(r, dbias);
+}
+
+/* Grouped queries, a window, prefixes. */
+static void case_attn_forms(Rig *r)
+{
+    int32_t heads = 4, prefix[] = { 3, 0, 7 };
+    int64_t dim = 6, c = heads * dim, spare = PICK_SIZE(r, 0, 3);
+    AttnSpec spec = { .heads = heads, .scale = 0.3f };
+    spec.kv_heads = (int32_t)PICK(r, 0, 2, 1);
+    spec.window = (int32_t)PICK(r, 0, 1, 17);
+    spec.causal = choose(r, 2);
+    spec.prefix = choose(r, 2) ? prefix : NULL;
+    bool with_bias = spare > 0;
+    double rate = with_bias ? 0.3 : 0;
+    static const int32_t lengths[] = { 21, 1, 140, -1 };
+    spec.cu_q = spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_q);
+    spec.max_k = spec.max_q;
+    int64_t n = spec.cu_q[spec.n_seq] + spare, ckv = attn_kv_heads(&spec) * dim, width = 2 * spec.max_q - 1;
+    Dropout drop = dropout(r, n, rate);
+    Tensor q = normal(r, n, c, spare, 0.5), k = normal(r, n, ckv, spare, 0.5), v = normal(r, n, ckv, spare, 1);
+    Tensor bias = with_bias ? normal(r, heads, width, spare, 1) : NO_TENSOR;
+    Tensor dbias = with_bias ? blank(r, heads, width, spare) : NO_TENSOR;
+    Tensor o = blank(r, n, c, spare), lse = blank(r, heads, n, spare), dout = normal(r, n, c, spare, 1);
+    Tensor dq = blank(r, n, c, spare), dk = blank(r, n, ckv, spare), dv = blank(r, n, ckv, spare);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
+    op_attn_bwd(r->dev, dq, dk, dv, dbias, 0, dout, o, lse, q, k, v, bias, &spec, &drop);
+    Tensor results[] = { o, lse, dq, dk, dv, with_bias ? dbias : dv };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
 }
 
 static void case_attn(Rig *r)
@@ -384,11 +468,16 @@ static const Case cases[] = {
     { "gemm", case_gemm, 2e-6, 0 },
     { "embedding", case_embedding, 1e-6, 0 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0 },
+    { "layernorm", case_layernorm, 2e-6, 0 },
+    { "bias", case_bias, 2e-6, 0 },
+    { "rotary", case_rotary, 2e-6, 0 },
+    { "alibi", case_alibi, 2e-6, 0 },
     { "dropout", case_dropout, 1e-6, 0 },
     { "act", case_act, 2e-6, 0 },
     { "relpos", case_relpos, 2e-6, 0 },
     { "attn", case_attn, 5e-6, 1 },
     { "attn_long", case_attn_long, 5e-6, 1 },
+    { "attn_forms", case_attn_forms, 5e-6, 1 },
     { "xent", case_xent, 5e-6, 0.01 },
     { "reductions", case_reductions, 1e-12, 0 },
     { "fill_and_copy", case_fill_and_copy, 0, 0 },

@@ -60,6 +60,67 @@ static void test_rmsnorm(void)
     device_close(dev);
 }
 
+/* Base 10000 over 16 channels at place 3, of 0.1, 0.2, …: the values of the RoFormer code that t5-experiments carries.
+ */
+static void test_rotary(void)
+{
+    static const double golden[] = { -.2260073, -.6960982, -.0384713, .28453,   .4607809,  .5866916,
+                                     .6954969,  .7984817,  -.8768812, .7452834, 1.1395262, 1.2324945,
+                                     1.3144128, 1.405629,  1.5020932, 1.6007582 };
+    Device *dev = device_open_reference();
+    double x[16], table[4 * 16];
+    int32_t place = 3;
+    for (int i = 0; i < 16; i++)
+        x[i] = 0.1 * (i + 1);
+    Tensor angles = tensor_matrix(table, DT_F64, 4, 16);
+    op_rotary_table(dev, angles, 10000);
+    op_rotary(dev, tensor_matrix(x, DT_F64, 1, 16), angles, tensor_vector(&place, DT_I32, 1), 16, false);
+    for (int i = 0; i < 16; i++)
+        g_assert_cmpfloat_with_epsilon(x[i], golden[i], 1e-7);
+    device_close(dev);
+}
+
+/* Press et al.: 8 heads have 1/2, 1/4, … 1/256; 12 heads those of 8 and every second one of 16. */
+static void test_alibi_slopes(void)
+{
+    for (int h = 0; h < 8; h++) {
+        g_assert_cmpfloat(alibi_slope(h, 8), ==, pow(0.5, h + 1));
+        g_assert_cmpfloat(alibi_slope(h, 12), ==, pow(0.5, h + 1));
+    }
+    for (int h = 8; h < 12; h++)
+        g_assert_cmpfloat_with_epsilon(alibi_slope(h, 12), pow(0.5, 0.5 + (h - 8)), 1e-15);
+}
+
+/* GELU by the error function: torch.nn.functional.gelu of -3, -0.5, 1, 2; SiLU of the same. */
+static void test_activations(void)
+{
+    static const double gelu[] = { -.00404969409, -.15426877, .841344746, 1.95449974 };
+    static const double silu[] = { -.142277620, -.188770333, .731058579, 1.76159416 };
+    Device *dev = device_open_reference();
+    const Dropout none = { 0 };
+    for (int kind = 0; kind < 2; kind++) {
+        double x[] = { -3, -0.5, 1, 2 };
+        Tensor h = tensor_matrix(x, DT_F64, 1, 4);
+        op_act_fwd(dev, h, h, NO_TENSOR, kind ? ACT_SILU : ACT_GELU_ERF, &none);
+        for (int i = 0; i < 4; i++)
+            g_assert_cmpfloat_with_epsilon(x[i], kind ? silu[i] : gelu[i], 1e-8);
+    }
+    device_close(dev);
+}
+
+static void test_layernorm(void)
+{
+    Device *dev = device_open_reference();
+    double x[] = { 1, 2, 3, 4 }, w[] = { 1, 1, 1, 2 }, b[] = { 0, 0, 0, 1 }, y[4], mean, rstd;
+    static const double golden[] = { -1.3416354, -.4472118, .4472118, 3.6832708 }; /* (x - 2.5) / sqrt(1.25 + 1e-5) */
+    op_layernorm_fwd(dev, tensor_matrix(y, DT_F64, 1, 4), tensor_vector(&mean, DT_F64, 1),
+                     tensor_vector(&rstd, DT_F64, 1), tensor_matrix(x, DT_F64, 1, 4), tensor_vector(w, DT_F64, 4),
+                     tensor_vector(b, DT_F64, 4), 1e-5f);
+    for (int i = 0; i < 4; i++)
+        g_assert_cmpfloat_with_epsilon(y[i], golden[i], 1e-6);
+    device_close(dev);
+}
+
 #define V 5
 
 static void xent(const double *logits, double *gradient, double *stats, const XentSpec *spec)
@@ -187,6 +248,10 @@ int main(int argc, char **argv)
     g_test_add_func("/relpos/causal_buckets_are_those_of_t5", test_causal_buckets);
     g_test_add_func("/relpos/powers_of_two_are_exact", test_buckets_at_powers);
     g_test_add_func("/rmsnorm/published_example", test_rmsnorm);
+    g_test_add_func("/layernorm/matches_its_formula", test_layernorm);
+    g_test_add_func("/rotary/matches_the_published_values", test_rotary);
+    g_test_add_func("/alibi/slopes_are_those_of_the_paper", test_alibi_slopes);
+    g_test_add_func("/act/matches_known_values", test_activations);
     g_test_add_func("/xent/perfect_model_has_loss_zero", test_perfect_model_has_loss_zero);
     g_test_add_func("/xent/uniform_model_has_loss_ln_v_plus_z", test_uniform_model);
     g_test_add_func("/attn/zero_queries_take_the_mean", test_attention_of_zero_queries_is_the_mean);

@@ -64,7 +64,7 @@ static void check_gradient(const char *name, Tensor x, Tensor dx, double (*loss)
 
 /* The tensors of one call; which of them an operation uses is its own affair. */
 typedef struct Call {
-    Tensor x, w, gate, q, k, v, bias, y, lse, r, ids, residual, targets, weights, stats;
+    Tensor x, w, gate, q, k, v, bias, y, mean, lse, r, ids, residual, targets, weights, stats;
     bool ta, tb;
     Activation act;
     Dropout drop;
@@ -139,6 +139,51 @@ static void test_rmsnorm(void)
     check_gradient("rmsnorm dw", c.w, dw, rmsnorm_loss, &c);
 }
 
+static double layernorm_loss(const void *context)
+{
+    const Call *c = context;
+    op_layernorm_fwd(dev, c->y, c->mean, c->lse, c->x, c->w, c->bias, 1e-2f);
+    return inner(c->y, c->r) + inner(c->x, c->residual);
+}
+
+static void test_layernorm(void)
+{
+    for (int with_bias = 0; with_bias < 2; with_bias++) {
+        Call c = { .x = normal(4, 7), .w = normal_vector(7), .y = normal(4, 7), .lse = normal_vector(4) };
+        c.bias = with_bias ? normal_vector(7) : NO_TENSOR;
+        c.mean = normal_vector(4);
+        c.r = normal(4, 7);
+        c.residual = normal(4, 7);
+        Tensor dx = normal(4, 7), dw = normal_vector(7), db = with_bias ? normal_vector(7) : NO_TENSOR;
+        op_layernorm_fwd(dev, c.y, c.mean, c.lse, c.x, c.w, c.bias, 1e-2f);
+        op_layernorm_bwd(dev, dx, dw, db, c.r, c.x, c.w, c.mean, c.lse, c.residual, 0);
+        check_gradient("layernorm dx", c.x, dx, layernorm_loss, &c);
+        check_gradient("layernorm dw", c.w, dw, layernorm_loss, &c);
+        if (with_bias)
+            check_gradient("layernorm db", c.bias, db, layernorm_loss, &c);
+    }
+}
+
+static double rotary_loss(const void *context)
+{
+    const Call *c = context;
+    op_copy(dev, c->y, c->x);
+    op_rotary(dev, c->y, c->w, c->ids, 7, false);
+    return inner(c->y, c->r);
+}
+
+static void test_rotary(void)
+{
+    int32_t place[] = { 4, 0, 1, 7, 2 };
+    Call c = { .x = normal(5, 14), .w = normal(8, 6), .y = normal(5, 14), .r = normal(5, 14) };
+    Tensor dx = normal(5, 14);
+    c.ids = tensor_vector(place, DT_I32, 5);
+    op_rotary_table(dev, c.w, 10);
+    op_copy(dev, dx, c.r);
+    op_rotary(dev, dx, c.w, c.ids, 7, true);
+    check_gradient("rotary dx", c.x, dx, rotary_loss, &c);
+}
+
 static double dropout_loss(const void *context)
 {
     const Call *c = context;
@@ -164,11 +209,11 @@ static double act_loss(const void *context)
 
 static void test_act(void)
 {
-    for (int form = 0; form < 8; form++) {
+    for (int form = 0; form < 4 * ACT_COUNT; form++) {
         bool gated = form & 1;
         Call c = { .x = normal(5, 9), .y = normal(5, 9), .r = normal(5, 9), .gate = gated ? normal(5, 9) : NO_TENSOR };
-        c.act = form & 2 ? ACT_GELU_TANH : ACT_RELU;
-        c.drop = dropout(form & 4 ? 0.3f : 0);
+        c.act = (Activation)(form / 4);
+        c.drop = dropout(form & 2 ? 0.3f : 0);
         Tensor dh = normal(5, 9), dgate = gated ? normal(5, 9) : NO_TENSOR;
         op_act_bwd(dev, dh, dgate, c.r, c.x, c.gate, c.act, &c.drop);
         check_gradient("act dh", c.x, dh, act_loss, &c);
@@ -225,6 +270,28 @@ static void test_attn(void)
     }
 }
 
+/* Grouped queries under a window, with and without the causal mask and a prefix. */
+static void test_attn_forms(void)
+{
+    static const int32_t cu[] = { 0, 3, 8 }, prefix[] = { 2, 4 };
+    for (int form = 0; form < 8; form++) {
+        Call c = { .q = normal(8, 12), .k = normal(8, 6), .v = normal(8, 6), .y = normal(8, 12), .r = normal(8, 12) };
+        c.lse = normal(4, 8);
+        c.attn = (AttnSpec){ .cu_q = cu, .cu_k = cu, .n_seq = 2, .max_q = 5, .max_k = 5, .heads = 4, .kv_heads = 2 };
+        c.attn.causal = form & 1;
+        c.attn.prefix = form & 2 ? prefix : NULL;
+        c.attn.window = form & 4 ? 2 : 0;
+        c.attn.scale = 0.5f;
+        c.drop = dropout(0.3f);
+        Tensor dq = normal(8, 12), dk = normal(8, 6), dv = normal(8, 6);
+        attn_loss(&c);
+        op_attn_bwd(dev, dq, dk, dv, NO_TENSOR, 0, c.r, c.y, c.lse, c.q, c.k, c.v, c.bias, &c.attn, &c.drop);
+        check_gradient("attn dq", c.q, dq, attn_loss, &c);
+        check_gradient("attn dk", c.k, dk, attn_loss, &c);
+        check_gradient("attn dv", c.v, dv, attn_loss, &c);
+    }
+}
+
 static double xent_loss(const void *context)
 {
     const Call *c = context;
@@ -261,10 +328,13 @@ int main(int argc, char **argv)
     g_test_add_func("/ops/gemm_transposed_is_its_own_backward", test_gemm);
     g_test_add_func("/ops/embedding_bwd_matches_finite_differences", test_embedding);
     g_test_add_func("/ops/rmsnorm_bwd_matches_finite_differences", test_rmsnorm);
+    g_test_add_func("/ops/layernorm_bwd_matches_finite_differences", test_layernorm);
+    g_test_add_func("/ops/rotary_backwards_is_its_gradient", test_rotary);
     g_test_add_func("/ops/dropout_bwd_matches_finite_differences", test_dropout);
     g_test_add_func("/ops/act_bwd_matches_finite_differences", test_act);
     g_test_add_func("/ops/relpos_bwd_matches_finite_differences", test_relpos);
     g_test_add_func("/ops/attn_bwd_matches_finite_differences", test_attn);
+    g_test_add_func("/ops/attn_forms_bwd_match_finite_differences", test_attn_forms);
     g_test_add_func("/ops/xent_gradient_matches_finite_differences", test_xent);
     int status = g_test_run();
     device_free(dev, arena.base);

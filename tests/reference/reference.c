@@ -102,6 +102,68 @@ static void rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, 
     }
 }
 
+static void layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+{
+    (void)dev;
+    int64_t width = tensor_cols(x);
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        double m = 0, variance = 0;
+        for (int64_t c = 0; c < width; c++)
+            m += *at(x, i, c) / (double)width;
+        for (int64_t c = 0; c < width; c++)
+            variance += (*at(x, i, c) - m) * (*at(x, i, c) - m) / (double)width;
+        double r = 1 / sqrt(variance + (double)eps);
+        *at(mean, 0, i) = m;
+        *at(rstd, 0, i) = r;
+        for (int64_t c = 0; c < width; c++)
+            *at(y, i, c) = (*at(x, i, c) - m) * r * *at(w, 0, c) + (tensor_present(b) ? *at(b, 0, c) : 0);
+    }
+}
+
+/* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)); dw = Σ over rows of dy n, db of dy. */
+static void layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                          Tensor rstd, Tensor residual, float beta)
+{
+    (void)dev;
+    int64_t width = tensor_cols(x);
+    scale(dw, beta);
+    if (tensor_present(db))
+        scale(db, beta);
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        double m = *at(mean, 0, i), r = *at(rstd, 0, i), mean_g = 0, mean_gn = 0;
+        for (int64_t c = 0; c < width; c++) {
+            double g = *at(w, 0, c) * *at(dy, i, c);
+            mean_g += g / (double)width;
+            mean_gn += g * (*at(x, i, c) - m) * r / (double)width;
+        }
+        for (int64_t c = 0; c < width; c++) {
+            double gradient = *at(dy, i, c), n = (*at(x, i, c) - m) * r;
+            *at(dw, 0, c) += gradient * n;
+            if (tensor_present(db))
+                *at(db, 0, c) += gradient;
+            *at(dx, i, c) = (tensor_present(residual) ? *at(residual, i, c) : 0) +
+                            r * (*at(w, 0, c) * gradient - mean_g - n * mean_gn);
+        }
+    }
+}
+
+static void bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(y, i, c) = *at(x, i, c) + *at(b, 0, c);
+}
+
+static void bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
+{
+    (void)dev;
+    scale(db, beta);
+    for (int64_t i = 0; i < tensor_rows(dy); i++)
+        for (int64_t c = 0; c < tensor_cols(dy); c++)
+            *at(db, 0, c) += *at(dy, i, c);
+}
+
 static void dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     (void)dev;
@@ -116,12 +178,26 @@ static void dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
     dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
 }
 
-/* The activation and its slope: relu, or x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))). */
+/* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x). */
 static double activate(Activation act, double x, double *slope)
 {
     if (act == ACT_RELU) {
         *slope = x > 0;
         return fmax(x, 0);
+    }
+    if (act == ACT_GELU_ERF) {
+        double cdf = 0.5 * erfc(-x / sqrt(2));
+        *slope = cdf + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+        return x * cdf;
+    }
+    if (act == ACT_SILU) {
+        double sigmoid = 1 / (1 + exp(-x));
+        *slope = sigmoid * (1 + x * (1 - sigmoid));
+        return x * sigmoid;
+    }
+    if (act == ACT_TANH) {
+        *slope = 1 - tanh(x) * tanh(x);
+        return tanh(x);
     }
     double root = sqrt(2 / M_PI), t = tanh(root * (x + 0.044715 * x * x * x));
     *slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
@@ -170,6 +246,45 @@ static void relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpe
     for (int64_t h = 0; h < tensor_rows(dbias); h++)
         for (int64_t t = 0; t < tensor_cols(dbias); t++)
             *at(dtable, relpos_bucket(spec->first + (int32_t)t, spec), h) += *at(dbias, h, t);
+}
+
+static void alibi(Device *dev, Tensor bias, int32_t first)
+{
+    (void)dev;
+    for (int64_t h = 0; h < tensor_rows(bias); h++)
+        for (int64_t t = 0; t < tensor_cols(bias); t++)
+            *at(bias, h, t) = -alibi_slope((int32_t)h, (int32_t)tensor_rows(bias)) * fabs((double)(first + t));
+}
+
+static void rotary_table(Device *dev, Tensor table, double base)
+{
+    (void)dev;
+    int64_t half = tensor_cols(table) / 2;
+    for (int64_t t = 0; t < tensor_rows(table); t++) {
+        for (int64_t c = 0; c < half; c++) {
+            double angle = (double)t * pow(base, -(double)c / (double)half);
+            *at(table, t, c) = cos(angle);
+            *at(table, t, half + c) = sin(angle);
+        }
+    }
+}
+
+static void rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+{
+    (void)dev;
+    int64_t half = tensor_cols(table) / 2;
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        int64_t row = ((const int32_t *)place.p)[i];
+        for (int64_t channel = 0; channel < tensor_cols(x); channel++) {
+            int64_t c = channel % head_dim;
+            if (c >= half)
+                continue;
+            double a = *at(x, i, channel), b = *at(x, i, channel + half);
+            double cosine = *at(table, row, c), sine = (inverse ? -1 : 1) * *at(table, row, half + c);
+            *at(x, i, channel) = a * cosine - b * sine;
+            *at(x, i, channel + half) = b * cosine + a * sine;
+        }
+    }
 }
 
 static int64_t largest(Tensor logits, int64_t row)
@@ -316,12 +431,19 @@ static const OpTable reference_ops = {
     .embedding_bwd = embedding_bwd,
     .rmsnorm_fwd = rmsnorm_fwd,
     .rmsnorm_bwd = rmsnorm_bwd,
+    .layernorm_fwd = layernorm_fwd,
+    .layernorm_bwd = layernorm_bwd,
+    .bias_add = bias_add,
+    .bias_bwd = bias_bwd,
     .dropout_fwd = dropout_fwd,
     .dropout_bwd = dropout_bwd,
     .act_fwd = act_fwd,
     .act_bwd = act_bwd,
     .relpos_fwd = relpos_fwd,
     .relpos_bwd = relpos_bwd,
+    .alibi = alibi,
+    .rotary_table = rotary_table,
+    .rotary = rotary,
     .attn_fwd = reference_attn_fwd,
     .attn_bwd = reference_attn_bwd,
     .xent = xent,

@@ -1,6 +1,7 @@
 #include "reference/reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* One head of one sequence: rows [q0, q0+tq) see rows [k0, k0+tk). */
 typedef struct Block {
@@ -8,12 +9,20 @@ typedef struct Block {
     const AttnSpec *spec;
     const Dropout *drop;
     int64_t q0, k0, tq, tk, dim;
-    int head;
+    int sequence, head;
 } Block;
 
 static bool visible(const Block *b, int64_t i, int64_t j)
 {
-    return !b->spec->causal || j - i <= b->tk - b->tq;
+    int64_t distance = j - i - (b->tk - b->tq);
+    bool in_prefix = b->spec->prefix && j < b->spec->prefix[b->sequence];
+    return (!b->spec->causal || distance <= 0 || in_prefix) && (!b->spec->window || llabs(distance) <= b->spec->window);
+}
+
+/* The first channel of the keys and values that the head reads. */
+static int64_t kv_channel(const Block *b)
+{
+    return b->head / (b->spec->heads / attn_kv_heads(b->spec)) * b->dim;
 }
 
 static int64_t bias_column(const Block *b, int64_t i, int64_t j)
@@ -26,7 +35,7 @@ static double score(const Block *b, int64_t i, int64_t j)
 {
     double sum = 0;
     for (int64_t c = 0; c < b->dim; c++)
-        sum += *at(b->q, b->q0 + i, b->head * b->dim + c) * *at(b->k, b->k0 + j, b->head * b->dim + c);
+        sum += *at(b->q, b->q0 + i, b->head * b->dim + c) * *at(b->k, b->k0 + j, kv_channel(b) + c);
     sum *= (double)b->spec->scale;
     if (tensor_present(b->bias))
         sum += *at(b->bias, b->head, bias_column(b, i, j));
@@ -52,6 +61,7 @@ static Block block(Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *sp
                    int head)
 {
     Block b = { .q = q, .k = k, .v = v, .bias = bias, .spec = spec, .drop = drop, .head = head };
+    b.sequence = sequence;
     b.q0 = spec->cu_q[sequence];
     b.k0 = spec->cu_k[sequence];
     b.tq = spec->cu_q[sequence + 1] - b.q0;
@@ -76,8 +86,8 @@ static void block_fwd(const Block *b, Tensor o, Tensor lse)
             if (!visible(b, i, j))
                 continue;
             double p = exp(score(b, i, j) - log_z) * reference_attention_mask(b->drop, b->q0 + i, b->head, j);
-            for (int64_t c = b->head * b->dim; c < (b->head + 1) * b->dim; c++)
-                *at(o, b->q0 + i, c) += p * *at(b->v, b->k0 + j, c);
+            for (int64_t c = 0; c < b->dim; c++)
+                *at(o, b->q0 + i, b->head * b->dim + c) += p * *at(b->v, b->k0 + j, kv_channel(b) + c);
         }
     }
 }
@@ -105,19 +115,19 @@ typedef struct BlockGradients {
  * q_i, dbias_(j−i) += ds. */
 static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j)
 {
-    int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim;
+    int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim, shift = kv_channel(b) - first;
     double p = exp(score(b, i, j) - *at(g->lse, b->head, query));
     double mask = reference_attention_mask(b->drop, query, b->head, j);
     double dp = 0, delta = 0;
     for (int64_t c = first; c < first + b->dim; c++) {
-        dp += mask * *at(g->dout, query, c) * *at(b->v, key, c);
+        dp += mask * *at(g->dout, query, c) * *at(b->v, key, c + shift);
         delta += *at(g->dout, query, c) * *at(g->o, query, c);
     }
     double ds = p * (dp - delta);
     for (int64_t c = first; c < first + b->dim; c++) {
-        *at(g->dv, key, c) += mask * p * *at(g->dout, query, c);
-        *at(g->dq, query, c) += (double)b->spec->scale * ds * *at(b->k, key, c);
-        *at(g->dk, key, c) += (double)b->spec->scale * ds * *at(b->q, query, c);
+        *at(g->dv, key, c + shift) += mask * p * *at(g->dout, query, c);
+        *at(g->dq, query, c) += (double)b->spec->scale * ds * *at(b->k, key, c + shift);
+        *at(g->dk, key, c + shift) += (double)b->spec->scale * ds * *at(b->q, query, c);
     }
     if (tensor_present(g->dbias))
         *at(g->dbias, b->head, bias_column(b, i, j)) += ds;

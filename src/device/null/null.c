@@ -56,6 +56,30 @@ static void null_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tenso
     count(dev, 0, BYTES(dx, dw, dy, x, w, rstd, residual));
 }
 
+static void null_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+{
+    (void)eps;
+    count(dev, 0, BYTES(y, mean, rstd, x, w, b));
+}
+
+static void null_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                               Tensor rstd, Tensor residual, float beta)
+{
+    (void)beta;
+    count(dev, 0, BYTES(dx, dw, db, dy, x, w, mean, rstd, residual));
+}
+
+static void null_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    count(dev, 0, BYTES(y, x, b));
+}
+
+static void null_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
+{
+    (void)beta;
+    count(dev, 0, BYTES(db, dy));
+}
+
 static void null_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     (void)drop;
@@ -93,7 +117,37 @@ static void null_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const Relp
     count(dev, 0, BYTES(dtable, dbias));
 }
 
-/* Pairs of a query and a key it sees, of one head. */
+static void null_alibi(Device *dev, Tensor bias, int32_t first)
+{
+    (void)first;
+    count(dev, 0, BYTES(bias));
+}
+
+static void null_rotary_table(Device *dev, Tensor table, double base)
+{
+    (void)base;
+    count(dev, 0, BYTES(table));
+}
+
+static void null_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+{
+    (void)head_dim, (void)inverse;
+    count(dev, 0, BYTES(x, x, table, place));
+}
+
+/* Pairs of a query and a key it sees, of one sequence and head. */
+static double pairs_seen(const AttnSpec *spec, int32_t s)
+{
+    double pairs = 0;
+    for (int64_t i = 0; i < spec->cu_q[s + 1] - spec->cu_q[s]; i++) {
+        int64_t begin, end;
+        attn_visible(spec, s, i, &begin, &end);
+        pairs += (double)(end - begin);
+    }
+    return pairs;
+}
+
+/* The same over all sequences. */
 static double visible_pairs(const AttnSpec *spec)
 {
     double pairs = 0;
@@ -101,7 +155,10 @@ static double visible_pairs(const AttnSpec *spec)
         double tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
         /* Causal: query i sees tk - tq + i + 1 keys, where that is positive. */
         double rows = tq < tk ? tq : tk;
-        pairs += spec->causal ? rows * (tk - (rows - 1) / 2) : tq * tk;
+        if (spec->window || spec->prefix)
+            pairs += pairs_seen(spec, s);
+        else
+            pairs += spec->causal ? rows * (tk - (rows - 1) / 2) : tq * tk;
     }
     return pairs;
 }
@@ -175,12 +232,19 @@ static const OpTable null_ops = {
     .embedding_bwd = null_embedding_bwd,
     .rmsnorm_fwd = null_rmsnorm_fwd,
     .rmsnorm_bwd = null_rmsnorm_bwd,
+    .layernorm_fwd = null_layernorm_fwd,
+    .layernorm_bwd = null_layernorm_bwd,
+    .bias_add = null_bias_add,
+    .bias_bwd = null_bias_bwd,
     .dropout_fwd = null_dropout_fwd,
     .dropout_bwd = null_dropout_bwd,
     .act_fwd = null_act_fwd,
     .act_bwd = null_act_bwd,
     .relpos_fwd = null_relpos_fwd,
     .relpos_bwd = null_relpos_bwd,
+    .alibi = null_alibi,
+    .rotary_table = null_rotary_table,
+    .rotary = null_rotary,
     .attn_fwd = null_attn_fwd,
     .attn_bwd = null_attn_bwd,
     .xent = null_xent,

@@ -16,12 +16,19 @@
 #define cpu_embedding_bwd ISA_NAME(cpu_embedding_bwd)
 #define cpu_rmsnorm_fwd   ISA_NAME(cpu_rmsnorm_fwd)
 #define cpu_rmsnorm_bwd   ISA_NAME(cpu_rmsnorm_bwd)
+#define cpu_layernorm_fwd ISA_NAME(cpu_layernorm_fwd)
+#define cpu_layernorm_bwd ISA_NAME(cpu_layernorm_bwd)
+#define cpu_bias_add      ISA_NAME(cpu_bias_add)
+#define cpu_bias_bwd      ISA_NAME(cpu_bias_bwd)
 #define cpu_dropout_fwd   ISA_NAME(cpu_dropout_fwd)
 #define cpu_dropout_bwd   ISA_NAME(cpu_dropout_bwd)
 #define cpu_act_fwd       ISA_NAME(cpu_act_fwd)
 #define cpu_act_bwd       ISA_NAME(cpu_act_bwd)
 #define cpu_relpos_fwd    ISA_NAME(cpu_relpos_fwd)
 #define cpu_relpos_bwd    ISA_NAME(cpu_relpos_bwd)
+#define cpu_alibi         ISA_NAME(cpu_alibi)
+#define cpu_rotary_table  ISA_NAME(cpu_rotary_table)
+#define cpu_rotary        ISA_NAME(cpu_rotary)
 #define cpu_attn_fwd      ISA_NAME(cpu_attn_fwd)
 #define cpu_attn_bwd      ISA_NAME(cpu_attn_bwd)
 #define cpu_xent          ISA_NAME(cpu_xent)
@@ -38,6 +45,11 @@ void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float 
 void cpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps);
 void cpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
                      float beta);
+void cpu_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps);
+void cpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                       Tensor rstd, Tensor residual, float beta);
+void cpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b);
+void cpu_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta);
 void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
 void cpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop);
 void cpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop);
@@ -45,6 +57,9 @@ void cpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tens
                  const Dropout *drop);
 void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
 void cpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
+void cpu_alibi(Device *dev, Tensor bias, int32_t first);
+void cpu_rotary_table(Device *dev, Tensor table, double base);
+void cpu_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse);
 void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                   const Dropout *drop);
 void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,

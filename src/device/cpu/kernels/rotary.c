@@ -1,0 +1,50 @@
+#include "device/cpu/kernels/kernels.h"
+
+#include <math.h>
+
+/* A few thousand numbers: not worth waking threads. */
+void cpu_alibi(Device *dev, Tensor bias, int32_t first)
+{
+    (void)dev;
+    for (int64_t h = 0; h < bias.d[0]; h++) {
+        double slope = alibi_slope((int32_t)h, (int32_t)bias.d[0]);
+        for (int64_t c = 0; c < bias.d[1]; c++)
+            row_of(bias, h)[c] = (float)(-slope * fabs((double)(first + c)));
+    }
+}
+
+void cpu_rotary_table(Device *dev, Tensor table, double base)
+{
+    int64_t half = table.d[1] / 2;
+#pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
+    for (int64_t t = 0; t < table.d[0]; t++)
+        for (int64_t c = 0; c < half; c++) {
+            double angle = (double)t * pow(base, -(double)c / (double)half);
+            row_of(table, t)[c] = (float)cos(angle);
+            row_of(table, t)[half + c] = (float)sin(angle);
+        }
+}
+
+static void turn(float *x, const float *angles, int64_t half, float direction)
+{
+    const float *cosine = angles, *sine = angles + half;
+    float *y = x + half;
+    SIMD for (int64_t c = 0; c < half; c++)
+    {
+        float a = x[c], b = y[c], s = direction * sine[c];
+        x[c] = a * cosine[c] - b * s;
+        y[c] = b * cosine[c] + a * s;
+    }
+}
+
+void cpu_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+{
+    const int32_t *at = place.p;
+    for (int64_t i = 0; i < x.d[0]; i++)
+        CHECK(at[i] >= 0 && at[i] < table.d[0], "place %d of token %lld in a table of %lld rows", at[i], (long long)i,
+              (long long)table.d[0]);
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++)
+        for (int64_t h = 0; h < x.d[1]; h += head_dim)
+            turn(row_of(x, i) + h, row_of(table, at[i]), table.d[1] / 2, inverse ? -1.0f : 1.0f);
+}
