@@ -103,7 +103,7 @@ void op_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x,
     CHECK_VECTOR(rstd, x.d[0]);
     CHECK_VECTOR(w, x.d[1]);
     CHECK_OPTIONAL_LIKE(b, w);
-    dev->ops->layernorm_fwd(dev, y, mean, rstd, x, w, b, eps);
+    RUN(layernorm_fwd, y, mean, rstd, x, w, b, eps);
 }
 
 void op_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
@@ -118,7 +118,7 @@ void op_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
     CHECK_VECTOR(w, x.d[1]);
     CHECK_LIKE(dw, w);
     CHECK_OPTIONAL_LIKE(db, w);
-    dev->ops->layernorm_bwd(dev, dx, dw, db, dy, x, w, mean, rstd, residual, beta);
+    RUN(layernorm_bwd, dx, dw, db, dy, x, w, mean, rstd, residual, beta);
 }
 
 void op_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
@@ -126,14 +126,14 @@ void op_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
     CHECK_MATRIX(x, y.d[0], y.d[1]);
     CHECK_LIKE(y, x);
     CHECK_VECTOR(b, x.d[1]);
-    dev->ops->bias_add(dev, y, x, b);
+    RUN(bias_add, y, x, b);
 }
 
 void op_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
 {
     CHECK_MATRIX(dy, dy.d[0], dy.d[1]);
     CHECK_VECTOR(db, dy.d[1]);
-    dev->ops->bias_bwd(dev, db, dy, beta);
+    RUN(bias_bwd, db, dy, beta);
 }
 
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
@@ -203,14 +203,14 @@ void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *s
 void op_alibi(Device *dev, Tensor bias, int32_t first)
 {
     CHECK_MATRIX(bias, bias.d[0], bias.d[1]);
-    dev->ops->alibi(dev, bias, first);
+    RUN(alibi, bias, first);
 }
 
 void op_rotary_table(Device *dev, Tensor table, double base)
 {
     CHECK_MATRIX(table, table.d[0], table.d[1]);
     CHECK(table.d[1] % 2 == 0 && base > 0, "rotary: %lld channels, base %g", (long long)table.d[1], base);
-    dev->ops->rotary_table(dev, table, base);
+    RUN(rotary_table, table, base);
 }
 
 void op_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
@@ -220,7 +220,7 @@ void op_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_d
     CHECK_VECTOR_OF(DT_I32, place, x.d[0]);
     CHECK(head_dim > 0 && x.d[1] % head_dim == 0 && table.d[1] % 2 == 0 && table.d[1] <= head_dim,
           "rotary: %lld of %d channels a head, %lld in all", (long long)table.d[1], head_dim, (long long)x.d[1]);
-    dev->ops->rotary(dev, x, table, place, head_dim, inverse);
+    RUN(rotary, x, table, place, head_dim, inverse);
 }
 
 static void check_lengths(const char *op, const char *name, const int32_t *cu, int32_t n_seq, int32_t max, int64_t rows)

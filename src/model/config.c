@@ -1,6 +1,11 @@
 #include "model/config.h"
 
-static const char *const family_names[] = { "t5", NULL };
+#include "nn/nn.h"
+
+static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
+static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };
+static const char *const position_names[] = { "relative_bias", "learned", "rotary", "alibi", "none", NULL };
+static const char *const init_names[] = { "t5", "normal", NULL };
 
 #define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
     {                                                                                                                  \
@@ -10,20 +15,45 @@ static const char *const family_names[] = { "t5", NULL };
 /* clang-format off */
 const OptionRow model_options[] = {
     ROW("preset",           OPT_STRING, preset, "", 0, 0, OPT_IDENTITY, "a published shape to start from, such as t5-1.1-small; other model options override it", NULL),
-    ROW("family",           OPT_ENUM, family, "t5", 0, 0, OPT_IDENTITY, "encoder-decoder (t5)", family_names),
-    ROW("n_enc",            OPT_I64, n_enc, "8", 1, 1000, OPT_IDENTITY, "blocks of the encoder", NULL),
-    ROW("n_dec",            OPT_I64, n_dec, "8", 1, 1000, OPT_IDENTITY, "blocks of the decoder", NULL),
+    ROW("family",           OPT_ENUM, family, "t5", 0, 0, OPT_IDENTITY, "encoder-decoder (t5), encoder alone (bert) or decoder alone (gpt)", family_names),
+    ROW("n_enc",            OPT_I64, n_enc, "8", 0, 1000, OPT_IDENTITY, "blocks of the encoder; 0 for gpt", NULL),
+    ROW("n_dec",            OPT_I64, n_dec, "8", 0, 1000, OPT_IDENTITY, "blocks of the decoder; 0 for bert", NULL),
     ROW("width",            OPT_I64, width, "512", 1, 65536, OPT_IDENTITY, "channels of the hidden states", NULL),
     ROW("ffn",              OPT_I64, ffn, "1024", 1, 1048576, OPT_IDENTITY, "channels inside the feed-forward network", NULL),
     ROW("heads",            OPT_I64, heads, "6", 1, 1024, OPT_IDENTITY, "attention heads", NULL),
     ROW("head_dim",         OPT_I64, head_dim, "64", 1, 1024, OPT_IDENTITY, "channels of one head", NULL),
+    ROW("kv_heads",         OPT_I64, kv_heads, "0", 0, 1024, OPT_IDENTITY, "heads of keys and values, each read by heads / kv_heads heads of queries; 0: as many as heads", NULL),
     ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding; auto: the tokenizer's size with its sentinels, rounded up to 128", NULL),
     ROW("activation",       OPT_ENUM, activation, "gelu_tanh", 0, 0, OPT_IDENTITY, "of the feed-forward network", activation_names),
     ROW("gated",            OPT_BOOL, gated, "true", 0, 0, OPT_IDENTITY, "feed-forward network with a multiplicative gate", NULL),
+    ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
+    ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of every norm", norm_names),
+    ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "layernorm adds a bias", NULL),
+    ROW("norm_after",       OPT_BOOL, norm_after, "false", 0, 0, OPT_IDENTITY, "norms stand after each sublayer's sum with its input (post-LN, BERT), not before the sublayer", NULL),
+    ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm of the first block's self-attention; ModernBERT leaves it out", NULL),
+    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
+    ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
+    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "rows of learned positions: the longest sequence", NULL),
+    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
+    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
+    ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
+    ROW("segments",         OPT_I64, segments, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
+    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: an encoder's token sees window/2 to each side, a decoder's itself and window - 1 before; 0: everything", NULL),
+    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... see everything; 0: none does", NULL),
+    ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
     ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
+    ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "linear, activation and norm before the projection to the vocabulary (BERT)", NULL),
+    ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
+    ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
+    ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
+    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere", init_names),
+    ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
+    ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
     ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings, attention weights, hidden and output activations", NULL),
-    ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square in the norms", NULL),
+    ROW("inner_dropout",    OPT_BOOL, inner_dropout, "true", 0, 0, OPT_IDENTITY, "dropout also inside the feed-forward network and after the final norm (T5)", NULL),
+    ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
     ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
     ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
 };
@@ -31,8 +61,72 @@ const OptionRow model_options[] = {
 
 const int n_model_options = G_N_ELEMENTS(model_options);
 
+void model_config_defaults(ModelConfig *config)
+{
+    OptionGroup rows = { model_options, n_model_options, 0 };
+    OptionTable table = { &rows, 1, sizeof *config };
+    *config = (ModelConfig){ 0 };
+    options_set_defaults(&table, config);
+    g_clear_pointer(&config->preset, g_free);
+}
+
+int64_t model_config_kv_heads(const ModelConfig *config)
+{
+    return config->kv_heads ? config->kv_heads : config->heads;
+}
+
+bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
+{
+    if (config->position != POSITION_LEARNED || length <= config->max_positions)
+        return true;
+    return fail_user(error,
+                     "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
+                     ": shorten them, or raise it for a model that is not trained yet",
+                     length, config->max_positions);
+}
+
+/* Which stacks a family has. */
+static bool check_family(const ModelConfig *config, GError **error)
+{
+    static const bool has[][2] = {
+        [FAMILY_T5] = { true, true }, [FAMILY_BERT] = { true, false }, [FAMILY_GPT] = { false, true }
+    };
+    const int64_t blocks[] = { config->n_enc, config->n_dec };
+    static const char *const names[] = { "n_enc", "n_dec" };
+
+    for (int i = 0; i < 2; i++)
+        if ((blocks[i] > 0) != has[config->family][i])
+            return fail_user(error, "model.%s is %" G_GINT64_FORMAT ": family %s needs it to be %s", names[i],
+                             blocks[i], family_names[config->family], has[config->family][i] ? "at least 1" : "0");
+    if ((config->pooler || config->sentence_head) && config->family != FAMILY_BERT)
+        return fail_user(error, "model.pooler and model.sentence_head are of family bert, not %s",
+                         family_names[config->family]);
+    if (config->sentence_head && !config->pooler)
+        return fail_user(error, "model.sentence_head reads the pooler: set model.pooler too");
+    return true;
+}
+
+static bool check_attention(const ModelConfig *config, GError **error)
+{
+    int64_t rotary_dim = config->rotary_dim ? config->rotary_dim : config->head_dim;
+
+    if (config->heads % model_config_kv_heads(config) != 0)
+        return fail_user(error, "model.kv_heads is %" G_GINT64_FORMAT ": it must divide model.heads, %" G_GINT64_FORMAT,
+                         config->kv_heads, config->heads);
+    if (config->position == POSITION_ROTARY && (rotary_dim % 2 != 0 || rotary_dim > config->head_dim))
+        return fail_user(error,
+                         "rotary positions of %" G_GINT64_FORMAT
+                         " channels a head: model.rotary_dim (or head_dim) must be even and at most %" G_GINT64_FORMAT,
+                         rotary_dim, config->head_dim);
+    if (config->norm_bias && config->norm != NORM_LAYER)
+        return fail_user(error, "model.norm_bias needs model.norm layernorm");
+    return true;
+}
+
 bool model_config_check(const ModelConfig *config, GError **error)
 {
+    if (!check_family(config, error) || !check_attention(config, error))
+        return false;
     if (config->rel_buckets % 4 != 0)
         return fail_user(error, "model.rel_buckets is %" G_GINT64_FORMAT ": it must be a multiple of 4",
                          config->rel_buckets);

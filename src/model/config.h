@@ -7,23 +7,49 @@
 
 typedef struct ModelConfig {
     char *preset;         /* "t5-1.1-small"; "" : spelled out */
-    int family;           /* FAMILY_T5 */
-    int64_t n_enc, n_dec; /* blocks */
+    int family;           /* Family */
+    int64_t n_enc, n_dec; /* blocks; BERT has no decoder, GPT no encoder */
     int64_t width, ffn, heads, head_dim;
-    int64_t vocab;  /* rows of the embedding; 0: the tokenizer's size rounded up to 128 */
-    int activation; /* Activation */
-    bool gated;
-    bool tie_embeddings; /* logits from the embedding */
-    bool scale_logits;   /* hidden states × width^-1/2 before the logits: T5 v1.0 */
+    int64_t kv_heads; /* 0: as many as heads */
+    int64_t vocab;    /* rows of the embedding; 0: the tokenizer's size rounded up to 128 */
+    int activation;   /* Activation */
+    bool gated, bias; /* bias: in every linear of the blocks */
+    int norm;         /* NormKind */
+    bool norm_bias, norm_after, first_norm, final_norm, embed_norm;
+    int position;                     /* PositionKind */
+    int64_t max_positions;            /* rows of learned positions */
+    double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
+    int64_t rotary_dim;               /* 0: head_dim */
+    int64_t segments;                 /* token types; 0: none */
+    int64_t window, global_every;
+    bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
+    bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
+    bool pooler, sentence_head;
+    int init; /* InitScheme */
+    double init_std;
+    bool init_scale_outputs; /* std × (2·blocks)^-1/2 for what is added to the residual stream */
+    bool tie_embeddings;     /* logits from the embedding */
+    bool scale_logits;       /* hidden states × width^-1/2 before the logits: T5 v1.0 */
     double dropout;
+    bool inner_dropout; /* T5: also inside the mlp and after the final norm */
     double norm_eps;
     int64_t rel_buckets, rel_max_distance;
 } ModelConfig;
 
-typedef enum Family { FAMILY_T5 } Family;
+typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
+typedef enum PositionKind {
+    POSITION_RELATIVE_BIAS,
+    POSITION_LEARNED,
+    POSITION_ROTARY,
+    POSITION_ALIBI,
+    POSITION_NONE
+} PositionKind;
+typedef enum InitScheme { INIT_SCHEME_T5, INIT_SCHEME_NORMAL } InitScheme;
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
+/* What the options are where nobody sets them; preset is NULL. */
+void model_config_defaults(ModelConfig *config);
 
 /* Appends the settings of a preset ("model.n_enc" …), origin "preset NAME"; unknown names are an error with the nearest
  * one. */
@@ -31,4 +57,7 @@ bool model_preset_settings(const char *name, GPtrArray *settings, GError **error
 extern const char *const model_preset_names[];
 /* Rules across fields: heads, lengths, vocabulary. */
 bool model_config_check(const ModelConfig *config, GError **error);
+int64_t model_config_kv_heads(const ModelConfig *config);
+/* Learned positions end somewhere: whether sequences of this length have them all. */
+bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

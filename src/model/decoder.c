@@ -1,5 +1,6 @@
-/* decoder.c: cached decoding. The encoder runs once over all prompts; a step runs one row a sequence through the
- * decoder's blocks, with the keys and values of earlier steps kept. */
+/* decoder.c: cached decoding. The encoder runs once over all prompts, or, where there is none, the decoder over all but
+ * their last tokens; a step runs one row a sequence through the decoder's blocks, with the keys and values of what came
+ * before kept. */
 #include "base/check.h"
 #include "model/transformer.h"
 
@@ -9,9 +10,11 @@ struct Decoder {
     Model *model;
     Workspace work;
     Ctx cx;
-    TokenStream inputs; /* the prompts */
+    Stack stack;        /* the decoder's, with positions of its own */
+    TokenStream inputs; /* the prompts; without an encoder each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
-    int32_t t, max_tokens;
+    int32_t t, max_tokens, capacity;
+    int32_t *first;     /* (sequences) rows of the caches that hold the prompt */
     BlockCache *caches; /* (n_dec) */
     Tensor spare;       /* the shape of one self-attention cache: reordered into, then exchanged with it */
     float *logits;      /* (sequences, V) */
@@ -23,9 +26,37 @@ static TokenStream stream_new(int32_t n_rows, int32_t n_seq, const int32_t *cu)
 {
     TokenStream stream = { .n_rows = n_rows, .n_used = n_rows, .n_seq = n_seq, .max_seq = n_seq };
     stream.ids = g_new0(int32_t, n_rows);
+    stream.place = g_new0(int32_t, n_rows);
+    stream.segment = g_new0(int32_t, n_rows);
+    stream.prefix = g_new0(int32_t, n_seq);
     stream.cu = g_memdup2(cu, (size_t)(n_seq + 1) * sizeof *cu);
-    for (int32_t i = 0; i < n_seq; i++)
+    for (int32_t i = 0; i < n_seq; i++) {
         stream.max_len = MAX(stream.max_len, cu[i + 1] - cu[i]);
+        for (int32_t row = cu[i]; row < cu[i + 1]; row++)
+            stream.place[row] = row - cu[i];
+    }
+    return stream;
+}
+
+static void stream_free(TokenStream *stream)
+{
+    g_free(stream->ids);
+    g_free(stream->place);
+    g_free(stream->segment);
+    g_free(stream->prefix);
+    g_free(stream->cu);
+}
+
+/* The prompts, each without its last `left_out` tokens. */
+static TokenStream stream_of(const Prompts *prompts, int32_t left_out)
+{
+    g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
+    for (int32_t p = 0; p <= prompts->n; p++)
+        cu[p] = prompts->cu[p] - p * left_out;
+    TokenStream stream = stream_new(cu[prompts->n], prompts->n, cu);
+    for (int32_t p = 0; p < prompts->n; p++)
+        for (int32_t i = 0; i < cu[p + 1] - cu[p]; i++)
+            stream.ids[cu[p] + i] = prompts->ids[prompts->cu[p] + i];
     return stream;
 }
 
@@ -33,16 +64,21 @@ static TokenStream stream_new(int32_t n_rows, int32_t n_seq, const int32_t *cu)
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
     Decoder *d = g_new0(Decoder, 1);
-    int32_t n_inputs = prompts->cu[prompts->n], n_rows = prompts->n * n_each;
+    int32_t n_rows = prompts->n * n_each;
+    bool encodes = model->encoder.n_blocks > 0;
     g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
 
     for (int32_t i = 0; i <= prompts->n; i++)
         cu[i] = i * n_each;
     d->model = model;
+    d->stack = model->decoder;
     d->max_tokens = max_tokens;
-    d->inputs = stream_new(n_inputs, prompts->n, prompts->cu);
-    memcpy(d->inputs.ids, prompts->ids, (size_t)n_inputs * sizeof *prompts->ids);
+    d->inputs = stream_of(prompts, encodes ? 0 : 1);
     d->rows = stream_new(n_rows, prompts->n, cu);
+    d->first = g_new0(int32_t, n_rows);
+    for (int32_t r = 0; !encodes && r < n_rows; r++)
+        d->first[r] = d->inputs.cu[r / n_each + 1] - d->inputs.cu[r / n_each];
+    d->capacity = max_tokens + (encodes ? 0 : d->inputs.max_len);
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
     workspace_measure(&d->work);
@@ -54,10 +90,9 @@ void decoder_close(Decoder *decoder)
     if (decoder == NULL)
         return;
     workspace_clear(&decoder->work, decoder->model->dev);
-    g_free(decoder->inputs.ids);
-    g_free(decoder->inputs.cu);
-    g_free(decoder->rows.ids);
-    g_free(decoder->rows.cu);
+    stream_free(&decoder->inputs);
+    stream_free(&decoder->rows);
+    g_free(decoder->first);
     g_free(decoder->caches);
     g_free(decoder->logits);
     g_free(decoder);
@@ -66,75 +101,128 @@ void decoder_close(Decoder *decoder)
 static AttentionCache self_cache(Decoder *d, int64_t width)
 {
     Tensor kv =
-        arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.n_rows * d->max_tokens, 2 * width, "decoder.self");
-    return (AttentionCache){ .kv = kv, .capacity = d->max_tokens };
+        arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.n_rows * d->capacity, 2 * width, "decoder.self");
+    return (AttentionCache){ .kv = kv, .first = d->first, .capacity = d->capacity };
 }
 
 /* Encodes the inputs and keeps what every block's cross-attention needs of them. */
+static void encode(Decoder *d)
+{
+    Model *model = d->model;
+    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->inputs, NULL, &forward);
+    Tensor memory = stack_fwd(model, &model->encoder, &enc, &d->work, NO_TENSOR, &forward);
+
+    for (int i = 0; i < d->stack.n_blocks; i++) {
+        BlockW w = { 0 };
+        params_acquire(model->params, d->stack.first_block + i, &w);
+        attention_remember(&d->cx, &d->caches[i].cross, memory, &w.cross);
+        params_release(model->params, d->stack.first_block + i);
+    }
+}
+
+/* kv, of the rows of inputs, into the cache of every sequence. */
+static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
+{
+    int32_t n_each = d->rows.n_rows / d->rows.n_seq;
+
+    for (int32_t r = 0; r < d->rows.n_rows; r++)
+        if (d->first[r] > 0)
+            op_copy(d->cx.dev, tensor_slice_rows(cache->kv, (int64_t)r * cache->capacity, d->first[r]),
+                    tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
+}
+
+/* Runs the inputs through the decoder, with nothing before them, and keeps their keys and values. */
+static void prefill(Decoder *d)
+{
+    Model *model = d->model;
+    Stack stack = d->stack;
+    size_t scratch = arena_mark(&d->work.scratch);
+    int32_t longest = d->inputs.max_len;
+    Ctx cx = stack_context(model, &stack, &d->work, &d->inputs, NULL, &forward);
+    Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.n_rows, model->config.width, "decoder.x");
+    StackW w = { 0 };
+
+    params_acquire(model->params, stack.bucket, &w);
+    stack_positions(model, &stack, &cx, &d->work, &w, 1 - longest, 2 * longest - 1, longest);
+    stack_embed(model, &stack, &cx, x, &w);
+    params_release(model->params, stack.bucket);
+    for (int i = 0; i < stack.n_blocks; i++) {
+        size_t mark = arena_mark(&d->work.save);
+        BlockW block = { 0 };
+        BlockSave kept;
+        stack_enter_layer(model, &stack, &cx, i);
+        params_acquire(model->params, stack.first_block + i, &block);
+        block_fwd(&cx, x, x, NO_TENSOR, stack.bias, &block, &kept);
+        remember_prompts(d, &d->caches[i].self, kept.self.p.kv);
+        params_release(model->params, stack.first_block + i);
+        arena_reset(&d->work.save, mark);
+    }
+    arena_reset(&d->work.scratch, scratch);
+}
+
 static void begin(Decoder *d)
 {
     Model *model = d->model;
-    Ctx enc = stack_context(model, &d->work, &d->inputs, NULL, &forward);
-    int64_t width = model->config.heads * model->config.head_dim;
+    bool encodes = model->encoder.n_blocks > 0;
+    int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
+    StackW w = { 0 };
 
-    d->cx = stack_context(model, &d->work, &d->rows, &d->inputs, &forward);
+    d->cx = stack_context(model, &d->stack, &d->work, &d->rows, &d->inputs, &forward);
+    params_acquire(model->params, d->stack.bucket, &w);
+    stack_positions(model, &d->stack, &d->cx, &d->work, &w, 1 - d->capacity, d->capacity, d->capacity);
+    params_release(model->params, d->stack.bucket);
     d->spare = self_cache(d, width).kv;
-    for (int i = 0; i < model->decoder.n_blocks; i++) {
+    for (int i = 0; i < d->stack.n_blocks; i++) {
         d->caches[i].self = self_cache(d, width);
-        d->caches[i].cross.kv = arena_tensor(&d->work.save, d->cx.dtype, d->inputs.n_rows, 2 * width, "decoder.cross");
+        if (encodes)
+            d->caches[i].cross.kv =
+                arena_tensor(&d->work.save, d->cx.dtype, d->inputs.n_rows, 2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(&d->work.save);
-    Tensor memory = stack_fwd(model, &model->encoder, &enc, &d->work, NO_TENSOR, &forward);
-    for (int i = 0; i < model->decoder.n_blocks; i++) {
-        BlockW w = { 0 };
-        params_acquire(model->params, model->decoder.first_block + i, &w);
-        attention_remember(&d->cx, &d->caches[i].cross, memory, &w.cross);
-        params_release(model->params, model->decoder.first_block + i);
-    }
+    if (encodes)
+        encode(d);
+    else if (d->inputs.n_rows > 0)
+        prefill(d);
     arena_reset(&d->work.save, mark);
 }
 
 /* x (B,C) of the previous tokens, through the blocks, in place. */
-static void run_blocks(Decoder *d, Tensor x, Tensor bias)
+static void run_blocks(Decoder *d, Tensor x)
 {
     Model *model = d->model;
-    ModelW embedding = { 0 };
 
-    params_acquire(model->params, BUCKET_SHARED, &embedding);
-    embed_fwd(&d->cx, x, embedding.shared);
-    params_release(model->params, BUCKET_SHARED);
-    for (int i = 0; i < model->decoder.n_blocks; i++) {
+    for (int i = 0; i < d->stack.n_blocks; i++) {
         BlockW w = { 0 };
-        d->cx.layer = i;
-        params_acquire(model->params, model->decoder.first_block + i, &w);
-        block_step(&d->cx, x, x, bias, &w, &d->caches[i]);
-        params_release(model->params, model->decoder.first_block + i);
+        stack_enter_layer(model, &d->stack, &d->cx, i);
+        params_acquire(model->params, d->stack.first_block + i, &w);
+        block_step(&d->cx, x, x, d->stack.bias, &w, &d->caches[i]);
+        params_release(model->params, d->stack.first_block + i);
     }
 }
 
 static void step(Decoder *d)
 {
     Model *model = d->model;
-    const ModelConfig *config = &model->config;
     int64_t n = d->rows.n_rows;
     size_t save = arena_mark(&d->work.save), scratch = arena_mark(&d->work.scratch);
-    Tensor x = arena_tensor(&d->work.scratch, d->cx.dtype, n, config->width, "decoder.x");
-    Tensor y = arena_tensor(&d->work.scratch, d->cx.dtype, n, config->width, "decoder.y");
-    Tensor bias = arena_tensor(&d->work.scratch, d->cx.dtype, config->heads, d->t + 1, "decoder.bias");
-    RelposSpec relpos = stack_relpos(model, true, -d->t); /* the query stands at t: key 0 is t tokens back */
+    Tensor x = arena_tensor(&d->work.scratch, d->cx.dtype, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     ModelW w = { 0 }, none = { 0 };
-    NormSave unused;
+    NormSave norm;
+    TransformSave transform;
 
+    for (int64_t r = 0; r < n; r++)
+        d->rows.place[r] = d->first[r] + d->t;
     params_acquire(model->params, BUCKET_DECODER, &stack);
-    op_relpos_fwd(model->dev, bias, stack.relpos, &relpos);
-    run_blocks(d, x, bias);
-    norm_fwd(&d->cx, y, x, stack.final_norm, &unused);
+    stack_embed(model, &d->stack, &d->cx, x, &stack);
+    run_blocks(d, x);
+    Tensor y = stack_final_norm(&d->cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
-    params_acquire(model->params, model_head_bucket(model), &w);
+    model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    head_logits(&d->cx, tensor_matrix(d->logits, DT_F32, n, config->vocab), y, &head);
-    params_release(model->params, model_head_bucket(model));
+    Tensor input = model_head_input(model, &d->cx, y, &w, &transform);
+    head_logits(&d->cx, tensor_matrix(d->logits, DT_F32, n, model->config.vocab), input, &head);
+    model_head_release(model);
     arena_reset(&d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
     d->t++;
@@ -177,6 +265,8 @@ static bool check_request(const Model *model, const Prompts *prompts, int32_t n_
                 return fail_user(error, "input token %d has id %d; the model's ids are 0 to %" G_GINT64_FORMAT, i,
                                  ids[i], vocab - 1);
     }
+    if (model->decoder.n_blocks == 0)
+        return fail_user(error, "this model has no decoder: it generates nothing");
     if ((int64_t)prompts->n * n_each > MOST_ROWS)
         return fail_user(error, "%d prompts with %d sequences each at once: at most %d in all", prompts->n, n_each,
                          MOST_ROWS);
@@ -188,6 +278,12 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     CHECK(prompts->n >= 1 && n_each >= 1, "%d prompts, %d sequences each", prompts->n, n_each);
     if (!check_request(model, prompts, n_each, max_tokens, error))
         return NULL;
+    for (int32_t p = 0; p < prompts->n; p++) {
+        bool encodes = model->encoder.n_blocks > 0;
+        int32_t n_inputs = prompts->cu[p + 1] - prompts->cu[p];
+        if (!model_config_fits(&model->config, encodes ? MAX(n_inputs, max_tokens) : n_inputs - 1 + max_tokens, error))
+            return NULL;
+    }
     Workspace measured = measure(model, prompts, n_each, (int32_t)max_tokens);
     Decoder *d = decoder_new(model, prompts, n_each, (int32_t)max_tokens);
     if (!workspace_reserve(&d->work, model->dev, &measured, error)) {
@@ -219,8 +315,9 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
         AttentionCache *cache = &decoder->caches[i].self;
         Tensor old = cache->kv;
         for (int64_t r = 0; r < n; r++)
-            op_copy(decoder->cx.dev, tensor_slice_rows(decoder->spare, r * cache->capacity, cache->n),
-                    tensor_slice_rows(old, (int64_t)from[r] * cache->capacity, cache->n));
+            op_copy(decoder->cx.dev,
+                    tensor_slice_rows(decoder->spare, r * cache->capacity, decoder->first[r] + cache->n),
+                    tensor_slice_rows(old, (int64_t)from[r] * cache->capacity, decoder->first[r] + cache->n));
         cache->kv = decoder->spare;
         decoder->spare = old;
     }

@@ -150,8 +150,8 @@ bool hf_config_read(const char *folder, ModelConfig *config, GError **error)
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
     if (root == NULL)
         return fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
+    model_config_defaults(config);
     config->preset = (char *)"";
-    config->family = FAMILY_T5;
     bool done =
         (read_root(root, config, error) && model_config_check(config, error)) || fail_context(error, "%s", path);
     json_decref(root);

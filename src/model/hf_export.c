@@ -141,8 +141,21 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
+/* Whether the model is one of Hugging Face's T5 but for its shape, activation and embeddings. */
+static bool is_t5(const ModelConfig *config)
+{
+    ModelConfig plain;
+    model_config_defaults(&plain);
+    return config->family == plain.family && config->norm == plain.norm && config->norm_after == plain.norm_after &&
+           config->first_norm && config->final_norm && !config->embed_norm && config->position == plain.position &&
+           !config->bias && config->segments == 0 && config->window == 0 && !config->scale_scores &&
+           !config->head_transform && !config->head_bias && model_config_kv_heads(config) == config->heads;
+}
+
 static bool check_exportable(const ModelConfig *config, const Tokenizer *tok, GError **error)
 {
+    if (!is_t5(config))
+        return fail_user(error, "only models of family t5, with T5's norms, positions and linears, can be exported");
     if (config->scale_logits && !config->tie_embeddings)
         return fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
                                 "(model.tie_embeddings)");

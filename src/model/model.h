@@ -10,15 +10,17 @@ typedef struct Model Model;
 typedef struct ModelLoss {
     float label_smoothing, z_loss;
     double n_targets; /* of the whole batch: the gradient is of the mean over real targets */
+    double n_labels;  /* of the whole batch, for a sentence head: its mean is added */
     uint64_t seed;    /* of the dropout masks of this update; dropout off where train is false */
     bool train;       /* dropout on */
     bool grad;
     bool recompute; /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 
-/* Sums over target tokens: op_xent's statistics. */
+/* Sums over target tokens, and over the labels of a sentence head: op_xent's statistics. */
 typedef struct LossSums {
     double loss, nll, correct, weight;
+    double label_nll, label_correct, label_weight;
 } LossSums;
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
@@ -32,13 +34,15 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
                    size_t *bytes, GError **error);
 /* Forward, and with loss->grad backward: parameter gradients accumulate since grads_begin. Adds to *sums. */
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
-/* Logits (dec.n_rows, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of short inputs. */
+/* Logits (rows of batch_loss_stream, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of
+ * short inputs. */
 void model_logits(Model *model, const Batch *batch, float *logits);
 /* FLOPs of one training step on a batch of this capacity (counted on the null device). */
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len);
 
 /* Cached decoding of several prompts side by side, each with as many sequences (beams, samples) as the others: encode
- * once, then one token a sequence and call. Sequence r belongs to prompt r / n_each. */
+ * once, then one token a sequence and call. Sequence r belongs to prompt r / n_each. Without an encoder the prompts are
+ * what the sequences begin with: they run through the decoder at once, all but the last token of each. */
 typedef struct Decoder Decoder;
 typedef struct Prompts {
     const int32_t *ids; /* back to back */
@@ -48,8 +52,8 @@ typedef struct Prompts {
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
-/* Feeds each sequence's previous token (the decoder start first); returns (sequences, V) f32 logits, the caller's
- * until the next call. */
+/* Feeds each sequence's previous token (first the decoder start, or without an encoder the last of the prompt); returns
+ * (sequences, V) f32 logits, the caller's until the next call. */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);
 /* Sequence r goes on from what sequence from[r] is, of the same prompt. */
 void decoder_reorder(Decoder *decoder, const int32_t *from);

@@ -4,19 +4,53 @@
 
 #include <math.h>
 
-typedef enum Dim { DIM_NONE, DIM_VOCAB, DIM_WIDTH, DIM_ATTENTION, DIM_FFN, DIM_HEADS, DIM_BUCKETS } Dim;
+typedef enum Dim {
+    DIM_NONE,
+    DIM_VOCAB,
+    DIM_WIDTH,
+    DIM_ATTENTION,
+    DIM_KV,
+    DIM_FFN,
+    DIM_HEADS,
+    DIM_BUCKETS,
+    DIM_POSITIONS,
+    DIM_SEGMENTS,
+    DIM_CLASSES
+} Dim;
 
-/* T5X's: what keeps the variance of activations, for a matrix of (out, in). */
+/* T5X's: what keeps the variance of activations, for a matrix of (out, in). With init normal every matrix is normal. */
 typedef enum InitRule {
+    RULE_ZEROS,
     RULE_ONES,
     RULE_UNIT,             /* normal, 1 */
     RULE_FAN_IN,           /* normal, in^-1/2 */
     RULE_FAN_IN_TRUNCATED, /* truncated normal, in^-1/2 */
-    RULE_QUERY,            /* normal, (in · head_dim)^-1/2: stands for the 1/sqrt(head_dim) that T5 leaves out */
-    RULE_GLOROT            /* uniform, half-width sqrt(6 / (out + in)) */
+    RULE_OUTPUT,           /* RULE_FAN_IN of what is added to the residual stream */
+    RULE_OUTPUT_TRUNCATED,
+    RULE_QUERY, /* normal, (in · head_dim)^-1/2: stands for the 1/sqrt(head_dim) that T5 leaves out */
+    RULE_GLOROT /* uniform, half-width sqrt(6 / (out + in)) */
 } InitRule;
 
-typedef enum When { ALWAYS, IF_UNTIED, IF_CROSS, IF_GATED, IF_NOT_GATED } When;
+/* What a model, or one of its blocks, has; a parameter is present when all that it needs is there. */
+typedef enum Feature {
+    ALWAYS = 0,
+    UNTIED = 1 << 0,
+    CROSS = 1 << 1,
+    GATED = 1 << 2,
+    NOT_GATED = 1 << 3,
+    BIAS = 1 << 4,
+    NORM_BIAS = 1 << 5,
+    SELF_NORM = 1 << 6,
+    FINAL_NORM = 1 << 7,
+    EMBED_NORM = 1 << 8,
+    RELPOS = 1 << 9,
+    POSITIONS = 1 << 10,
+    SEGMENTS = 1 << 11,
+    TRANSFORM = 1 << 12,
+    HEAD_BIAS = 1 << 13,
+    POOLER = 1 << 14,
+    SENTENCE = 1 << 15
+} Feature;
 
 typedef struct ParamDef {
     const char *name; /* within its scope */
@@ -25,43 +59,80 @@ typedef struct ParamDef {
     Dim rows, cols;
     InitRule init;
     bool decay;
-    When when;
+    unsigned needs; /* Features */
 } ParamDef;
 
 #define NO_GROUP (-1)
 
+/* clang-format off */
+#define W(member) offsetof(ModelW, member)
 static const ParamDef shared_params[] = {
-    { "shared", offsetof(ModelW, shared), NO_GROUP, DIM_VOCAB, DIM_WIDTH, RULE_UNIT, true, ALWAYS },
+    { "shared",              W(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_UNIT,             true,  ALWAYS },
 };
 
 static const ParamDef lm_head_params[] = {
-    { "lm_head", offsetof(ModelW, lm_head), NO_GROUP, DIM_VOCAB, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true, IF_UNTIED },
+    { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  UNTIED },
+    { "lm_head.bias",        W(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
+    { "transform.dense",     W(transform.dense.w), NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  TRANSFORM },
+    { "transform.dense.bias", W(transform.dense.b), NO_GROUP, DIM_WIDTH,  DIM_NONE,  RULE_ZEROS,            false, TRANSFORM | BIAS },
+    { "transform.norm",      W(transform.norm.w),  NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ONES,             false, TRANSFORM },
+    { "transform.norm.bias", W(transform.norm.b),  NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ZEROS,            false, TRANSFORM | NORM_BIAS },
 };
 
+static const ParamDef pooler_params[] = {
+    { "pooler",              W(pooler.dense.w),    NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  POOLER },
+    { "pooler.bias",         W(pooler.dense.b),    NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ZEROS,            false, POOLER },
+    { "sentence",            W(pooler.classes.w),  NO_GROUP, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  SENTENCE },
+    { "sentence.bias",       W(pooler.classes.b),  NO_GROUP, DIM_CLASSES, DIM_NONE,  RULE_ZEROS,            false, SENTENCE },
+};
+#undef W
+
+#define W(member) offsetof(StackW, member)
 static const ParamDef stack_params[] = {
-    { "relpos", offsetof(StackW, relpos), NO_GROUP, DIM_BUCKETS, DIM_HEADS, RULE_GLOROT, false, ALWAYS },
-    { "final_norm", offsetof(StackW, final_norm), NO_GROUP, DIM_WIDTH, DIM_NONE, RULE_ONES, false, ALWAYS },
+    { "relpos",          W(relpos),          NO_GROUP, DIM_BUCKETS,   DIM_HEADS, RULE_GLOROT, false, RELPOS },
+    { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
+    { "segments",        W(embed.segments),  NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
+    { "embed_norm",      W(embed.norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, EMBED_NORM },
+    { "embed_norm.bias", W(embed.norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, EMBED_NORM | NORM_BIAS },
+    { "final_norm",      W(final_norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, FINAL_NORM },
+    { "final_norm.bias", W(final_norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, FINAL_NORM | NORM_BIAS },
 };
+#undef W
 
-/* clang-format off */
 #define W(member) offsetof(BlockW, member)
 static const ParamDef block_params[] = {
-    { "self.norm",  W(self.norm),  NO_GROUP,     DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, ALWAYS },
-    { "self.q",     W(self.q),     W(self.qkv),  DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  ALWAYS },
-    { "self.k",     W(self.k),     W(self.qkv),  DIM_ATTENTION, DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.v",     W(self.v),     W(self.qkv),  DIM_ATTENTION, DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.o",     W(self.o),     NO_GROUP,     DIM_WIDTH,     DIM_ATTENTION, RULE_FAN_IN,           true,  ALWAYS },
-    { "cross.norm", W(cross.norm), NO_GROUP,     DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, IF_CROSS },
-    { "cross.q",    W(cross.q),    NO_GROUP,     DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  IF_CROSS },
-    { "cross.k",    W(cross.k),    W(cross.kv),  DIM_ATTENTION, DIM_WIDTH,     RULE_FAN_IN,           true,  IF_CROSS },
-    { "cross.v",    W(cross.v),    W(cross.kv),  DIM_ATTENTION, DIM_WIDTH,     RULE_FAN_IN,           true,  IF_CROSS },
-    { "cross.o",    W(cross.o),    NO_GROUP,     DIM_WIDTH,     DIM_ATTENTION, RULE_FAN_IN,           true,  IF_CROSS },
-    { "mlp.norm",   W(mlp.norm),   NO_GROUP,     DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, ALWAYS },
-    { "mlp.wi_0",   W(mlp.wi_0),   W(mlp.wi),    DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  IF_GATED },
-    { "mlp.wi_1",   W(mlp.wi_1),   W(mlp.wi),    DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  IF_GATED },
-    { "mlp.wi",     W(mlp.wi),     NO_GROUP,     DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  IF_NOT_GATED },
-    { "mlp.wo",     W(mlp.wo),     NO_GROUP,     DIM_WIDTH,     DIM_FFN,       RULE_FAN_IN_TRUNCATED, true,  ALWAYS },
+    { "self.norm",       W(self.norm.w),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, SELF_NORM },
+    { "self.norm.bias",  W(self.norm.b),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, SELF_NORM | NORM_BIAS },
+    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  ALWAYS },
+    { "self.k",          W(self.k.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.v",          W(self.v.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.o",          W(self.o.w),     NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  ALWAYS },
+    { "self.o.bias",     W(self.o.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "cross.norm",      W(cross.norm.w), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, CROSS },
+    { "cross.norm.bias", W(cross.norm.b), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, CROSS | NORM_BIAS },
+    { "cross.q",         W(cross.q.w),    NO_GROUP,      DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  CROSS },
+    { "cross.q.bias",    W(cross.q.b),    NO_GROUP,      DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.k",         W(cross.k.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.v",         W(cross.v.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.k.bias",    W(cross.k.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.v.bias",    W(cross.v.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.o",         W(cross.o.w),    NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  CROSS },
+    { "cross.o.bias",    W(cross.o.b),    NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "mlp.norm",        W(mlp.norm.w),   NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, ALWAYS },
+    { "mlp.norm.bias",   W(mlp.norm.b),   NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, NORM_BIAS },
+    { "mlp.wi_0",        W(mlp.wi_0.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_1",        W(mlp.wi_1.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_0.bias",   W(mlp.wi_0.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    { "mlp.wi_1.bias",   W(mlp.wi_1.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    { "mlp.wi",          W(mlp.wi.w),     NO_GROUP,      DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  NOT_GATED },
+    { "mlp.wi.bias",     W(mlp.wi.b),     NO_GROUP,      DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, NOT_GATED | BIAS },
+    { "mlp.wo",          W(mlp.wo.w),     NO_GROUP,      DIM_WIDTH,     DIM_FFN,       RULE_OUTPUT_TRUNCATED, true,  ALWAYS },
+    { "mlp.wo.bias",     W(mlp.wo.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
 };
+#undef W
 /* clang-format on */
 
 static int64_t dim_size(Dim dim, const ModelConfig *config)
@@ -75,61 +146,83 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
         return config->width;
     case DIM_ATTENTION:
         return config->heads * config->head_dim;
+    case DIM_KV:
+        return model_config_kv_heads(config) * config->head_dim;
     case DIM_FFN:
         return config->ffn;
     case DIM_HEADS:
         return config->heads;
     case DIM_BUCKETS:
         return config->rel_buckets;
+    case DIM_POSITIONS:
+        return config->max_positions;
+    case DIM_SEGMENTS:
+        return config->segments;
+    case DIM_CLASSES:
+        return 2;
     }
     CHECK(false, "dimension %d", (int)dim);
 }
 
-static void set_init(ParamSpec *spec, InitRule rule, int64_t head_dim)
+/* Every matrix alike; biases and norms are left. */
+static void set_init_normal(ParamSpec *spec, InitRule rule, const ModelConfig *config)
+{
+    bool output = rule == RULE_OUTPUT || rule == RULE_OUTPUT_TRUNCATED;
+    spec->init = INIT_NORMAL;
+    spec->std = config->init_std;
+    if (output && config->init_scale_outputs)
+        spec->std /= sqrt(2 * (double)(config->n_enc + config->n_dec));
+}
+
+static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 {
     double out = (double)spec->rows, in = (double)spec->cols;
+    spec->std = 1 / sqrt(in);
     switch (rule) {
+    case RULE_ZEROS:
     case RULE_ONES:
-        spec->init = INIT_ONES;
+        spec->init = rule == RULE_ZEROS ? INIT_ZEROS : INIT_ONES;
+        spec->std = 0;
         return;
     case RULE_UNIT:
         spec->init = INIT_NORMAL;
         spec->std = 1;
-        return;
+        break;
     case RULE_FAN_IN:
+    case RULE_OUTPUT:
         spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in);
-        return;
+        break;
     case RULE_FAN_IN_TRUNCATED:
+    case RULE_OUTPUT_TRUNCATED:
         spec->init = INIT_TRUNCATED_NORMAL;
-        spec->std = 1 / sqrt(in);
-        return;
+        break;
     case RULE_QUERY:
         spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in * (double)head_dim);
-        return;
+        spec->std = 1 / sqrt(in * (config->scale_scores ? 1 : (double)config->head_dim));
+        break;
     case RULE_GLOROT:
         spec->init = INIT_UNIFORM;
         spec->std = sqrt(6 / (out + in));
-        return;
+        break;
     }
+    if (config->init == INIT_SCHEME_NORMAL)
+        set_init_normal(spec, rule, config);
 }
 
-static bool present(When when, const ModelConfig *config, bool decoder)
+static unsigned flag(bool there, Feature feature)
 {
-    switch (when) {
-    case ALWAYS:
-        return true;
-    case IF_UNTIED:
-        return !config->tie_embeddings;
-    case IF_CROSS:
-        return decoder;
-    case IF_GATED:
-        return config->gated;
-    case IF_NOT_GATED:
-        return !config->gated;
-    }
-    CHECK(false, "condition %d", (int)when);
+    return there ? (unsigned)feature : 0;
+}
+
+/* What all parts of a model share. */
+static unsigned features(const ModelConfig *config)
+{
+    return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
+           flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
+           flag(config->embed_norm, EMBED_NORM) | flag(config->position == POSITION_RELATIVE_BIAS, RELPOS) |
+           flag(config->position == POSITION_LEARNED, POSITIONS) | flag(config->segments > 0, SEGMENTS) |
+           flag(config->head_transform, TRANSFORM) | flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) |
+           flag(config->sentence_head, SENTENCE);
 }
 
 /* A list being written. */
@@ -139,11 +232,11 @@ typedef struct SpecList {
     int n;
 } SpecList;
 
-/* Appends the rows of one scope that are present; prefix is "", "encoder." or "decoder.3.". */
-static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int bucket, bool decoder, const char *prefix)
+/* Appends the rows of one scope whose needs are in `has`; prefix is "", "encoder." or "decoder.3.". */
+static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int bucket, unsigned has, const char *prefix)
 {
     for (const ParamDef *def = defs; def < defs + n_defs; def++) {
-        if (!present(def->when, list->config, decoder))
+        if (def->needs & ~has)
             continue;
         ParamSpec *spec = &list->specs[list->n++];
         *spec = (ParamSpec){ .bucket = bucket,
@@ -153,7 +246,7 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .cols = dim_size(def->cols, list->config),
                              .decay = def->decay };
         g_snprintf(spec->name, sizeof spec->name, "%s%s", prefix, def->name);
-        set_init(spec, def->init, list->config->head_dim);
+        set_init(spec, def->init, list->config);
     }
 }
 
@@ -162,23 +255,29 @@ static void add_blocks(SpecList *list, bool decoder)
     const ModelConfig *config = list->config;
     int64_t n = decoder ? config->n_dec : config->n_enc;
     int first = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
+    unsigned has = features(config) | flag(decoder && config->n_enc > 0, CROSS);
 
     for (int i = 0; i < (int)n; i++) {
         g_autofree char *prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
-        add_scope(list, block_params, G_N_ELEMENTS(block_params), first + i, decoder, prefix);
+        add_scope(list, block_params, G_N_ELEMENTS(block_params), first + i,
+                  has | flag(i > 0 || config->first_norm, SELF_NORM), prefix);
     }
 }
 
 ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs)
 {
-    size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + 2 * G_N_ELEMENTS(stack_params) +
-                  (size_t)(config->n_enc + config->n_dec) * G_N_ELEMENTS(block_params);
+    size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
+                  2 * G_N_ELEMENTS(stack_params) + (size_t)(config->n_enc + config->n_dec) * G_N_ELEMENTS(block_params);
     SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
+    unsigned has = features(config);
 
-    add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, false, "");
-    add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, false, "");
-    add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_ENCODER, false, "encoder.");
-    add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_DECODER, true, "decoder.");
+    add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, has, "");
+    add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, has, "");
+    add_scope(&list, pooler_params, G_N_ELEMENTS(pooler_params), BUCKET_POOLER, has, "");
+    if (config->n_enc > 0)
+        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_ENCODER, has, "encoder.");
+    if (config->n_dec > 0)
+        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_DECODER, has, "decoder.");
     add_blocks(&list, false);
     add_blocks(&list, true);
     *n_specs = list.n;

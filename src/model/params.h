@@ -6,17 +6,22 @@
 #include "param/param.h"
 
 typedef struct ModelW {
-    Tensor shared;  /* (V,C) embedding of both stacks, and of the head where tied */
-    Tensor lm_head; /* (V,C), untied */
+    Tensor shared;    /* (V,C) embedding of both stacks, and of the head where tied */
+    Tensor lm_head;   /* (V,C), untied */
+    Tensor head_bias; /* (V) */
+    TransformW transform;
+    PoolerW pooler;
 } ModelW;
 
 typedef struct StackW {
-    Tensor relpos;     /* (buckets,H) */
-    Tensor final_norm; /* (C) */
+    Tensor relpos; /* (buckets,H) */
+    NormW final_norm;
+    EmbedW embed; /* but for its table */
 } StackW;
 
-/* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW, StackW and BlockW. */
-enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
+/* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW (the first three), StackW and
+ * BlockW. */
+enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
 
 /* Every parameter, by rising bucket. Names: "shared", "lm_head", "encoder.relpos", "encoder.final_norm",
  * "decoder.0.self.q" … (params.c lists them). g_free. */

@@ -1,9 +1,27 @@
 #include "base/text.h"
 #include "model/config.h"
 
-typedef enum Version { V1_0, V1_1 } Version; /* ReLU, tied, dropout; gated GELU, untied, none in pre-training */
+/* What presets of one kind share, over the defaults of T5 v1.1. */
+#define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"
+#define V1_1 ""
+#define BERT                                                                                                           \
+    "family=bert norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-12 "       \
+    "position=learned max_positions=512 segments=2 bias=true scale_scores=true activation=gelu_erf gated=false "       \
+    "tie_embeddings=true head_transform=true head_bias=true pooler=true sentence_head=true dropout=0.1 "               \
+    "inner_dropout=false init=normal"
+#define MODERNBERT                                                                                                     \
+    "family=bert norm=layernorm norm_eps=1e-5 first_norm=false embed_norm=true position=rotary rotary_base=160000 "    \
+    "rotary_local=10000 window=128 global_every=3 scale_scores=true activation=gelu_erf gated=true "                   \
+    "tie_embeddings=true head_transform=true head_bias=true inner_dropout=false init=normal init_scale_outputs=true"
+#define GPT2                                                                                                           \
+    "family=gpt norm=layernorm norm_bias=true norm_eps=1e-5 position=learned max_positions=1024 bias=true "            \
+    "scale_scores=true activation=gelu_tanh gated=false tie_embeddings=true dropout=0.1 inner_dropout=false "          \
+    "init=normal init_scale_outputs=true"
+#define LLAMA                                                                                                          \
+    "family=gpt norm_eps=1e-5 position=rotary scale_scores=true activation=silu gated=true inner_dropout=false "       \
+    "init=normal"
 
-/* name, version, blocks (encoder, decoder), width, ffn, heads, head_dim, vocab */
+/* name, kind, blocks (encoder, decoder), width, ffn, heads, head_dim, vocab */
 #define PRESETS(ROW)                                                                                                   \
     ROW("t5-1.1-tiny", V1_1, 4, 4, 256, 512, 4, 64, "auto")                                                            \
     ROW("t5-1.1-small", V1_1, 8, 8, 512, 1024, 6, 64, "32128")                                                         \
@@ -15,16 +33,32 @@ typedef enum Version { V1_0, V1_1 } Version; /* ReLU, tied, dropout; gated GELU,
     ROW("t5-base", V1_0, 12, 12, 768, 3072, 12, 64, "32128")                                                           \
     ROW("t5-large", V1_0, 24, 24, 1024, 4096, 16, 64, "32128")                                                         \
     ROW("t5-3b", V1_0, 24, 24, 1024, 16384, 32, 128, "32128")                                                          \
-    ROW("t5-11b", V1_0, 24, 24, 1024, 65536, 128, 128, "32128")
+    ROW("t5-11b", V1_0, 24, 24, 1024, 65536, 128, 128, "32128")                                                        \
+    ROW("mt5-small", V1_1, 8, 8, 512, 1024, 6, 64, "250112")                                                           \
+    ROW("mt5-base", V1_1, 12, 12, 768, 2048, 12, 64, "250112")                                                         \
+    ROW("mt5-large", V1_1, 24, 24, 1024, 2816, 16, 64, "250112")                                                       \
+    ROW("mt5-xl", V1_1, 24, 24, 2048, 5120, 32, 64, "250112")                                                          \
+    ROW("mt5-xxl", V1_1, 24, 24, 4096, 10240, 64, 64, "250112")                                                        \
+    ROW("byt5-small", V1_1, 12, 4, 1472, 3584, 6, 64, "384")                                                           \
+    ROW("bert-tiny", BERT, 2, 0, 128, 512, 2, 64, "auto")                                                              \
+    ROW("bert-base", BERT, 12, 0, 768, 3072, 12, 64, "30522")                                                          \
+    ROW("bert-large", BERT, 24, 0, 1024, 4096, 16, 64, "30522")                                                        \
+    ROW("modernbert-base", MODERNBERT, 22, 0, 768, 1152, 12, 64, "50368")                                              \
+    ROW("gpt2-tiny", GPT2, 0, 4, 256, 1024, 4, 64, "auto")                                                             \
+    ROW("gpt2", GPT2, 0, 12, 768, 3072, 12, 64, "50257")                                                               \
+    ROW("gpt2-medium", GPT2, 0, 24, 1024, 4096, 16, 64, "50257")                                                       \
+    ROW("gpt2-large", GPT2, 0, 36, 1280, 5120, 20, 64, "50257")                                                        \
+    ROW("gpt2-xl", GPT2, 0, 48, 1600, 6400, 25, 64, "50257")                                                           \
+    ROW("llama-tiny", LLAMA " kv_heads=2", 0, 4, 256, 688, 4, 64, "auto")                                              \
+    ROW("tinyllama-1.1b", LLAMA " kv_heads=4", 0, 22, 2048, 5632, 32, 64, "32000")
 
 typedef struct Preset {
-    Version version;
-    const char *n_enc, *n_dec, *width, *ffn, *heads, *head_dim, *vocab;
+    const char *kind, *n_enc, *n_dec, *width, *ffn, *heads, *head_dim, *vocab;
 } Preset;
 
 #define PRESET_NAME(name, ...) name,
-#define PRESET_ROW(name, version, n_enc, n_dec, width, ffn, heads, head_dim, vocab)                                    \
-    { version, #n_enc, #n_dec, #width, #ffn, #heads, #head_dim, vocab },
+#define PRESET_ROW(name, kind, n_enc, n_dec, width, ffn, heads, head_dim, vocab)                                       \
+    { kind, #n_enc, #n_dec, #width, #ffn, #heads, #head_dim, vocab },
 
 const char *const model_preset_names[] = { PRESETS(PRESET_NAME) NULL };
 static const Preset presets[] = { PRESETS(PRESET_ROW) };
@@ -37,6 +71,12 @@ static const Preset *find(const char *name)
     return NULL;
 }
 
+static void add_setting(GPtrArray *settings, const char *name, const char *value, const char *origin)
+{
+    g_autofree char *option = g_strconcat("model.", name, NULL);
+    option_settings_add(settings, option, value, origin);
+}
+
 bool model_preset_settings(const char *name, GPtrArray *settings, GError **error)
 {
     const Preset *preset = find(name);
@@ -47,24 +87,19 @@ bool model_preset_settings(const char *name, GPtrArray *settings, GError **error
             return fail_user(error, "model.preset %s is unknown; did you mean %s?", name, nearest);
         return fail_user(error, "model.preset %s is unknown; there are %s", name, all);
     }
-    bool gated = preset->version == V1_1;
-    const char *values[][2] = {
-        { "model.family", "t5" },
-        { "model.n_enc", preset->n_enc },
-        { "model.n_dec", preset->n_dec },
-        { "model.width", preset->width },
-        { "model.ffn", preset->ffn },
-        { "model.heads", preset->heads },
-        { "model.head_dim", preset->head_dim },
-        { "model.vocab", preset->vocab },
-        { "model.activation", gated ? "gelu_tanh" : "relu" },
-        { "model.gated", gated ? "true" : "false" },
-        { "model.tie_embeddings", gated ? "false" : "true" },
-        { "model.scale_logits", gated ? "false" : "true" },
-        { "model.dropout", gated ? "0" : "0.1" },
+    const char *shape[][2] = {
+        { "n_enc", preset->n_enc }, { "n_dec", preset->n_dec }, { "width", preset->width },
+        { "ffn", preset->ffn },     { "heads", preset->heads }, { "head_dim", preset->head_dim },
+        { "vocab", preset->vocab },
     };
     g_autofree char *origin = g_strdup_printf("preset %s", name);
-    for (size_t i = 0; i < G_N_ELEMENTS(values); i++)
-        option_settings_add(settings, values[i][0], values[i][1], origin);
+    g_auto(GStrv) kind = g_strsplit(preset->kind, " ", -1);
+    for (size_t i = 0; i < G_N_ELEMENTS(shape); i++)
+        add_setting(settings, shape[i][0], shape[i][1], origin);
+    for (char **setting = kind; *setting; setting++) {
+        g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
+        if (parts[0] && parts[1])
+            add_setting(settings, parts[0], parts[1], origin);
+    }
     return true;
 }

@@ -63,15 +63,24 @@ void model_close_dry(Model *model)
 static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len)
 {
     Batch *batch = batch_new(samples, enc_len, dec_len);
-    g_autofree int32_t *ids = g_new0(int32_t, MAX(enc_len, dec_len));
-    for (int32_t i = 0; i < samples; i++)
-        batch_add(batch, i, ids, enc_len, ids, dec_len, 0);
+    int32_t longest = MAX(enc_len, dec_len);
+    g_autofree int32_t *ids = g_new0(int32_t, longest);
+    g_autofree float *weights = g_new0(float, longest);
+    for (int32_t i = 0; i < samples; i++) {
+        const BatchSequence sequence = { .sample = i, .n = longest, .ids = ids, .targets = ids, .weights = weights };
+        if (enc_len > 0 && dec_len > 0)
+            batch_add(batch, i, ids, enc_len, ids, dec_len, 0);
+        else
+            batch_add_sequence(batch, &sequence);
+    }
     return batch;
 }
 
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error)
 {
+    if (!model_config_fits(&model->config, MAX(enc_len, dec_len), error))
+        return false;
     Model *dry = model_open_dry(&model->config, model->dev->real, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len);
     const ModelLoss forward = { 0 };

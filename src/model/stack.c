@@ -1,5 +1,7 @@
 #include "model/transformer.h"
 
+#include <math.h>
+
 void stack_init(Stack *stack, const ModelConfig *config, bool decoder)
 {
     int n_blocks = (int)(decoder ? config->n_dec : config->n_enc);
@@ -17,37 +19,87 @@ void stack_clear(Stack *stack)
     g_free(stack->blocks);
 }
 
-Ctx stack_context(Model *model, Workspace *work, const TokenStream *rows, const TokenStream *memory_rows,
-                  const ModelLoss *loss)
+Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
+                  const TokenStream *memory_rows, const ModelLoss *loss)
 {
+    const ModelConfig *config = &model->config;
     return (Ctx){ .dev = model->dev,
                   .save = &work->save,
                   .scratch = &work->scratch,
                   .dtype = model->dev->real,
                   .rows = rows,
                   .memory_rows = memory_rows,
-                  .heads = (int32_t)model->config.heads,
-                  .activation = (Activation)model->config.activation,
-                  .decoder = memory_rows != NULL,
-                  .dropout = loss->train ? (float)model->config.dropout : 0,
+                  .heads = (int32_t)config->heads,
+                  .kv_heads = (int32_t)model_config_kv_heads(config),
+                  .activation = (Activation)config->activation,
+                  .norm = (NormKind)config->norm,
+                  .norm_after = config->norm_after,
+                  .inner_dropout = config->inner_dropout,
+                  .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+                  .decoder = stack->decoder,
+                  .dropout = loss->train ? (float)config->dropout : 0,
                   .seed = loss->seed,
-                  .eps = (float)model->config.norm_eps };
+                  .eps = (float)config->norm_eps };
 }
 
-RelposSpec stack_relpos(const Model *model, bool decoder, int32_t first)
+static RelposSpec relpos_spec(const Model *model, const Stack *stack, int32_t first)
 {
     return (RelposSpec){ .first = first,
                          .n_buckets = (int32_t)model->config.rel_buckets,
                          .max_distance = (int32_t)model->config.rel_max_distance,
-                         .bidirectional = !decoder };
+                         .bidirectional = !stack->decoder };
 }
 
-static void embed(Model *model, Ctx *cx, Tensor x)
+void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
+                     int32_t n_places)
 {
-    ModelW w = { 0 };
+    const ModelConfig *config = &model->config;
+    int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
+    RelposSpec relpos = relpos_spec(model, stack, first);
+    bool local = config->window > 0 && config->rotary_local > 0;
 
-    params_acquire(model->params, BUCKET_SHARED, &w);
-    embed_fwd(cx, x, w.shared);
+    stack->bias = stack->rotary[0] = stack->rotary[1] = NO_TENSOR;
+    if (config->position == POSITION_RELATIVE_BIAS || config->position == POSITION_ALIBI)
+        stack->bias = arena_tensor(&work->save, cx->dtype, cx->heads, n, "stack.bias");
+    if (config->position == POSITION_RELATIVE_BIAS)
+        op_relpos_fwd(cx->dev, stack->bias, w->relpos, &relpos);
+    if (config->position == POSITION_ALIBI)
+        op_alibi(cx->dev, stack->bias, first);
+    if (config->position != POSITION_ROTARY)
+        return;
+    for (int i = 0; i < 2; i++) {
+        stack->rotary[i] = arena_tensor(&work->save, cx->dtype, n_places, rotated, "stack.rotary");
+        op_rotary_table(cx->dev, stack->rotary[i], i && local ? config->rotary_local : config->rotary_base);
+    }
+}
+
+void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i)
+{
+    const ModelConfig *config = &model->config;
+    bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
+    int64_t window = stack->decoder ? config->window - 1 : config->window / 2;
+
+    cx->layer = i;
+    cx->window = local ? (int32_t)MAX(1, window) : 0;
+    cx->rotary = stack->rotary[local];
+}
+
+/* The stack's embedding with the table that all share. */
+static EmbedW embed_weights(const StackW *w, Tensor table)
+{
+    EmbedW embed = w->embed;
+    embed.table = table;
+    return embed;
+}
+
+void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w)
+{
+    ModelW shared = { 0 };
+
+    cx->layer = 0;
+    params_acquire(model->params, BUCKET_SHARED, &shared);
+    EmbedW embed = embed_weights(w, shared.shared);
+    embed_fwd(cx, x, &embed, &stack->embed);
     params_release(model->params, BUCKET_SHARED);
 }
 
@@ -57,7 +109,7 @@ static void run_block(Model *model, Stack *stack, Ctx *cx, Arena *arena, int i, 
     Arena *save = cx->save;
     BlockW w = { 0 };
 
-    cx->layer = i;
+    stack_enter_layer(model, stack, cx, i);
     cx->save = arena;
     params_acquire(model->params, stack->first_block + i, &w);
     block_fwd(cx, stack->x[i + 1], stack->x[i], memory, stack->bias, &w, &stack->blocks[i]);
@@ -65,23 +117,27 @@ static void run_block(Model *model, Stack *stack, Ctx *cx, Arena *arena, int i, 
     cx->save = save;
 }
 
+Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save)
+{
+    if (!tensor_present(w->final_norm.w))
+        return x;
+    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "stack.y");
+    norm_fwd(cx, y, x, w->final_norm, save);
+    return y;
+}
+
 Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor memory, const ModelLoss *loss)
 {
     Arena *arena = loss->recompute ? &work->recompute : &work->save;
     bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
     int32_t max_len = cx->rows->max_len;
-    RelposSpec relpos = stack_relpos(model, stack->decoder, 1 - max_len);
-    Dropout drop;
     StackW w = { 0 };
 
     for (int i = 0; i <= stack->n_blocks; i++)
         stack->x[i] = arena_tensor(&work->save, cx->dtype, cx->rows->n_rows, model->config.width, "stack.x");
-    Tensor y = arena_tensor(&work->save, cx->dtype, cx->rows->n_rows, model->config.width, "stack.y");
-    stack->bias = arena_tensor(&work->save, cx->dtype, cx->heads, 2 * (int64_t)max_len - 1, "stack.bias");
-    cx->layer = 0;
-    embed(model, cx, stack->x[0]);
     params_acquire(model->params, stack->bucket, &w);
-    op_relpos_fwd(cx->dev, stack->bias, w.relpos, &relpos);
+    stack_positions(model, stack, cx, work, &w, 1 - max_len, 2 * max_len - 1, max_len);
+    stack_embed(model, stack, cx, stack->x[0], &w);
     for (int i = 0; i < stack->n_blocks; i++) {
         size_t mark = arena_mark(arena);
         run_block(model, stack, cx, arena, i, memory);
@@ -89,9 +145,10 @@ Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor me
             arena_reset(arena, mark);
     }
     cx->layer = 0;
-    drop = ctx_dropout(cx, SITE_FINAL);
-    norm_fwd(cx, y, stack->x[stack->n_blocks], w.final_norm, &stack->final_norm);
-    op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
+    Tensor y = stack_final_norm(cx, stack->x[stack->n_blocks], &w, &stack->final_norm);
+    Dropout drop = ctx_dropout(cx, SITE_FINAL);
+    if (drop.rate > 0)
+        op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
     params_release(model->params, stack->bucket);
     return y;
 }
@@ -101,7 +158,7 @@ static void block_gradients(Model *model, Stack *stack, Ctx *cx, int i, Tensor d
     int bucket = stack->first_block + i;
     BlockW w = { 0 }, g = { 0 };
 
-    cx->layer = i;
+    stack_enter_layer(model, stack, cx, i);
     params_acquire(model->params, bucket, &w);
     cx->g_beta = grads_acquire(model->params, bucket, &g);
     block_bwd(cx, dx, dmemory, dbias, &w, &g, &stack->blocks[i]);
@@ -109,33 +166,53 @@ static void block_gradients(Model *model, Stack *stack, Ctx *cx, int i, Tensor d
     params_release(model->params, bucket);
 }
 
-static void embed_gradients(Model *model, Ctx *cx, Tensor dx)
+/* beta is that of the stack's own gradients. */
+static void embed_gradients(Model *model, Stack *stack, Ctx *cx, Tensor dx, const StackW *w, const StackW *g,
+                            float beta)
 {
-    ModelW g = { 0 };
+    ModelW shared = { 0 }, dshared = { 0 };
 
     cx->layer = 0;
-    cx->g_beta = grads_acquire(model->params, BUCKET_SHARED, &g);
-    embed_bwd(cx, g.shared, dx);
+    params_acquire(model->params, BUCKET_SHARED, &shared);
+    float table_beta = grads_acquire(model->params, BUCKET_SHARED, &dshared);
+    EmbedW embed = embed_weights(w, shared.shared), dembed = embed_weights(g, dshared.shared);
+    cx->g_beta = beta;
+    embed_bwd(cx, dx, &embed, &dembed, table_beta, &stack->embed);
     grads_ready(model->params, BUCKET_SHARED);
+    params_release(model->params, BUCKET_SHARED);
+}
+
+/* dx (N,C), of the last block's output, from dy, of the stack's. */
+static Tensor final_gradient(Stack *stack, Ctx *cx, Tensor dy, const StackW *w, const StackW *g)
+{
+    Dropout drop = ctx_dropout(cx, SITE_FINAL);
+
+    if (drop.rate > 0)
+        op_dropout_bwd(cx->dev, dy, dy, &drop);
+    if (!tensor_present(w->final_norm.w))
+        return dy;
+    Tensor dx = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "stack.dx");
+    norm_bwd(cx, dx, dy, NO_TENSOR, w->final_norm, g->final_norm, &stack->final_norm);
+    return dx;
 }
 
 void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
                const ModelLoss *loss)
 {
     size_t mark = arena_mark(&work->scratch);
-    RelposSpec relpos = stack_relpos(model, stack->decoder, 1 - cx->rows->max_len);
-    Tensor dx = arena_tensor(&work->scratch, cx->dtype, dy.d[0], dy.d[1], "stack.dx");
-    Tensor dbias = arena_tensor(&work->scratch, cx->dtype, stack->bias.d[0], stack->bias.d[1], "stack.dbias");
+    RelposSpec relpos = relpos_spec(model, stack, 1 - cx->rows->max_len);
+    Tensor dbias = NO_TENSOR;
     StackW w = { 0 }, g = { 0 };
 
     params_acquire(model->params, stack->bucket, &w);
     float beta = grads_acquire(model->params, stack->bucket, &g);
     cx->layer = 0;
     cx->g_beta = beta;
-    Dropout drop = ctx_dropout(cx, SITE_FINAL);
-    op_dropout_bwd(cx->dev, dy, dy, &drop);
-    norm_bwd(cx, dx, dy, NO_TENSOR, w.final_norm, g.final_norm, &stack->final_norm);
-    op_fill(cx->dev, dbias, 0);
+    Tensor dx = final_gradient(stack, cx, dy, &w, &g);
+    if (tensor_present(w.relpos)) {
+        dbias = arena_tensor(&work->scratch, cx->dtype, stack->bias.d[0], stack->bias.d[1], "stack.dbias");
+        op_fill(cx->dev, dbias, 0);
+    }
     for (int i = stack->n_blocks - 1; i >= 0; i--) {
         size_t block = arena_mark(&work->recompute);
         if (loss->recompute)
@@ -143,9 +220,10 @@ void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, 
         block_gradients(model, stack, cx, i, dx, dmemory, dbias);
         arena_reset(&work->recompute, block);
     }
-    op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
+    if (tensor_present(dbias))
+        op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
+    embed_gradients(model, stack, cx, dx, &w, &g, beta);
     grads_ready(model->params, stack->bucket);
     params_release(model->params, stack->bucket);
-    embed_gradients(model, cx, dx);
     arena_reset(&work->scratch, mark);
 }

@@ -53,9 +53,16 @@ ParamStore *model_params(Model *model)
     return model->params;
 }
 
-int model_head_bucket(const Model *model)
+void model_head_acquire(Model *model, ModelW *w)
 {
-    return model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD;
+    params_acquire(model->params, BUCKET_SHARED, w);
+    params_acquire(model->params, BUCKET_LM_HEAD, w);
+}
+
+void model_head_release(Model *model)
+{
+    params_release(model->params, BUCKET_SHARED);
+    params_release(model->params, BUCKET_LM_HEAD);
 }
 
 HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
@@ -63,83 +70,170 @@ HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
     bool tied = model->config.tie_embeddings;
     return (HeadW){ .w = tied ? w->shared : w->lm_head,
                     .dw = tied ? g->shared : g->lm_head,
+                    .b = w->head_bias,
+                    .db = g->head_bias,
                     .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
 }
 
-/* Empties the arenas for a pass and runs both stacks forward; the decoder's output (N,C) comes back. */
-static Tensor hidden_states(Model *model, Ctx *enc, Ctx *dec, Tensor *memory, const ModelLoss *loss)
+Tensor model_head_input(const Model *model, Ctx *cx, Tensor x, const ModelW *w, TransformSave *save)
+{
+    if (!model->config.head_transform)
+        return x;
+    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "transform.y");
+    transform_fwd(cx, y, x, &w->transform, save);
+    return y;
+}
+
+/* A pass over a batch. Without an encoder memory is absent; without a decoder there is only the encoder's output. */
+typedef struct Pass {
+    Ctx enc, dec;
+    Ctx *last; /* of the stack that carries the loss */
+    Tensor memory, x;
+} Pass;
+
+/* Empties the arenas for a pass and runs the stacks forward. */
+static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
     Workspace *work = &model->work;
+    bool encodes = model->encoder.n_blocks > 0, decodes = model->decoder.n_blocks > 0;
 
     CHECK(work->save.base || !model->dev->computes, "model_reserve comes before the first batch");
+    CHECK(encodes == (batch->enc.n_rows > 0) && decodes == (batch->dec.n_rows > 0),
+          "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
+          model->encoder.n_blocks, model->decoder.n_blocks);
     arena_reset(&work->save, 0);
     arena_reset(&work->scratch, 0);
     arena_reset(&work->recompute, 0);
-    *memory = stack_fwd(model, &model->encoder, enc, work, NO_TENSOR, loss);
-    return stack_fwd(model, &model->decoder, dec, work, *memory, loss);
+    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, &batch->enc, NULL, loss),
+                    .dec = stack_context(model, &model->decoder, work, &batch->dec, &batch->enc, loss) };
+    pass->last = decodes ? &pass->dec : &pass->enc;
+    if (encodes)
+        pass->memory = pass->x = stack_fwd(model, &model->encoder, &pass->enc, work, NO_TENSOR, loss);
+    if (decodes)
+        pass->x = stack_fwd(model, &model->decoder, &pass->dec, work, pass->memory, loss);
+}
+
+/* From dx (N,C) of the last stack's output. */
+static void pass_bwd(Model *model, Pass *pass, Tensor dx, const ModelLoss *loss)
+{
+    Workspace *work = &model->work;
+    Tensor dmemory = NO_TENSOR;
+
+    if (pass->last == &pass->enc) {
+        stack_bwd(model, &model->encoder, &pass->enc, work, dx, NO_TENSOR, NO_TENSOR, loss);
+        return;
+    }
+    if (tensor_present(pass->memory)) {
+        dmemory = arena_tensor(&work->scratch, pass->enc.dtype, pass->memory.d[0], pass->memory.d[1], "dmemory");
+        op_fill(model->dev, dmemory, 0);
+    }
+    stack_bwd(model, &model->decoder, &pass->dec, work, dx, pass->memory, dmemory, loss);
+    if (tensor_present(pass->memory))
+        stack_bwd(model, &model->encoder, &pass->enc, work, dmemory, NO_TENSOR, NO_TENSOR, loss);
+}
+
+/* The buckets of the head are first touched here, all of them: they take the same beta. */
+static void head_gradients_acquire(Model *model, Ctx *cx, ModelW *g)
+{
+    cx->g_beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
+    if (model->config.tie_embeddings)
+        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == cx->g_beta, "the head's buckets in step");
+}
+
+static void head_gradients_ready(Model *model)
+{
+    if (model->config.tie_embeddings)
+        grads_ready(model->params, BUCKET_SHARED);
+    grads_ready(model->params, BUCKET_LM_HEAD);
 }
 
 /* Σ of the statistics into sums (XENT_STATS) f64; with loss->grad dx (N,C) and the head's gradient. */
-static void loss_of(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss)
+static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+                       const ModelLoss *loss)
 {
     XentSpec xent = { .label_smoothing = loss->label_smoothing,
                       .z_loss = loss->z_loss,
                       .scale = loss->grad ? (float)(1 / loss->n_targets) : 0,
                       .grad = loss->grad };
-    int bucket = model_head_bucket(model);
     ModelW w = { 0 }, g = { 0 };
+    TransformSave save;
 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
-    params_acquire(model->params, bucket, &w);
+    model_head_acquire(model, &w);
     if (loss->grad)
-        cx->g_beta = grads_acquire(model->params, bucket, &g);
+        head_gradients_acquire(model, cx, &g);
+    float beta = cx->g_beta;
     HeadW head = model_head(model, &w, &g);
-    head_loss(cx, sums, dx, x, &head, tensor_vector(batch->targets, DT_I32, batch->dec.n_rows),
-              tensor_vector(batch->weights, DT_F32, batch->dec.n_rows), &xent);
+    Tensor input = model_head_input(model, cx, x, &w, &save);
+    head_loss(cx, sums, dx, input, &head, tensor_vector(batch->targets, DT_I32, x.d[0]),
+              tensor_vector(batch->weights, DT_F32, x.d[0]), &xent);
+    if (loss->grad && model->config.head_transform) {
+        cx->g_beta = beta;
+        transform_bwd(cx, dx, dx, &w.transform, &g.transform, &save);
+    }
     if (loss->grad)
-        grads_ready(model->params, bucket);
-    params_release(model->params, bucket);
+        head_gradients_ready(model);
+    model_head_release(model);
 }
 
-static void add_sums(LossSums *sums, const double *batch)
+/* The loss of the labels, whose gradient is added to dx. */
+static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+                       const ModelLoss *loss)
 {
-    sums->loss += batch[XENT_LOSS];
-    sums->nll += batch[XENT_NLL];
-    sums->correct += batch[XENT_CORRECT];
-    sums->weight += batch[XENT_WEIGHT];
+    XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
+    ModelW w = { 0 }, g = { 0 };
+
+    params_acquire(model->params, BUCKET_POOLER, &w);
+    if (loss->grad)
+        cx->g_beta = grads_acquire(model->params, BUCKET_POOLER, &g);
+    sentence_loss(cx, sums, dx, x, &w.pooler, &g.pooler, batch->labels, &xent);
+    if (loss->grad)
+        grads_ready(model->params, BUCKET_POOLER);
+    params_release(model->params, BUCKET_POOLER);
+}
+
+static void add_sums(LossSums *sums, const double *tokens, const double *labels)
+{
+    sums->loss += tokens[XENT_LOSS];
+    sums->nll += tokens[XENT_NLL];
+    sums->correct += tokens[XENT_CORRECT];
+    sums->weight += tokens[XENT_WEIGHT];
+    sums->label_nll += labels[XENT_NLL];
+    sums->label_correct += labels[XENT_CORRECT];
+    sums->label_weight += labels[XENT_WEIGHT];
 }
 
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums)
 {
     Workspace *work = &model->work;
-    Ctx enc = stack_context(model, work, &batch->enc, NULL, loss);
-    Ctx dec = stack_context(model, work, &batch->dec, &batch->enc, loss);
-    Tensor memory, x = hidden_states(model, &enc, &dec, &memory, loss);
-    Tensor dx = NO_TENSOR, batch_sums = arena_vector(&work->scratch, DT_F64, XENT_STATS, "sums");
+    Pass pass;
+    pass_fwd(model, &pass, batch, loss);
+    Tensor x = pass.x, dx = NO_TENSOR, tokens = arena_vector(&work->scratch, DT_F64, XENT_STATS, "sums"),
+           labels = arena_vector(&work->scratch, DT_F64, XENT_STATS, "sums");
 
     if (loss->grad)
-        dx = arena_tensor(&work->scratch, dec.dtype, x.d[0], x.d[1], "dx");
-    loss_of(model, &dec, batch_sums, dx, x, batch, loss);
-    if (loss->grad) {
-        Tensor dmemory = arena_tensor(&work->scratch, enc.dtype, memory.d[0], memory.d[1], "dmemory");
-        op_fill(model->dev, dmemory, 0);
-        stack_bwd(model, &model->decoder, &dec, work, dx, memory, dmemory, loss);
-        stack_bwd(model, &model->encoder, &enc, work, dmemory, NO_TENSOR, NO_TENSOR, loss);
-    }
+        dx = arena_tensor(&work->scratch, pass.last->dtype, x.d[0], x.d[1], "dx");
+    op_fill(model->dev, labels, 0);
+    token_loss(model, pass.last, tokens, dx, x, batch, loss);
+    if (model->config.sentence_head)
+        label_loss(model, pass.last, labels, dx, x, batch, loss);
+    if (loss->grad)
+        pass_bwd(model, &pass, dx, loss);
     if (model->dev->computes)
-        add_sums(sums, batch_sums.p);
+        add_sums(sums, tokens.p, labels.p);
 }
 
 void model_logits(Model *model, const Batch *batch, float *logits)
 {
     const ModelLoss forward = { 0 };
-    Ctx enc = stack_context(model, &model->work, &batch->enc, NULL, &forward);
-    Ctx dec = stack_context(model, &model->work, &batch->dec, &batch->enc, &forward);
-    Tensor memory, x = hidden_states(model, &enc, &dec, &memory, &forward);
+    Pass pass;
     ModelW w = { 0 }, none = { 0 };
+    TransformSave unused;
 
-    params_acquire(model->params, model_head_bucket(model), &w);
+    pass_fwd(model, &pass, batch, &forward);
+    model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    head_logits(&dec, tensor_matrix(logits, DT_F32, x.d[0], model->config.vocab), x, &head);
-    params_release(model->params, model_head_bucket(model));
+    Tensor x = model_head_input(model, pass.last, pass.x, &w, &unused);
+    head_logits(pass.last, tensor_matrix(logits, DT_F32, x.d[0], model->config.vocab), x, &head);
+    model_head_release(model);
 }

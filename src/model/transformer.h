@@ -24,8 +24,10 @@ typedef struct Stack {
     int bucket, first_block; /* buckets of its shared parameters and of its block 0 */
     Tensor *x;               /* n_blocks + 1 (N,C): the input of each block, then of the final norm */
     BlockSave *blocks;
+    EmbedSave embed;
     NormSave final_norm;
-    Tensor bias; /* (H, 2 max_len - 1) */
+    Tensor bias;      /* (H, 2 max_len - 1), or NO_TENSOR */
+    Tensor rotary[2]; /* (max_len, R) of global and of local layers, or NO_TENSOR */
 } Stack;
 
 struct Model {
@@ -38,20 +40,30 @@ struct Model {
 
 void stack_init(Stack *stack, const ModelConfig *config, bool decoder);
 void stack_clear(Stack *stack);
-/* The context of a stack over the rows of its stream; memory_rows is NULL in an encoder. */
-Ctx stack_context(Model *model, Workspace *work, const TokenStream *rows, const TokenStream *memory_rows,
-                  const ModelLoss *loss);
-/* Buckets of relative positions from `first` on. */
-RelposSpec stack_relpos(const Model *model, bool decoder, int32_t first);
-/* Returns dropout(final_norm(blocks(embedding))) (N,C), kept in work->save. memory (M,C) makes it a decoder's. */
+/* The context of a stack over the rows of its stream; memory_rows are those of the encoder, if a decoder has one. */
+Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
+                  const TokenStream *memory_rows, const ModelLoss *loss);
+/* What attention needs to know of positions, into stack->bias and stack->rotary in work->save: relative positions from
+ * `first` on, n of them, and the places below n_places. */
+void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
+                     int32_t n_places);
+void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w);
+/* Makes the context that of block i. */
+void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i);
+/* y = final_norm(x), or x itself. */
+Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save);
+/* Returns dropout(final_norm(blocks(embedding))) (N,C), kept in work->save. memory (M,C), or NO_TENSOR. */
 Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor memory, const ModelLoss *loss);
-/* dy is overwritten; dmemory (M,C) is added to. */
+/* dy is overwritten; dmemory (M,C), absent where memory is, is added to. */
 void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
                const ModelLoss *loss);
 
-/* The head's weights, between acquire and release of its bucket. */
-int model_head_bucket(const Model *model);
+/* The weights of what stands on the last stack: the embedding's and the head's buckets in one ModelW. */
+void model_head_acquire(Model *model, ModelW *w);
+void model_head_release(Model *model);
 HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
+/* What the head reads of the last stack's output x: x, or BERT's transform of it. */
+Tensor model_head_input(const Model *model, Ctx *cx, Tensor x, const ModelW *w, TransformSave *save);
 
 /* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
 Model *model_open_dry(const ModelConfig *config, DType real, bool gradients);

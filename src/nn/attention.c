@@ -9,8 +9,11 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
                        .max_q = q->max_len,
                        .max_k = k->max_len,
                        .heads = cx->heads,
+                       .kv_heads = cx->kv_heads,
+                       .window = self ? cx->window : 0,
+                       .prefix = self && cx->decoder ? q->prefix : NULL,
                        .causal = self && cx->decoder,
-                       .scale = 1 };
+                       .scale = cx->score_scale };
 }
 
 static void slice_kv(Projections *p)
@@ -20,21 +23,33 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* For n rows of width A, and memory_n rows of memory; 0: self-attention. */
+/* For n rows of width A = H·D, and memory_n rows of memory; 0: self-attention. */
 static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t memory_n, int64_t width)
 {
+    int64_t kv_width = 2 * (width / cx->heads * cx->kv_heads);
     Projections p = { 0 };
 
     if (memory_n == 0) {
-        p.qkv = arena_tensor(arena, cx->dtype, n, 3 * width, "attention.qkv");
+        p.qkv = arena_tensor(arena, cx->dtype, n, width + kv_width, "attention.qkv");
         p.q = tensor_slice_cols(p.qkv, 0, width);
-        p.kv = tensor_slice_cols(p.qkv, width, 2 * width);
+        p.kv = tensor_slice_cols(p.qkv, width, kv_width);
     } else {
         p.q = arena_tensor(arena, cx->dtype, n, width, "attention.q");
-        p.kv = arena_tensor(arena, cx->dtype, memory_n, 2 * width, "attention.kv");
+        p.kv = arena_tensor(arena, cx->dtype, memory_n, kv_width, "attention.kv");
     }
     slice_kv(&p);
     return p;
+}
+
+/* Queries and keys by their places, where the layer has rotary positions. */
+static void rotate(Ctx *cx, const Projections *p, bool inverse)
+{
+    if (!tensor_present(cx->rotary))
+        return;
+    Tensor place = tensor_vector(cx->rows->place, DT_I32, p->q.d[0]);
+    int32_t head_dim = (int32_t)(p->q.d[1] / cx->heads);
+    op_rotary(cx->dev, p->q, cx->rotary, place, head_dim, inverse);
+    op_rotary(cx->dev, p->k, cx->rotary, place, head_dim, inverse);
 }
 
 static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w)
@@ -44,6 +59,7 @@ static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const 
         linear_fwd(cx, p->kv, memory, w->kv);
     } else {
         linear_fwd(cx, p->qkv, n, w->qkv);
+        rotate(cx, p, false);
     }
 }
 
@@ -55,6 +71,7 @@ static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *d
         linear_bwd_weight(cx, g->kv, dp->kv, save->memory);
         linear_bwd_input(cx, dmemory, dp->kv, w->kv, 1);
     } else {
+        rotate(cx, dp, true);
         linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv);
     }
 }
@@ -63,23 +80,22 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
 {
     size_t mark = arena_mark(cx->scratch);
     bool self = !tensor_present(memory);
-    int64_t n = x.d[0], width = w->o.d[1];
+    int64_t n = x.d[0], width = w->o.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "attention.out");
     AttnSpec spec = attention_spec(cx, self);
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
-    Dropout out_drop = ctx_dropout(cx, self ? SITE_SELF_OUT : SITE_CROSS_OUT);
+    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     save->memory = memory;
     save->bias = bias;
-    save->n = arena_tensor(cx->save, cx->dtype, n, x.d[1], "attention.n");
+    save->n = sublayer_enter(cx, x, w->norm, &save->norm);
     save->p = projections_new(cx, cx->save, n, self ? 0 : memory.d[0], width);
     save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
     save->lse = arena_tensor(cx->save, cx->dtype, cx->heads, n, "attention.lse");
-    norm_fwd(cx, save->n, x, w->norm, &save->norm);
     project_fwd(cx, &save->p, save->n, memory, w);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
-    op_dropout_fwd(cx->dev, y, out, x, &out_drop);
+    sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
@@ -88,21 +104,21 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
 {
     size_t mark = arena_mark(cx->scratch);
     bool self = !tensor_present(save->memory);
-    int64_t n = dx.d[0], width = w->o.d[1];
+    int64_t n = dx.d[0], width = w->o.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
     Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
     Projections dp = projections_new(cx, cx->scratch, n, self ? 0 : save->memory.d[0], width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     AttnSpec spec = attention_spec(cx, self);
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
-    Dropout out_drop = ctx_dropout(cx, self ? SITE_SELF_OUT : SITE_CROSS_OUT);
+    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
-    op_dropout_bwd(cx->dev, dout, dx, &out_drop);
+    sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, &save->norm);
     linear_bwd(cx, dattended, dout, save->o, w->o, g->o);
     op_attn_bwd(cx->dev, dp.q, dp.k, dp.v, dbias, 1, dattended, save->o, save->lse, save->p.q, save->p.k, save->p.v,
                 save->bias, &spec, &probs_drop);
     project_bwd(cx, dn, dmemory, &dp, w, g, save);
-    norm_bwd(cx, dx, dn, dx, w->norm, g->norm, &save->norm);
+    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
@@ -110,16 +126,24 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
 static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache)
 {
     Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, 1, "attention.lse");
-    const int32_t cu_q[] = { 0, 1 }, cu_k[] = { 0, cache->n };
-    AttnSpec spec = {
-        .cu_q = cu_q, .cu_k = cu_k, .n_seq = 1, .max_q = 1, .max_k = cache->n, .heads = cx->heads, .scale = 1
-    };
     Dropout none = { 0 };
 
     for (int64_t b = 0; b < q.d[0]; b++) {
-        Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, cache->n) };
+        int32_t n = cache->first[b] + cache->n;
+        const int32_t cu_q[] = { 0, 1 }, cu_k[] = { 0, n };
+        AttnSpec spec = { .cu_q = cu_q,
+                          .cu_k = cu_k,
+                          .n_seq = 1,
+                          .max_q = 1,
+                          .max_k = n,
+                          .heads = cx->heads,
+                          .kv_heads = cx->kv_heads,
+                          .window = cx->window,
+                          .scale = cx->score_scale };
+        Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, n) };
+        Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - n, n) : NO_TENSOR;
         slice_kv(&p);
-        op_attn_fwd(cx->dev, tensor_slice_rows(o, b, 1), lse, tensor_slice_rows(q, b, 1), p.k, p.v, bias, &spec, &none);
+        op_attn_fwd(cx->dev, tensor_slice_rows(o, b, 1), lse, tensor_slice_rows(q, b, 1), p.k, p.v, near, &spec, &none);
     }
 }
 
@@ -134,52 +158,44 @@ static void attend_cross(Ctx *cx, Tensor o, Tensor q, const AttentionCache *cach
     op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, NO_TENSOR, &spec, &none);
 }
 
-/* y = x + o · w.oᵀ */
-static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w)
+/* y = the sublayer's result from o. */
+static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, NormSave *unused)
 {
     Tensor out = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.out");
-    Dropout none = { 0 };
 
     linear_fwd(cx, out, o, w->o);
-    op_dropout_fwd(cx->dev, y, out, x, &none);
-}
-
-static Tensor norm_step(Ctx *cx, Tensor x, Tensor w)
-{
-    Tensor n = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.n");
-    Tensor rstd = arena_vector(cx->scratch, cx->dtype, x.d[0], "norm.rstd");
-
-    op_rmsnorm_fwd(cx->dev, n, rstd, x, w, cx->eps);
-    return n;
+    sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 
 void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor n = norm_step(cx, x, w->norm);
-    Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.d[1]);
-    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.o");
+    NormSave unused;
+    Tensor n = sublayer_enter(cx, x, w->norm, &unused);
+    Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.w.d[1]);
+    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
 
-    linear_fwd(cx, p.qkv, n, w->qkv);
+    project_fwd(cx, &p, n, NO_TENSOR, w);
     for (int64_t b = 0; b < x.d[0]; b++)
-        op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->n, 1),
+        op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->first[b] + cache->n, 1),
                 tensor_slice_rows(p.kv, b, 1));
     cache->n++;
     attend_self(cx, o, p.q, bias, cache);
-    project_step(cx, y, x, o, w);
+    project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
 }
 
 void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor n = norm_step(cx, x, w->norm);
-    Tensor q = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.q");
-    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.d[1], "attention.o");
+    NormSave unused;
+    Tensor n = sublayer_enter(cx, x, w->norm, &unused);
+    Tensor q = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.q");
+    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
 
     linear_fwd(cx, q, n, w->q);
     attend_cross(cx, o, q, cache);
-    project_step(cx, y, x, o, w);
+    project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
 }
 

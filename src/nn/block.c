@@ -28,7 +28,8 @@ void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, Block
     MlpSave unused;
 
     attention_step_self(cx, y, x, bias, &w->self, &cache->self);
-    attention_step_cross(cx, y, y, &w->cross, &cache->cross);
+    if (tensor_present(cache->cross.kv))
+        attention_step_cross(cx, y, y, &w->cross, &cache->cross);
     mlp_fwd(cx, y, y, &w->mlp, &unused);
     arena_reset(cx->save, mark);
 }

@@ -1,25 +1,51 @@
 #include "nn/nn.h"
 
-static Tensor stream_ids(const Ctx *cx)
+static Tensor row_numbers(const Ctx *cx, int32_t *numbers)
 {
-    return tensor_vector(cx->rows->ids, DT_I32, cx->rows->n_rows);
+    return tensor_vector(numbers, DT_I32, cx->rows->n_rows);
 }
 
-void embed_fwd(Ctx *cx, Tensor y, Tensor table)
+/* x += table[rows], where there is a table. */
+static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
+{
+    size_t mark = arena_mark(cx->scratch);
+    const Dropout none = { 0 };
+
+    if (!tensor_present(table))
+        return;
+    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.part");
+    op_embedding_fwd(cx->dev, part, table, row_numbers(cx, rows));
+    op_dropout_fwd(cx->dev, x, part, x, &none);
+    arena_reset(cx->scratch, mark);
+}
+
+void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
 {
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
+    bool normed = tensor_present(w->norm.w);
+    Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embed.sum") : y;
 
-    op_embedding_fwd(cx->dev, y, table, stream_ids(cx));
+    op_embedding_fwd(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
+    add_rows(cx, sum, w->positions, cx->rows->place);
+    add_rows(cx, sum, w->segments, cx->rows->segment);
+    if (normed)
+        norm_fwd(cx, y, sum, w->norm, &save->norm);
     op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
 }
 
-void embed_bwd(Ctx *cx, Tensor dtable, Tensor dy)
+void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table_beta, const EmbedSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor de = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "embed.de");
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
 
     op_dropout_bwd(cx->dev, de, dy, &drop);
-    op_embedding_bwd(cx->dev, dtable, de, stream_ids(cx), cx->g_beta);
+    if (tensor_present(w->norm.w))
+        norm_bwd(cx, de, de, NO_TENSOR, w->norm, g->norm, &save->norm);
+    op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
+    if (tensor_present(w->positions))
+        op_embedding_bwd(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
+    if (tensor_present(w->segments))
+        op_embedding_bwd(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
     arena_reset(cx->scratch, mark);
 }

@@ -13,16 +13,25 @@ static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
     return rows < n ? rows : n;
 }
 
+static void head_product(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
+{
+    op_gemm(cx->dev, logits, x, head->w, false, true, head->scale, 0);
+    if (tensor_present(head->b))
+        op_bias_add(cx->dev, logits, logits, head->b);
+}
+
 /* One chunk of rows, forward and backward together, so that its logits can be forgotten. */
 static void chunk_loss(Ctx *cx, Tensor logits, Tensor stats, Tensor dx, Tensor x, const HeadW *head, Tensor targets,
                        Tensor weights, const XentSpec *xent)
 {
-    op_gemm(cx->dev, logits, x, head->w, false, true, head->scale, 0);
+    head_product(cx, logits, x, head);
     op_xent(cx->dev, logits, stats, targets, weights, xent);
     if (!xent->grad)
         return;
     op_gemm(cx->dev, dx, logits, head->w, false, false, head->scale, 0);
     op_gemm(cx->dev, head->dw, logits, x, true, false, head->scale, cx->g_beta);
+    if (tensor_present(head->db))
+        op_bias_bwd(cx->dev, head->db, logits, cx->g_beta);
     cx->g_beta = 1;
 }
 
@@ -56,7 +65,7 @@ void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
     for (int64_t row = 0; row < n; row += chunk) {
         int64_t rows = n - row < chunk ? n - row : chunk;
         Tensor part = tensor_slice_rows(buffer, 0, rows);
-        op_gemm(cx->dev, part, tensor_slice_rows(x, row, rows), head->w, false, true, head->scale, 0);
+        head_product(cx, part, tensor_slice_rows(x, row, rows), head);
         op_copy(cx->dev, tensor_slice_rows(logits, row, rows), part);
     }
     arena_reset(cx->scratch, mark);

@@ -10,40 +10,39 @@ static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
 void mlp_fwd(Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = x.d[0], ffn = w->wo.d[1];
+    int64_t n = x.d[0], ffn = w->wo.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "mlp.out");
-    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN), out_drop = ctx_dropout(cx, SITE_MLP_OUT);
+    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
     Tensor input, gate;
 
-    save->n = arena_tensor(cx->save, cx->dtype, n, x.d[1], "mlp.n");
-    save->h = arena_tensor(cx->save, cx->dtype, n, w->wi.d[0], "mlp.h");
+    save->n = sublayer_enter(cx, x, w->norm, &save->norm);
+    save->h = arena_tensor(cx->save, cx->dtype, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->dtype, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
-    norm_fwd(cx, save->n, x, w->norm, &save->norm);
     linear_fwd(cx, save->h, save->n, w->wi);
     op_act_fwd(cx->dev, save->a, input, gate, cx->activation, &hidden_drop);
     linear_fwd(cx, out, save->a, w->wo);
-    op_dropout_fwd(cx->dev, y, out, x, &out_drop);
+    sublayer_leave(cx, y, x, out, SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
 void mlp_bwd(Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, const MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = dx.d[0], ffn = w->wo.d[1];
+    int64_t n = dx.d[0], ffn = w->wo.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "mlp.dout");
     Tensor da = arena_tensor(cx->scratch, cx->dtype, n, ffn, "mlp.da");
-    Tensor dh = arena_tensor(cx->scratch, cx->dtype, n, w->wi.d[0], "mlp.dh");
+    Tensor dh = arena_tensor(cx->scratch, cx->dtype, n, w->wi.w.d[0], "mlp.dh");
     Tensor dn = dout; /* dout is read for the last time before dn is written */
-    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN), out_drop = ctx_dropout(cx, SITE_MLP_OUT);
+    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
     Tensor input, gate, dinput, dgate;
 
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
-    op_dropout_bwd(cx->dev, dout, dx, &out_drop);
+    sublayer_leave_bwd(cx, dout, dx, SITE_MLP_OUT, w->norm, g->norm, &save->norm);
     linear_bwd(cx, da, dout, save->a, w->wo, g->wo);
     op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->activation, &hidden_drop);
     linear_bwd(cx, dn, dh, save->n, w->wi, g->wi);
-    norm_bwd(cx, dx, dn, dx, w->norm, g->norm, &save->norm);
+    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }

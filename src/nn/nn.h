@@ -24,6 +24,8 @@ typedef enum DropoutSite {
     SITE_FINAL
 } DropoutSite;
 
+typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
+
 typedef struct Ctx {
     Device *dev;
     Arena *save;                    /* activations kept for backward */
@@ -31,11 +33,17 @@ typedef struct Ctx {
     DType dtype;                    /* of activations */
     const TokenStream *rows;        /* the stream whose rows the activations are */
     const TokenStream *memory_rows; /* the encoder's, where the activations are the decoder's */
-    int32_t heads;
+    int32_t heads, kv_heads;
     Activation activation;
-    bool decoder;
-    int layer;     /* block number in its stack */
-    float dropout; /* 0 when not training */
+    NormKind norm;
+    bool norm_after;    /* of a sublayer's sum with its input (post-LN), not of its input */
+    bool inner_dropout; /* also on the hidden activations of the mlp and after the final norm: T5 */
+    float score_scale;  /* on q·k */
+    bool decoder;       /* self-attention is causal */
+    int layer;          /* block number in its stack */
+    int32_t window;     /* of the layer's self-attention, as in AttnSpec */
+    Tensor rotary;      /* (T,R) of the layer, or NO_TENSOR */
+    float dropout;      /* 0 when not training */
     uint64_t seed;
     float eps;    /* of the norms */
     float g_beta; /* of the gradients acquired last */
@@ -44,40 +52,70 @@ typedef struct Ctx {
 /* The Dropout of a site at the context's layer and stream. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
 
-/* y (N,out) = x (N,in) · wᵀ, w (out,in). */
-void linear_fwd(Ctx *cx, Tensor y, Tensor x, Tensor w);
+/* w (out,in); b (out) or NO_TENSOR. */
+typedef struct LinearW {
+    Tensor w, b;
+} LinearW;
+
+/* y (N,out) = x (N,in) · wᵀ + b. */
+void linear_fwd(Ctx *cx, Tensor y, Tensor x, LinearW w);
 /* dx = beta dx + dy · w: beta is 1 where several layers read the same x. */
-void linear_bwd_input(Ctx *cx, Tensor dx, Tensor dy, Tensor w, float beta);
-void linear_bwd_weight(Ctx *cx, Tensor dw, Tensor dy, Tensor x);
-void linear_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor dw);
+void linear_bwd_input(Ctx *cx, Tensor dx, Tensor dy, LinearW w, float beta);
+void linear_bwd_weight(Ctx *cx, LinearW g, Tensor dy, Tensor x);
+void linear_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g);
 
-/* y (N,C) = dropout(table (V,C) [ids]), of the stream's ids. */
-void embed_fwd(Ctx *cx, Tensor y, Tensor table);
-void embed_bwd(Ctx *cx, Tensor dtable, Tensor dy);
+/* RMSNorm: y (N,C) = x · rstd · w (C). LayerNorm: y = (x - mean) · rstd · w + b, b NO_TENSOR where there is none. */
+typedef struct NormW {
+    Tensor w, b;
+} NormW;
 
-/* RMSNorm: y (N,C) = x · rstd · w (C). */
 typedef struct NormSave {
     Tensor x;
-    Tensor rstd; /* (N): recomputing it costs a full read of x */
+    Tensor mean, rstd; /* (N): recomputing them costs a full read of x; mean is LayerNorm's */
 } NormSave;
 
-void norm_fwd(Ctx *cx, Tensor y, Tensor x, Tensor w, NormSave *save);
-/* dx = residual + d(norm); residual is NO_TENSOR or dx itself. */
-void norm_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor residual, Tensor w, Tensor dw, const NormSave *save);
+void norm_fwd(Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
+/* dx = residual + d(norm); residual is NO_TENSOR or dx itself; dx may be dy. */
+void norm_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, const NormSave *save);
 
-/* Self-attention uses qkv; cross-attention q and kv. q, k, v, kv (2A,C), qkv (3A,C) overlap; o (C,A). */
+/* A sublayer f with its norm: y = x + dropout(f(norm(x))), or y = norm(x + dropout(f(x))) where the norm comes after;
+ * without a norm (w.w absent) y = x + dropout(f(x)). The first returns what f reads. */
+Tensor sublayer_enter(Ctx *cx, Tensor x, NormW w, NormSave *save);
+void sublayer_leave(Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save);
+/* dout (N,C) from the dy that dx holds; then, given dn of what f read, dx becomes the sublayer's. */
+void sublayer_leave_bwd(Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, const NormSave *save);
+void sublayer_enter_bwd(Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, const NormSave *save);
+
+/* y (N,C) = dropout(norm(table (V,C) [ids] + positions [place] + segments [segment])) of the stream's rows; all but the
+ * table may be absent. */
+typedef struct EmbedW {
+    Tensor table, positions, segments;
+    NormW norm;
+} EmbedW;
+
+typedef struct EmbedSave {
+    NormSave norm;
+} EmbedSave;
+
+void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save);
+/* The table belongs to another bucket than the rest: its gradient takes table_beta. */
+void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table_beta, const EmbedSave *save);
+
+/* Self-attention uses qkv; cross-attention q and kv. q (A,C), k and v (B,C), kv (2B,C), qkv (A+2B,C) overlap; o (C,A).
+ * B = kv_heads · D. */
 typedef struct AttentionW {
-    Tensor norm, q, k, v, qkv, kv, o;
+    NormW norm;
+    LinearW q, k, v, qkv, kv, o;
 } AttentionW;
 
-/* Queries (N,A), keys and values (N,A or M,A): column slices of qkv (N,3A), or q (N,A) and slices of kv (M,2A). */
+/* Queries (N,A), keys and values (N,B or M,B): column slices of qkv (N,A+2B), or q (N,A) and slices of kv (M,2B). */
 typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;
 
 typedef struct AttentionSave {
     NormSave norm;
-    Tensor n;      /* (N,C) norm(x) */
+    Tensor n;      /* (N,C) norm(x), or x */
     Tensor memory; /* (M,C), or NO_TENSOR: self-attention */
     Projections p;
     Tensor bias; /* (H, Tq + Tk - 1) or NO_TENSOR */
@@ -85,24 +123,24 @@ typedef struct AttentionSave {
     Tensor lse;  /* (H,N) */
 } AttentionSave;
 
-/* y = x + dropout(attention(norm(x), memory or norm(x)) · oᵀ). Causal where the context is the decoder's and memory is
- * absent. */
+/* A sublayer: f(n) = attention(n, memory or n) · oᵀ. Causal where the context is the decoder's and memory is absent. */
 void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const AttentionW *w, AttentionSave *save);
 /* dx: dy before, dx after. dmemory (M,C) and dbias are added to: they belong to every block of the stack. Each is
  * NO_TENSOR where its input is. */
 void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
                    const AttentionSave *save);
 
-/* Keys and values, k left, v right. Self-attention: (B·capacity, 2A) for B sequences, those of b from row b·capacity
- * on, which grow by a row a step. Cross-attention: (M,2A), the rows of the memory. */
+/* Keys and values, k left, v right. Self-attention: capacity rows for each sequence, those of b from row b·capacity on:
+ * first[b] of the prompt, then a row a step. Cross-attention: the rows of the memory. */
 typedef struct AttentionCache {
     Tensor kv;
-    int32_t capacity, n; /* of a sequence: rows, and rows filled; self-attention alone */
+    const int32_t *first;
+    int32_t capacity, n; /* of a sequence: rows, and steps done; self-attention alone */
 } AttentionCache;
 
 /* attention_fwd of one row of each of B sequences, x and y (B,C; may be the same), which attends to the cache.
- * Self-attention appends the rows' own keys and values first; bias (H, n) counts them. In cross-attention the
- * sequences of the context's rows are the rows that share a sequence of memory_rows. */
+ * Self-attention appends the rows' own keys and values first; bias (H, T) ends with the distance 0. In cross-attention
+ * the sequences of the context's rows are the rows that share a sequence of memory_rows. */
 void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache);
 void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
 /* Fills the cache of a cross-attention with the keys and values of memory (M,C). */
@@ -110,17 +148,18 @@ void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const Att
 
 /* Gated: wi (2F,C) is wi_0 over wi_1; else wi (F,C) alone. wo (C,F). */
 typedef struct MlpW {
-    Tensor norm, wi_0, wi_1, wi, wo;
+    NormW norm;
+    LinearW wi_0, wi_1, wi, wo;
 } MlpW;
 
 typedef struct MlpSave {
     NormSave norm;
-    Tensor n; /* (N,C) norm(x) */
+    Tensor n; /* (N,C) norm(x), or x */
     Tensor h; /* (N,F) or (N,2F), before the activation */
     Tensor a; /* (N,F), after it, with dropout: making it again costs the random numbers of the mask */
 } MlpSave;
 
-/* y = x + dropout(a · woᵀ), a = dropout(act(norm(x) · wi_0ᵀ) · (norm(x) · wi_1ᵀ)), the second factor if gated. */
+/* A sublayer: f(n) = a · woᵀ, a = dropout(act(n · wi_0ᵀ) · (n · wi_1ᵀ)), the second factor if gated. */
 void mlp_fwd(Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save);
 /* dx: dy before, dx after. */
 void mlp_bwd(Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, const MlpSave *save);
@@ -148,10 +187,35 @@ typedef struct BlockCache {
 /* block_fwd of one row of each of a decoder's B sequences, without dropout: x and y (B,C), may be the same. */
 void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, BlockCache *cache);
 
-/* The head: logits = scale · x · wᵀ, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V) is
+/* What BERT puts before its head: y (N,C) = norm(act(x · denseᵀ)). */
+typedef struct TransformW {
+    LinearW dense;
+    NormW norm;
+} TransformW;
+
+typedef struct TransformSave {
+    Tensor x, h;
+    NormSave norm;
+} TransformSave;
+
+void transform_fwd(Ctx *cx, Tensor y, Tensor x, const TransformW *w, TransformSave *save);
+void transform_bwd(Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, const TransformW *g, const TransformSave *save);
+
+/* Of the first row of each sequence: pooled = tanh(x · denseᵀ), and two classes of it, pooled · classesᵀ. */
+typedef struct PoolerW {
+    LinearW dense, classes;
+} PoolerW;
+
+/* sums (XENT_STATS) f64 of the sequences whose label (n_seq) is not -1; with xent->grad the gradient is added to dx
+ * (N,C). */
+void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,
+                   const XentSpec *xent);
+
+/* The head: logits = scale · x · wᵀ + b, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V) is
  * never whole in memory. */
 typedef struct HeadW {
     Tensor w, dw; /* dw is NO_TENSOR where no gradient is wanted */
+    Tensor b, db; /* (V), NO_TENSOR where there is none */
     float scale;
 } HeadW;
 

@@ -19,9 +19,18 @@ typedef struct StepStats {
 
 /* ---- one step ---- */
 
+/* Sequences of a batch that a sentence head has a label for. */
+static double count_labels(const Batch *batch)
+{
+    double n = 0;
+    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
+        n += batch->labels[i] >= 0;
+    return n;
+}
+
 static bool load_batches(Trainer *t, double *n_targets, GError **error)
 {
-    *n_targets = 0;
+    *n_targets = t->loss.n_labels = 0;
     for (int64_t i = 0; i < t->accum; i++) {
         int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
         const Batch *ready;
@@ -29,6 +38,7 @@ static bool load_batches(Trainer *t, double *n_targets, GError **error)
             return false;
         batch_copy(t->batch[i], ready);
         *n_targets += (double)ready->n_targets;
+        t->loss.n_labels += count_labels(ready);
     }
     return true;
 }
@@ -38,9 +48,10 @@ static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;
     for (int64_t i = 0; i < t->accum; i++) {
-        state->tokens += t->batch[i]->enc.n_used;
-        t->window_tokens += t->batch[i]->enc.n_used;
-        t->window_rows += t->batch[i]->enc.n_rows;
+        const TokenStream *inputs = t->batch[i]->enc.n_rows > 0 ? &t->batch[i]->enc : &t->batch[i]->dec;
+        state->tokens += inputs->n_used;
+        t->window_tokens += inputs->n_used;
+        t->window_rows += inputs->n_rows;
         state->target_tokens += t->batch[i]->n_targets;
     }
     state->attempts++;

@@ -37,10 +37,14 @@ static void presets_have_the_published_counts(void)
         const char *preset;
         gint64 params;
     } published[] = {
-        { "t5-1.1-small", 76961152 }, { "t5-1.1-base", 247577856 },  { "t5-1.1-large", 783150080 },
-        { "t5-1.1-xl", 2849757184 },  { "t5-1.1-xxl", 11135332352 }, { "t5-small", 60506624 },
-        { "t5-base", 222903552 },     { "t5-large", 737668096 },     { "t5-3b", 2851598336 },
-        { "t5-11b", 11307321344 },
+        { "t5-1.1-small", 76961152 }, { "t5-1.1-base", 247577856 },     { "t5-1.1-large", 783150080 },
+        { "t5-1.1-xl", 2849757184 },  { "t5-1.1-xxl", 11135332352 },    { "t5-small", 60506624 },
+        { "t5-base", 222903552 },     { "t5-large", 737668096 },        { "t5-3b", 2851598336 },
+        { "t5-11b", 11307321344 },    { "mt5-small", 300176768 },       { "mt5-base", 582401280 },
+        { "mt5-large", 1229581312 },  { "mt5-xl", 3742619648 },         { "mt5-xxl", 12921057280 },
+        { "byt5-small", 299637760 },  { "bert-base", 110106428 },       { "bert-large", 336226108 },
+        { "gpt2", 124439808 },        { "gpt2-medium", 354823168 },     { "gpt2-large", 774030080 },
+        { "gpt2-xl", 1557611200 },    { "tinyllama-1.1b", 1100048384 }, { "modernbert-base", 149655232 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
         ModelConfig config;
@@ -97,12 +101,20 @@ static void errors_say_what_would_be_right(void)
         const char *preset, *assignment, *says;
     } wrong[] = {
         { "t5-1.1-smal", "", "t5-1.1-small" },
-        { "gpt", "", "t5-11b" },
+        { "qwerty", "", "t5-11b" },
         { "", "model.rel_buckets=30", "multiple of 4" },
         { "", "model.rel_max_distance=16", "above half of model.rel_buckets, 16" },
         { "", "model.vocab=1", "at least 2" },
         { "", "model.dropout=1", "model.dropout" },
         { "", "model.heads=0", "model.heads" },
+        { "", "model.n_enc=0", "model.n_enc is 0: family t5 needs it to be at least 1" },
+        { "gpt2", "model.n_enc=2", "family gpt needs it to be 0" },
+        { "gpt2", "model.kv_heads=5", "must divide model.heads, 12" },
+        { "gpt2", "model.pooler=true", "of family bert, not gpt" },
+        { "bert-base", "model.pooler=false", "set model.pooler too" },
+        { "bert-base", "model.norm=rmsnorm", "needs model.norm layernorm" },
+        { "tinyllama-1.1b", "model.rotary_dim=65", "must be even and at most 64" },
+        { "tinyllama-1.1b", "model.rotary_dim=66", "must be even and at most 64" },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         ModelConfig config;

@@ -27,6 +27,9 @@ static inline ModelConfig tiny_config(const Shape *shape)
                           .gated = shape->gated,
                           .tie_embeddings = shape->tied,
                           .scale_logits = shape->tied,
+                          .first_norm = true,
+                          .final_norm = true,
+                          .inner_dropout = true,
                           .dropout = 0.2,
                           .norm_eps = 1e-6,
                           .rel_buckets = 8,
@@ -53,7 +56,7 @@ static inline ModelLoss tiny_loss(double n_targets)
 static inline void tiny_reserve(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     GError *error = NULL;
-    model_reserve(model, batch->enc.max_seq, batch->enc.max_len, batch->dec.max_len, loss, NULL, &error);
+    model_reserve(model, batch_loss_stream(batch)->max_seq, batch->enc.max_len, batch->dec.max_len, loss, NULL, &error);
     g_assert_no_error(error);
 }
 

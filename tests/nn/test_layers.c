@@ -35,6 +35,7 @@ typedef struct Fixture {
     BlockW w, g;
     BlockSave saved;
     NormSave norm;
+    EmbedSave embed;
     HeadW head;
 } Fixture;
 
@@ -97,7 +98,7 @@ static void start_residual(Fixture *f)
 static void linear_setup(Fixture *f)
 {
     add_x(f);
-    add_var(f, "w", PARAMETER, WIDTH, WIDTH, &f->w.mlp.wo, &f->g.mlp.wo);
+    add_var(f, "w", PARAMETER, WIDTH, WIDTH, &f->w.mlp.wo.w, &f->g.mlp.wo.w);
 }
 
 static double linear_loss(Fixture *f)
@@ -114,7 +115,7 @@ static void linear_backward(Fixture *f)
 static void norm_setup(Fixture *f)
 {
     add_x(f);
-    add_var(f, "w", PARAMETER, WIDTH, 0, &f->w.mlp.norm, &f->g.mlp.norm);
+    add_var(f, "w", PARAMETER, WIDTH, 0, &f->w.mlp.norm.w, &f->g.mlp.norm.w);
 }
 
 /* x + norm(x), as a sublayer uses it. */
@@ -141,21 +142,21 @@ static void embed_setup(Fixture *f)
 
 static double embed_loss(Fixture *f)
 {
-    embed_fwd(&f->cx, f->y, f->x);
+    embed_fwd(&f->cx, f->y, &(EmbedW){ .table = f->x }, &f->embed);
     return sum_of_products(f->y, f->dy);
 }
 
 static void embed_backward(Fixture *f)
 {
-    embed_bwd(&f->cx, f->dx, f->dy);
+    embed_bwd(&f->cx, f->dy, &(EmbedW){ .table = f->x }, &(EmbedW){ .table = f->dx }, f->cx.g_beta, &f->embed);
 }
 
 static void add_self(Fixture *f)
 {
     add_var(f, "bias", ADDED, HEADS, 2 * f->cx.rows->max_len - 1, &f->bias, &f->dbias);
-    add_var(f, "self.norm", PARAMETER, WIDTH, 0, &f->w.self.norm, &f->g.self.norm);
-    add_var(f, "self.qkv", PARAMETER, 3 * ATTENTION, WIDTH, &f->w.self.qkv, &f->g.self.qkv);
-    add_var(f, "self.o", PARAMETER, WIDTH, ATTENTION, &f->w.self.o, &f->g.self.o);
+    add_var(f, "self.norm", PARAMETER, WIDTH, 0, &f->w.self.norm.w, &f->g.self.norm.w);
+    add_var(f, "self.qkv", PARAMETER, 3 * ATTENTION, WIDTH, &f->w.self.qkv.w, &f->g.self.qkv.w);
+    add_var(f, "self.o", PARAMETER, WIDTH, ATTENTION, &f->w.self.o.w, &f->g.self.o.w);
 }
 
 static void self_setup(Fixture *f)
@@ -179,10 +180,10 @@ static void self_backward(Fixture *f)
 static void add_cross(Fixture *f)
 {
     add_var(f, "memory", ADDED, f->cx.memory_rows->n_rows, WIDTH, &f->memory, &f->dmemory);
-    add_var(f, "cross.norm", PARAMETER, WIDTH, 0, &f->w.cross.norm, &f->g.cross.norm);
-    add_var(f, "cross.q", PARAMETER, ATTENTION, WIDTH, &f->w.cross.q, &f->g.cross.q);
-    add_var(f, "cross.kv", PARAMETER, 2 * ATTENTION, WIDTH, &f->w.cross.kv, &f->g.cross.kv);
-    add_var(f, "cross.o", PARAMETER, WIDTH, ATTENTION, &f->w.cross.o, &f->g.cross.o);
+    add_var(f, "cross.norm", PARAMETER, WIDTH, 0, &f->w.cross.norm.w, &f->g.cross.norm.w);
+    add_var(f, "cross.q", PARAMETER, ATTENTION, WIDTH, &f->w.cross.q.w, &f->g.cross.q.w);
+    add_var(f, "cross.kv", PARAMETER, 2 * ATTENTION, WIDTH, &f->w.cross.kv.w, &f->g.cross.kv.w);
+    add_var(f, "cross.o", PARAMETER, WIDTH, ATTENTION, &f->w.cross.o.w, &f->g.cross.o.w);
 }
 
 static void cross_setup(Fixture *f)
@@ -206,9 +207,9 @@ static void cross_backward(Fixture *f)
 static void add_mlp(Fixture *f)
 {
     bool gated = f->cx.activation == ACT_GELU_TANH;
-    add_var(f, "mlp.norm", PARAMETER, WIDTH, 0, &f->w.mlp.norm, &f->g.mlp.norm);
-    add_var(f, "mlp.wi", PARAMETER, gated ? 2 * FFN : FFN, WIDTH, &f->w.mlp.wi, &f->g.mlp.wi);
-    add_var(f, "mlp.wo", PARAMETER, WIDTH, FFN, &f->w.mlp.wo, &f->g.mlp.wo);
+    add_var(f, "mlp.norm", PARAMETER, WIDTH, 0, &f->w.mlp.norm.w, &f->g.mlp.norm.w);
+    add_var(f, "mlp.wi", PARAMETER, gated ? 2 * FFN : FFN, WIDTH, &f->w.mlp.wi.w, &f->g.mlp.wi.w);
+    add_var(f, "mlp.wo", PARAMETER, WIDTH, FFN, &f->w.mlp.wo.w, &f->g.mlp.wo.w);
 }
 
 static void mlp_setup(Fixture *f)
@@ -317,6 +318,9 @@ static void fixture_open(Fixture *f, const Case *c)
                    .rows = c->decoder ? &f->batch->dec : &f->batch->enc,
                    .memory_rows = c->decoder ? &f->batch->enc : NULL,
                    .heads = HEADS,
+                   .kv_heads = HEADS,
+                   .inner_dropout = true,
+                   .score_scale = 1,
                    .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,
                    .decoder = c->decoder,
                    .layer = 3,
@@ -450,7 +454,9 @@ static void dropout_keys_differ(void)
     for (int decoder = 0; decoder < 2; decoder++)
         for (int layer = 0; layer < 24; layer++)
             for (int site = SITE_EMBED; site <= SITE_FINAL; site++) {
-                Ctx cx = { .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1, .dropout = 0.1f };
+                Ctx cx = {
+                    .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1, .dropout = 0.1f, .inner_dropout = true
+                };
                 PhiloxKey key = ctx_dropout(&cx, (DropoutSite)site).key;
                 gint64 *word = g_new(gint64, 1);
                 *word = (gint64)((uint64_t)key.k[1] << 32 | key.k[0]);

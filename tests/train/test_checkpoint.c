@@ -28,7 +28,11 @@ static const ModelConfig tiny = { .preset = (char *)"",
                                   .vocab = 128,
                                   .activation = ACT_GELU_TANH,
                                   .gated = true,
+                                  .first_norm = true,
+                                  .final_norm = true,
                                   .norm_eps = 1e-6,
+                                  .max_positions = 512,
+                                  .rotary_base = 10000,
                                   .rel_buckets = 32,
                                   .rel_max_distance = 128 };
 static const OptimConfig adamw = { .name = OPTIM_ADAMW, .beta1 = -1, .beta2 = -1, .eps = -1 };
@@ -46,8 +50,10 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state =
-        (TrainState){ 5, 4, 40, 123456789012, 77, { 0.1, 1.0 / 3, 2, 3 }, 2, 1.0 / 7, 4, 5, 1234567890123456789 };
+    f->state = (TrainState){
+        5,       4, 40, 123456789012,       77, { .loss = 0.1, .nll = 1.0 / 3, .correct = 2, .weight = 3 }, 2,
+        1.0 / 7, 4, 5,  1234567890123456789
+    };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

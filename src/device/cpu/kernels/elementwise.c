@@ -102,33 +102,32 @@ static inline float value_of(Activation act, float x)
     return x > 0.0f ? x : 0.0f;
 }
 
-/* The activation's value comes back, its derivative through `slope`. */
-static inline float slope_of(Activation act, float x, float *slope)
+/* The activation's value as a product, and its derivative. */
+typedef struct Slope {
+    float base, factor, slope;
+} Slope;
+
+static inline Slope slope_of(Activation act, float x)
 {
     float s;
     switch (act) {
     case ACT_GELU_TANH:
         s = gelu_gate(x);
-        *slope = gelu_derivative(x, s);
-        return x * s;
+        return (Slope){ x, s, gelu_derivative(x, s) };
     case ACT_GELU_ERF:
         s = normal_cdf(x);
-        *slope = s + x * 0.398942280f * exp_f32(-0.5f * x * x);
-        return x * s;
+        return (Slope){ x, s, s + x * 0.398942280f * exp_f32(-0.5f * x * x) };
     case ACT_SILU:
         s = sigmoid(x);
-        *slope = s + x * s * (1.0f - s);
-        return x * s;
+        return (Slope){ x, s, s + x * s * (1.0f - s) };
     case ACT_TANH:
         s = 2.0f * sigmoid(2.0f * x) - 1.0f;
-        *slope = 1.0f - s * s;
-        return s;
+        return (Slope){ 1.0f, s, 1.0f - s * s };
     case ACT_RELU:
     case ACT_COUNT:
         break;
     }
-    *slope = x > 0.0f ? 1.0f : 0.0f;
-    return x > 0.0f ? x : 0.0f;
+    return (Slope){ x > 0.0f ? x : 0.0f, 1.0f, x > 0.0f ? 1.0f : 0.0f };
 }
 
 /* One loop for each activation: `act` is a constant in it. */
@@ -167,9 +166,10 @@ static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, 
 #define LOOP(kind)                                                                                                     \
     SIMD for (int64_t c = 0; c < n; c++)                                                                               \
     {                                                                                                                  \
-        float slope, value = slope_of(kind, h[c], &slope), d = da[c] * mask[c];                                        \
-        dgate[c] = d * value;                                                                                          \
-        dh[c] = d * gate[c] * slope;                                                                                   \
+        Slope at = slope_of(kind, h[c]);                                                                               \
+        float d = da[c] * mask[c];                                                                                     \
+        dgate[c] = d * at.base * at.factor;                                                                            \
+        dh[c] = d * gate[c] * at.slope;                                                                                \
     }
     EACH_ACTIVATION(act, LOOP)
 #undef LOOP

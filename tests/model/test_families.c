@@ -1,0 +1,415 @@
+/* Shapes other than T5's: what every model must fulfil, on one small model of each kind. */
+#include "difference.h"
+#include "model/params.h"
+
+/* What differs from tiny_config. */
+typedef struct Kind {
+    const char *name;
+    void (*shape)(ModelConfig *config);
+} Kind;
+
+static void gpt2(ModelConfig *config)
+{
+    config->family = FAMILY_GPT;
+    config->n_enc = 0;
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->bias = config->tie_embeddings = config->scale_scores = true;
+    config->position = POSITION_LEARNED;
+    config->gated = config->scale_logits = config->inner_dropout = false;
+}
+
+static void llama(ModelConfig *config)
+{
+    config->family = FAMILY_GPT;
+    config->n_enc = 0;
+    config->kv_heads = 2;
+    config->head_dim = 6;
+    config->position = POSITION_ROTARY;
+    config->activation = ACT_SILU;
+    config->scale_scores = true;
+    config->inner_dropout = false;
+}
+
+/* Megatron's: linear biases of attention, norm of the embeddings; here with a window and heads of keys shared by all.
+ */
+static void alibi(ModelConfig *config)
+{
+    gpt2(config);
+    config->position = POSITION_ALIBI;
+    config->embed_norm = config->head_bias = true;
+    config->tie_embeddings = false;
+    config->kv_heads = 1;
+    config->window = 3;
+    config->global_every = 2;
+}
+
+static void bert(ModelConfig *config)
+{
+    gpt2(config);
+    config->family = FAMILY_BERT;
+    config->n_enc = 2;
+    config->n_dec = 0;
+    config->norm_after = config->embed_norm = true;
+    config->final_norm = false;
+    config->segments = 2;
+    config->activation = ACT_GELU_ERF;
+    config->head_transform = config->head_bias = config->pooler = config->sentence_head = true;
+}
+
+static void pre_norm_bert(ModelConfig *config)
+{
+    bert(config);
+    config->norm_after = false;
+    config->final_norm = true;
+    config->position = POSITION_RELATIVE_BIAS;
+    config->sentence_head = config->pooler = false;
+}
+
+static void modernbert(ModelConfig *config)
+{
+    config->family = FAMILY_BERT;
+    config->n_dec = 0;
+    config->norm = NORM_LAYER;
+    config->head_dim = 6;
+    config->first_norm = config->inner_dropout = false;
+    config->embed_norm = config->tie_embeddings = config->head_transform = config->head_bias = true;
+    config->position = POSITION_ROTARY;
+    config->rotary_dim = 4;
+    config->rotary_local = 10;
+    config->window = 4;
+    config->global_every = 2;
+    config->activation = ACT_GELU_ERF;
+    config->scale_scores = true;
+}
+
+/* An encoder and a decoder with BERT's and GPT's parts. */
+static void post_norm_t5(ModelConfig *config)
+{
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->bias = config->norm_after = config->embed_norm = config->scale_scores = true;
+    config->final_norm = false;
+    config->position = POSITION_LEARNED;
+    config->kv_heads = 2;
+    config->gated = false;
+    config->activation = ACT_RELU;
+}
+
+static const Kind kinds[] = { { "gpt2", gpt2 },
+                              { "llama", llama },
+                              { "alibi", alibi },
+                              { "bert", bert },
+                              { "pre_norm_bert", pre_norm_bert },
+                              { "modernbert", modernbert },
+                              { "post_norm_t5", post_norm_t5 } };
+
+enum { LENGTH = 9 };
+
+/* Norms and biases start at ones and zeros: moved away from them. */
+static void disturb(Model *model)
+{
+    Philox rng = philox_open(philox_key(9, PHILOX_INIT, 0), 0);
+    for (int p = 0; p < params_count(model_params(model)); p++) {
+        const Param *param = params_get(model_params(model), p);
+        for (int64_t i = 0; param->spec.cols == 0 && i < param->spec.rows; i++) {
+            double delta = 0.3 * philox_normal(&rng);
+            if (param->w.dtype == DT_F64)
+                ((double *)param->w.p)[i] += delta;
+            else
+                ((float *)param->w.p)[i] += (float)delta;
+        }
+    }
+}
+
+static Model *kind_open(Device *dev, const Kind *kind)
+{
+    GError *error = NULL;
+    ModelConfig config = tiny_config(&tiny_gated);
+    config.max_positions = LENGTH;
+    config.rotary_base = 100;
+    kind->shape(&config);
+    Model *model = model_open(dev, &config, true, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 7);
+    disturb(model);
+    return model;
+}
+
+/* Sequence i of four; a decoder alone sees some first tokens whole, and one sequence's places start again. */
+static void kind_add(Batch *batch, const ModelConfig *config, int64_t i)
+{
+    static const int32_t lengths[] = { 5, 9, 1, 7 }, labels[] = { 0, 1, -1, 1 }, prefixes[] = { 2, 0, 1, 0 };
+    static const int32_t places[] = { 0, 1, 2, 0, 1, 2, 3, 0, 1 };
+    int32_t ids[LENGTH], targets[LENGTH], segments[LENGTH];
+    float weights[LENGTH];
+    Philox rng = philox_open(philox_key(1, PHILOX_OBJECTIVE, 0), (uint64_t)i);
+
+    if (config->family == FAMILY_T5) {
+        tiny_add(batch, i, config->vocab);
+        return;
+    }
+    for (int j = 0; j < LENGTH; j++) {
+        ids[j] = (int32_t)philox_below(&rng, (uint64_t)config->vocab);
+        targets[j] = (int32_t)philox_below(&rng, (uint64_t)config->vocab);
+        segments[j] = (int32_t)philox_below(&rng, 2);
+        weights[j] = j % 3 != 1;
+    }
+    batch_add_sequence(batch, &(BatchSequence){ .sample = 1000 + i,
+                                                .n = lengths[i],
+                                                .ids = ids,
+                                                .targets = targets,
+                                                .weights = weights,
+                                                .segment = segments,
+                                                .place = i == 1 ? places : NULL,
+                                                .prefix = prefixes[i],
+                                                .label = labels[i] });
+}
+
+static Batch *kind_batch(const ModelConfig *config, int32_t max_samples, bool filled)
+{
+    int32_t enc = config->n_enc ? LENGTH : 0, dec = config->n_dec ? LENGTH : 0;
+    Batch *batch = batch_new(max_samples, enc, dec);
+    for (int64_t i = 0; filled && i < TINY_SAMPLES; i++)
+        kind_add(batch, config, i);
+    return batch;
+}
+
+static ModelLoss kind_loss(const Batch *batch)
+{
+    ModelLoss loss = tiny_loss((double)batch->n_targets);
+    loss.n_labels = 3;
+    return loss;
+}
+
+static void gradient_matches_finite_difference(const void *data)
+{
+    Device *dev = device_open_reference();
+    Model *model = kind_open(dev, data);
+    Batch *batch = kind_batch(model_config(model), 5, true);
+    ModelLoss loss = kind_loss(batch);
+    Difference d = { .model = model, .batch = batch, .loss = loss };
+    Philox rng = philox_open(philox_key(2, PHILOX_INIT, 0), 0);
+
+    d.loss.grad = false;
+    tiny_reserve(model, batch, &loss);
+    loss_and_gradients(model, batch, &loss);
+    for (int p = 0; p < params_count(model_params(model)); p++)
+        check_parameter(&d, params_get(model_params(model), p), &rng);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+/* As assert_gradients_equal, but for those that are zero in exact arithmetic: those of the keys' biases, which move all
+ * scores of a query alike. */
+static void assert_close(Model *a, Model *b, double tolerance)
+{
+    for (int p = 0; p < params_count(model_params(a)); p++) {
+        const Param *x = params_get(model_params(a), p), *y = params_get(model_params(b), p);
+        double distance = 0, norm = fmax(tiny_norm(y->g), 0.01);
+        for (int64_t i = 0; i < tensor_count(x->g); i++) {
+            double delta = tensor_value(x->g, i) - tensor_value(y->g, i);
+            distance += delta * delta;
+        }
+        if (!(sqrt(distance) <= tolerance * norm))
+            g_error("gradient of %s: distance %.3g of its norm", x->spec.name, sqrt(distance) / norm);
+    }
+}
+
+static void cpu_equals_reference(const void *data)
+{
+    Device *devices[] = { device_open_cpu(2), device_open_reference() };
+    Model *models[2];
+    double losses[2];
+    for (int m = 0; m < 2; m++) {
+        models[m] = kind_open(devices[m], data);
+        Batch *batch = kind_batch(model_config(models[m]), 5, true);
+        ModelLoss loss = kind_loss(batch);
+        tiny_reserve(models[m], batch, &loss);
+        for (int p = 0; m == 1 && p < params_count(model_params(models[0])); p++)
+            op_copy(devices[1], params_get(model_params(models[1]), p)->w, params_get(model_params(models[0]), p)->w);
+        losses[m] = loss_and_gradients(models[m], batch, &loss);
+        batch_free(batch);
+    }
+    g_assert_cmpfloat_with_epsilon(losses[0], losses[1], 1e-5);
+    assert_close(models[0], models[1], 2e-5);
+    for (int m = 0; m < 2; m++) {
+        model_close(models[m]);
+        device_close(devices[m]);
+    }
+}
+
+/* One batch of four with room to spare, and four batches of one whose gradients accumulate. */
+static void packed_equals_unpacked(const void *data)
+{
+    Device *dev = device_open_reference();
+    Model *packed = kind_open(dev, data), *unpacked = kind_open(dev, data);
+    const ModelConfig *config = model_config(packed);
+    Batch *batch = kind_batch(config, 6, true), *one = kind_batch(config, 1, false);
+    ModelLoss loss = kind_loss(batch);
+    LossSums sums = { 0 };
+
+    tiny_reserve(packed, batch, &loss);
+    tiny_reserve(unpacked, one, &loss);
+    double expected = loss_and_gradients(packed, batch, &loss);
+    grads_begin(model_params(unpacked));
+    for (int64_t i = 0; i < TINY_SAMPLES; i++) {
+        batch_clear(one);
+        kind_add(one, config, i);
+        model_loss(unpacked, one, &loss, &sums);
+    }
+    g_assert_cmpfloat(sums.label_weight, ==, config->sentence_head ? 3 : 0);
+    g_assert_cmpfloat_with_epsilon(sums.loss / loss.n_targets + sums.label_nll / 3, expected, 1e-12);
+    assert_close(unpacked, packed, 1e-11);
+    batch_free(batch);
+    batch_free(one);
+    model_close(packed);
+    model_close(unpacked);
+    device_close(dev);
+}
+
+static void recompute_changes_no_bit(const void *data)
+{
+    Device *dev = device_open_cpu(2);
+    Model *kept = kind_open(dev, data), *again = kind_open(dev, data);
+    Batch *batch = kind_batch(model_config(kept), 4, true);
+    ModelLoss loss = kind_loss(batch);
+
+    tiny_reserve(kept, batch, &loss);
+    double expected = loss_and_gradients(kept, batch, &loss);
+    loss.recompute = true;
+    tiny_reserve(again, batch, &loss);
+    g_assert_cmpfloat(loss_and_gradients(again, batch, &loss), ==, expected);
+    assert_close(again, kept, 0);
+    batch_free(batch);
+    model_close(kept);
+    model_close(again);
+    device_close(dev);
+}
+
+/* Prompts of 5 and 1 tokens with two sequences each, which go on differently, exchange, and give the rows of
+ * model_logits. */
+static void cached_equals_uncached(const void *data)
+{
+    enum { PROMPTS = 2, EACH = 2, STEPS = 4, ROWS = PROMPTS * EACH };
+    static const int32_t cu[] = { 0, 5, 6 }, ids[] = { 3, 7, 1, 9, 4, 11 }, exchanged[] = { 1, 0, 2, 2 };
+    static const int32_t fed[STEPS - 1][ROWS] = { { 5, 2, 8, 1 }, { 6, 6, 0, 3 }, { 4, 10, 12, 13 } };
+    Device *dev = device_open_reference();
+    Model *model = kind_open(dev, data);
+    int64_t vocab = model_config(model)->vocab;
+    int32_t text[ROWS][LENGTH], length[ROWS], kept[ROWS][LENGTH];
+    Batch *batch = kind_batch(model_config(model), ROWS, false);
+    g_autofree float *all = g_new(float, (gsize)(batch->dec.n_rows * vocab));
+    const float none[LENGTH] = { 0 };
+    const ModelLoss plain = { 0 };
+
+    tiny_reserve(model, batch, &plain);
+    Decoder *decoder = decoder_open(model, &(Prompts){ ids, cu, PROMPTS }, EACH, STEPS, NULL);
+    g_assert_nonnull(decoder);
+    for (int r = 0; r < ROWS; r++) {
+        length[r] = cu[r / EACH + 1] - cu[r / EACH];
+        memcpy(text[r], ids + cu[r / EACH], (size_t)length[r] * sizeof *ids);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        int32_t tokens[ROWS];
+        batch_clear(batch);
+        for (int r = 0; r < ROWS; r++) {
+            if (step > 0)
+                text[r][length[r]++] = fed[step - 1][r];
+            tokens[r] = text[r][length[r] - 1];
+            batch_add_sequence(batch,
+                               &(BatchSequence){ .n = length[r], .ids = text[r], .targets = text[r], .weights = none });
+        }
+        model_logits(model, batch, all);
+        const float *logits = decoder_step(decoder, tokens);
+        for (int r = 0; r < ROWS; r++)
+            for (int64_t v = 0; v < vocab; v++)
+                g_assert_cmpfloat_with_epsilon((double)logits[r * vocab + v],
+                                               (double)all[(batch->dec.cu[r + 1] - 1) * vocab + v], 1e-6);
+        decoder_reorder(decoder, exchanged);
+        memcpy(kept, text, sizeof kept);
+        for (int r = 0; r < ROWS; r++)
+            memcpy(text[r], kept[exchanged[r]], sizeof text[r]);
+    }
+    decoder_close(decoder);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+static void positions_end(void)
+{
+    Device *dev = device_open_reference();
+    Model *model = kind_open(dev, &kinds[0]);
+    const ModelLoss plain = { 0 };
+    const int32_t id = 1, cu[] = { 0, 1 };
+    g_autoptr(GError) error = NULL, decoding = NULL;
+
+    g_assert_false(model_reserve(model, 2, 0, LENGTH + 1, &plain, NULL, &error));
+    g_assert_nonnull(strstr(error->message, "sequences of 10 tokens, but model.max_positions is 9"));
+    g_assert_null(decoder_open(model, &(Prompts){ &id, cu, 1 }, 1, LENGTH + 1, &decoding));
+    g_assert_nonnull(strstr(decoding->message, "model.max_positions is 9"));
+    model_close(model);
+    device_close(dev);
+}
+
+static void encoders_do_not_generate(void)
+{
+    Device *dev = device_open_reference();
+    Model *model = kind_open(dev, &kinds[3]);
+    const int32_t id = 1, cu[] = { 0, 1 };
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(decoder_open(model, &(Prompts){ &id, cu, 1 }, 1, 4, &error));
+    g_assert_nonnull(strstr(error->message, "no decoder"));
+    model_close(model);
+    device_close(dev);
+}
+
+/* Megatron's: what is added to the residual stream starts smaller by the square root of twice the blocks. */
+static void outputs_start_smaller(void)
+{
+    ModelConfig config = tiny_config(&tiny_gated);
+    int n_specs, seen = 0;
+    gpt2(&config);
+    config.max_positions = LENGTH;
+    config.init = INIT_SCHEME_NORMAL;
+    config.init_std = 0.02;
+    config.init_scale_outputs = true;
+    g_autofree ParamSpec *specs = model_param_specs(&config, &n_specs);
+    for (int i = 0; i < n_specs; i++) {
+        bool output = g_str_has_suffix(specs[i].name, "self.o") || g_str_has_suffix(specs[i].name, "mlp.wo");
+        if (specs[i].cols > 0)
+            g_assert_cmpfloat_with_epsilon(specs[i].std, output ? 0.01 : 0.02, 1e-15);
+        seen += output;
+    }
+    g_assert_cmpint(seen, ==, 4);
+}
+
+typedef struct Test {
+    const char *what;
+    void (*run)(const void *kind);
+    bool decodes;
+} Test;
+
+static const Test tests[] = {
+    { "gradient_matches_finite_difference", gradient_matches_finite_difference, false },
+    { "on_cpu_equals_reference", cpu_equals_reference, false },
+    { "packed_equals_unpacked", packed_equals_unpacked, false },
+    { "recompute_changes_no_bit", recompute_changes_no_bit, false },
+    { "cached_equals_uncached", cached_equals_uncached, true },
+};
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t t = 0; t < G_N_ELEMENTS(tests); t++)
+        for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+            g_autofree char *path = g_strdup_printf("/%s/%s", kinds[k].name, tests[t].what);
+            if (!tests[t].decodes || k < 3) /* the decoders alone */
+                g_test_add_data_func(path, &kinds[k], tests[t].run);
+        }
+    g_test_add_func("/families/learned_positions_end", positions_end);
+    g_test_add_func("/families/encoders_do_not_generate", encoders_do_not_generate);
+    g_test_add_func("/families/outputs_start_smaller", outputs_start_smaller);
+    return g_test_run();
+}
