@@ -80,7 +80,7 @@ static bool open_bench(Bench *b, GError **error)
                                       .noise_density = config->data.noise_density,
                                       .mean_span_length = config->data.mean_span_length,
                                       .n_sentinels = TOKENIZER_SENTINELS };
-    if (!objectives[config->data.objective].plan(&b->objective, error))
+    if (!config_check_objective(config, error) || !objectives[config->data.objective].plan(&b->objective, error))
         return false;
     b->dev = device_open_cpu((int)config->train.threads);
     b->micro = config_micro_samples(config);

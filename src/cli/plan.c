@@ -54,7 +54,7 @@ static bool print_plan(const Config *config, int64_t epoch, GError **error)
                                   .noise_density = config->data.noise_density,
                                   .mean_span_length = config->data.mean_span_length,
                                   .n_sentinels = TOKENIZER_SENTINELS };
-    if (!objectives[config->data.objective].plan(&objective, error))
+    if (!config_check_objective(config, error) || !objectives[config->data.objective].plan(&objective, error))
         return false;
     int32_t micro = (int32_t)config_micro_samples(config), enc = (int32_t)objective.input_length,
             dec = (int32_t)objective.target_length;

@@ -34,7 +34,7 @@ static void write_all(Decoder *decoder, int64_t vocab, int32_t rows, int64_t fir
         out[r] = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
         PhiloxKey key = philox_key(options->seed, PHILOX_SAMPLING, (uint32_t)(r % options->n));
         writers[r] = (Writer){ &out[r], philox_open(key, (uint64_t)(first_prompt + r / options->n)) };
-        tokens[r] = DECODER_START;
+        tokens[r] = decoder_first_token(decoder, r, DECODER_START);
     }
     int32_t running = rows;
     for (int64_t step = 0; step < options->max_tokens && running > 0; step++) {
@@ -77,7 +77,7 @@ static void search_all(Decoder *decoder, int64_t vocab, int32_t n_prompts, const
     for (int32_t p = 0; p < n_prompts; p++)
         searches[p] = beam_open(&beam);
     for (int32_t r = 0; r < n_prompts * beam.beams; r++)
-        tokens[r] = DECODER_START;
+        tokens[r] = decoder_first_token(decoder, r, DECODER_START);
     while (advance_all(searches, over, n_prompts, &beam, decoder_step(decoder, tokens), from, tokens))
         decoder_reorder(decoder, from);
     for (int32_t p = 0; p < n_prompts; p++) {

@@ -15,6 +15,7 @@ struct Decoder {
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
     int32_t t, max_tokens, capacity;
     int32_t *first;     /* (sequences) rows of the caches that hold the prompt */
+    int32_t *last;      /* (prompts) last token of each */
     BlockCache *caches; /* (n_dec) */
     Tensor spare;       /* the shape of one self-attention cache: reordered into, then exchanged with it */
     float *logits;      /* (sequences, V) */
@@ -76,6 +77,9 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->inputs = stream_of(prompts, encodes ? 0 : 1);
     d->rows = stream_new(n_rows, prompts->n, cu);
     d->first = g_new0(int32_t, n_rows);
+    d->last = g_new(int32_t, prompts->n);
+    for (int32_t p = 0; p < prompts->n; p++)
+        d->last[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
         d->first[r] = d->inputs.cu[r / n_each + 1] - d->inputs.cu[r / n_each];
     d->capacity = max_tokens + (encodes ? 0 : d->inputs.max_len);
@@ -93,6 +97,7 @@ void decoder_close(Decoder *decoder)
     stream_free(&decoder->inputs);
     stream_free(&decoder->rows);
     g_free(decoder->first);
+    g_free(decoder->last);
     g_free(decoder->caches);
     g_free(decoder->logits);
     g_free(decoder);
@@ -292,6 +297,13 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     }
     begin(d);
     return d;
+}
+
+int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start)
+{
+    if (decoder->model->encoder.n_blocks > 0)
+        return start;
+    return decoder->last[sequence / (decoder->rows.n_rows / decoder->rows.n_seq)];
 }
 
 float *decoder_step(Decoder *decoder, const int32_t *tokens)

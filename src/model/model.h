@@ -52,6 +52,8 @@ typedef struct Prompts {
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
+/* What sequence r is to be fed first: `start`, or without an encoder the last token of its prompt. */
+int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start);
 /* Feeds each sequence's previous token (first the decoder start, or without an encoder the last of the prompt); returns
  * (sequences, V) f32 logits, the caller's until the next call. */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);

@@ -200,3 +200,13 @@ bool config_check(const Config *config, GError **error)
             schedule_names[config->optim.schedule]);
     return model_config_check(&config->model, error);
 }
+
+bool config_check_objective(const Config *config, GError **error)
+{
+    const ModelConfig *model = &config->model;
+    return (model->n_enc > 0 && model->n_dec > 0) ||
+           fail_user(error,
+                     "data.objective=%s trains an encoder and a decoder, but the model has %" PRId64
+                     " encoder and %" PRId64 " decoder blocks; choose another model",
+                     objective_names[config->data.objective], model->n_enc, model->n_dec);
+}
