@@ -201,7 +201,8 @@ static bool read_transposed(Tensor w, const SafeTensor *array, GError **error)
 
 static Model *import_arrays(Device *dev, const FlaxFile *file, GError **error)
 {
-    ModelConfig config = { 0 };
+    ModelConfig config;
+    model_config_defaults(&config);
     if (!read_config(file, &config, error) || !check_arrays(file, &config, error))
         return NULL;
     Model *model = model_open(dev, &config, false, error);
