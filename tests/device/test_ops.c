@@ -237,7 +237,7 @@ static void case_dropout(Rig *r)
 
 static void case_act(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 60), c = n == 1 ? 7 : 300, pad = n == 1 ? 0 : 3;
     Activation act = (Activation)choose(r, ACT_COUNT);
     double rate = PICK(r, 0, 0.3), std = PICK(r, 1, 20);
     bool gated = choose(r, 2), in_place = choose(r, 2);
@@ -318,11 +318,11 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
 /* Grouped queries, a window, prefixes. */
 static void case_attn_forms(Rig *r)
 {
-    int32_t heads = 4, prefix[] = { 3, 0, 7 };
+    int32_t heads = 2, prefix[] = { 3, 0, 7 };
     int64_t dim = 6, c = heads * dim, spare = PICK_SIZE(r, 0, 3);
     AttnSpec spec = { .heads = heads, .scale = 0.3f };
-    spec.kv_heads = (int32_t)PICK(r, 0, 2, 1);
-    spec.window = (int32_t)PICK(r, 0, 1, 17);
+    spec.kv_heads = (int32_t)PICK(r, 0, 1);
+    spec.window = (int32_t)PICK(r, 0, 17);
     spec.causal = choose(r, 2);
     spec.prefix = choose(r, 2) ? prefix : NULL;
     bool with_bias = spare > 0;
