@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/parity: tiny random T5 models as Hugging Face saves them, and what they compute.
+"""Writes tests/parity: tiny random models as Hugging Face saves them, and what they compute. T5 is here, the other
+families are in parity_families.py.
 
 Run twice, since the two generations of transformers write different folders and do not live in one environment:
     HF_HUB_OFFLINE=1 tools/make-parity.py tests/parity     with transformers 4: everything but *-tf5
     HF_HUB_OFFLINE=1 tools/make-parity.py tests/parity     with transformers 5: *-tf5, checked against the above
+With names (gpt2 bert …) only those are made.
 The stored files were made with transformers 4.57.6 (huggingface_hub 0.36.2) and 5.23.0 (2.4.0), torch 2.15.0,
 numpy 2.4.6, safetensors 0.8.0. Needed by no build and no test: the fixtures are in the repository.
 
@@ -22,6 +24,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5ForConditionalGeneration
+
+import parity_families
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench" / "peers"))
 from torch_t5 import double_precision
@@ -91,12 +95,14 @@ def compute(model, samples):
 
 
 def distances(values, truth):
-    """Of logits relative to their maximum, of the loss relative, of gradients the worst relative to their norm."""
+    """Of logits relative to their maximum, of the loss relative, of gradients the worst relative to their norm; one that
+    is zero by its nature, such as that of the bias of keys, relative to a hundredth of the largest norm."""
     away = lambda name: (values[name] - truth[name]).abs().max().item()
+    least = 1e-2 * max(value.norm() for name, value in truth.items() if name.startswith("grad."))
     return {
         "logits": away("logits") / truth["logits"].abs().max().item(),
         "loss": away("loss") / truth["loss"].abs().item(),
-        "grads": max(((values[name] - truth[name]).norm() / truth[name].norm()).item()
+        "grads": max(((values[name] - truth[name]).norm() / max(truth[name].norm(), least)).item()
                      for name in truth if name.startswith("grad.")),
     }
 
@@ -155,9 +161,15 @@ def make_with_5(out, name, settings):
 def main():
     out = pathlib.Path(sys.argv[1])
     torch.set_num_threads(1)
+    wanted = sys.argv[2:] or [*MODELS, *parity_families.FAMILIES]
     for name, settings in MODELS.items():
-        (make_with_4 if GENERATION == 4 else make_with_5)(out, name, settings)
-    if GENERATION == 4:
+        if name in wanted:
+            (make_with_4 if GENERATION == 4 else make_with_5)(out, name, settings)
+    for name, row in parity_families.FAMILIES.items():
+        if name in wanted:
+            make = parity_families.make_with_4 if GENERATION == 4 else parity_families.make_with_5
+            make(out, name, row, distances)
+    if GENERATION == 4 and "t5-v1.1" in wanted:
         write_sharded(out / "t5-v1.1-sharded", out / "t5-v1.1")
 
 

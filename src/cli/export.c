@@ -6,13 +6,14 @@
 #include <string.h>
 
 static const char usage[] = "loam export MODEL --to hf --out FOLDER";
-static const char about[] = "Writes a model for other programs. MODEL is a run directory (its newest checkpoint;\n"
-                            "RUN@best and RUN@12000 choose), a checkpoint or a Hugging Face folder.\n"
-                            "\n"
-                            "  hf    a folder that T5ForConditionalGeneration.from_pretrained and AutoTokenizer of\n"
-                            "        transformers 4 and 5 open: config.json, model.safetensors, spiece.model\n"
-                            "\n"
-                            "example: loam export runs/a --to hf --out hf-a\n";
+static const char about[] =
+    "Writes a model for other programs. MODEL is a run directory (its newest checkpoint;\n"
+    "RUN@best and RUN@12000 choose), a checkpoint or a Hugging Face folder.\n"
+    "\n"
+    "  hf    a folder that from_pretrained of transformers 4 and 5 opens, a T5's AutoTokenizer too:\n"
+    "        config.json, model.safetensors, spiece.model\n"
+    "\n"
+    "example: loam export runs/a --to hf --out hf-a\n";
 
 /* "bf16" -> "BF16". */
 static bool parse_dtype(const char *text, HfForm *form, GError **error)

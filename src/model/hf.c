@@ -2,18 +2,10 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "format/safetensors.h"
 #include "model/hf_config.h"
+#include "model/hf_tensors.h"
 
 #include <string.h>
-
-/* Tensors that files of some years carry besides: copies of the embedding, and a table that no layer reads. */
-static const char *const passed_over[] = {
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
-    NULL,
-};
 
 static char *shape_text(int rank, const int64_t *shape)
 {
@@ -24,110 +16,126 @@ static char *shape_text(int rank, const int64_t *shape)
     return g_string_free(text, FALSE);
 }
 
-static bool shape_matches(const SafeTensor *theirs, Tensor ours, GError **error)
+static bool shape_matches(const SafeTensor *theirs, int rank, const int64_t *shape, GError **error)
 {
-    bool same = theirs->rank == ours.rank;
-    for (int i = 0; same && i < ours.rank; i++)
-        same = theirs->shape[i] == ours.d[i];
-    if (same)
+    if (theirs->rank == rank && memcmp(theirs->shape, shape, sizeof *shape * (size_t)rank) == 0)
         return true;
-    g_autofree char *found = shape_text(theirs->rank, theirs->shape), *wanted = shape_text(ours.rank, ours.d);
+    g_autofree char *found = shape_text(theirs->rank, theirs->shape), *wanted = shape_text(rank, shape);
     return fail_user(error, "tensor %s is %s, but config.json makes it %s", theirs->name, found, wanted);
 }
 
-static const SafeTensor *find_tensor(const SafeTensors *file, const Param *param)
-{
-    g_autofree char *name = hf_tensor_name(param->spec.name);
-    return safetensors_find(file, name);
-}
+/* An opened folder: its tensors by the names that its kind of model gives them. */
+typedef struct Source {
+    const HfKind *kind;
+    const SafeTensors *file;
+    GHashTable *tensors;
+} Source;
 
 /* Every parameter has its tensor, of its shape. */
-static bool check_present(const SafeTensors *file, ParamStore *params, GHashTable *wanted, GError **error)
+static bool check_present(const Source *source, ParamStore *params, GHashTable *wanted, GError **error)
 {
     for (int i = 0; i < params_count(params); i++) {
-        const Param *param = params_get(params, i);
-        char *name = hf_tensor_name(param->spec.name);
-        g_hash_table_add(wanted, name);
-        const SafeTensor *tensor = safetensors_find(file, name);
+        const ParamSpec *spec = &params_get(params, i)->spec;
+        char *theirs;
+        int64_t shape[2];
+        const HfName *name = hf_name_of(source->kind, spec->name, &theirs);
+        g_hash_table_add(wanted, theirs);
+        const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
         if (tensor == NULL)
-            return fail_user(error, "tensor %s is missing", name);
-        if (!shape_matches(tensor, param->w, error))
+            return fail_user(error, "tensor %s is missing", theirs);
+        if (!shape_matches(tensor, hf_shape_of(name, spec, shape), shape, error))
             return false;
     }
     return true;
 }
 
-/* Nothing else is in the file. */
-static bool check_expected(const SafeTensors *file, const ModelConfig *config, GHashTable *wanted, GError **error)
+/* The name of a parameter's tensor, or NULL where this kind of model never has one. g_free. */
+static char *name_in_table(const HfKind *kind, const char *ours)
 {
+    for (size_t i = 0; i < kind->n_names; i++)
+        if (strcmp(kind->names[i].ours, ours) == 0)
+            return g_strdup(kind->names[i].theirs);
+    return NULL;
+}
+
+/* Nothing else is in the file. */
+static bool check_expected(const Source *source, const ModelConfig *config, GHashTable *wanted, GError **error)
+{
+    g_autofree char *head = name_in_table(source->kind, "lm_head");
     g_autoptr(GString) unexpected = g_string_new(NULL);
     int n = 0;
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const char *name = safetensors_get(file, i)->name;
-        if (g_hash_table_contains(wanted, name) || g_strv_contains(passed_over, name) ||
-            (config->tie_embeddings && strcmp(name, "lm_head.weight") == 0))
+    g_autoptr(GList) found = g_list_sort(g_hash_table_get_keys(source->tensors), (GCompareFunc)strcmp);
+    for (const GList *link = found; link; link = link->next) {
+        const char *name = link->data;
+        if (g_hash_table_contains(wanted, name) || hf_passed_over(source->kind, name) ||
+            (config->tie_embeddings && g_strcmp0(name, head) == 0))
             continue;
         if (n++ < 4)
             g_string_append_printf(unexpected, "%s%s", n > 1 ? ", " : "", name);
     }
     if (n > 4)
         g_string_append_printf(unexpected, " and %d more", n - 4);
-    return n == 0 || fail_user(error, "no place in a T5 of this config.json for %s", unexpected->str);
+    return n == 0 ||
+           fail_user(error, "no place in a %s of this config.json for %s", source->kind->architecture, unexpected->str);
 }
 
 /* Logits come from the embedding unless the file holds another matrix for them. */
-static bool file_is_tied(const SafeTensors *file)
+static bool file_is_tied(const Source *source)
 {
-    const SafeTensor *head = safetensors_find(file, "lm_head.weight"),
-                     *shared = safetensors_find(file, "shared.weight");
+    g_autofree char *head_name = name_in_table(source->kind, "lm_head");
+    g_autofree char *shared_name = name_in_table(source->kind, "shared");
+    const SafeTensor *head = head_name ? g_hash_table_lookup(source->tensors, head_name) : NULL;
+    const SafeTensor *shared = g_hash_table_lookup(source->tensors, shared_name);
     return head == NULL || (shared && strcmp(head->dtype, shared->dtype) == 0 && head->bytes == shared->bytes &&
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
 /* Checked on a model of the null device, so that nothing is allocated for sizes that the file does not bear out. */
-static bool check_tensors(const SafeTensors *file, const ModelConfig *config, GError **error)
+static bool check_tensors(const Source *source, const ModelConfig *config, GError **error)
 {
     Device *null = device_open_null();
     Model *shapes = model_open(null, config, false, error);
     g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool done = shapes && check_present(file, model_params(shapes), wanted, error) &&
-                check_expected(file, config, wanted, error);
+    bool done = shapes && check_present(source, model_params(shapes), wanted, error) &&
+                check_expected(source, config, wanted, error);
     if (shapes)
         model_close(shapes);
     device_close(null);
     return done;
 }
 
-static bool read_tensor(Device *dev, Tensor w, const SafeTensor *tensor, GError **error)
+static bool read_param(Device *dev, const Source *source, const Param *param, GError **error)
 {
-    CHECK(w.ld == tensor_cols(w), "%s: rows %lld apart", tensor->name, (long long)w.ld);
+    Tensor w = param->w, host = w;
+    CHECK(w.ld == tensor_cols(w), "%s: rows %lld apart", param->spec.name, (long long)w.ld);
+    g_autofree char *theirs = NULL;
+    const HfName *name = hf_name_of(source->kind, param->spec.name, &theirs);
+    const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
     if (w.dtype == DT_F32)
-        return safetensors_read_f32(tensor, 0, tensor_count(w), w.p, error);
-    float *values = g_new(float, (gsize)tensor_count(w));
-    Tensor host = w;
+        return hf_tensor_read(tensor, name, &param->spec, w.p, error);
+    g_autofree float *values = g_new(float, (gsize)tensor_count(w));
     host.p = values;
     host.dtype = DT_F32;
-    bool done = safetensors_read_f32(tensor, 0, tensor_count(w), values, error);
+    bool done = hf_tensor_read(tensor, name, &param->spec, values, error);
     if (done)
         op_copy(dev, w, host);
-    g_free(values);
     return done;
 }
 
-static Model *import_tensors(Device *dev, const SafeTensors *file, const ModelConfig *config, bool gradients,
-                             GError **error)
+static Model *import_tensors(Device *dev, const Source *source, ModelConfig *config, bool gradients, GError **error)
 {
-    if (!check_tensors(file, config, error))
+    config->tie_embeddings = file_is_tied(source);
+    if (source->kind->look)
+        source->kind->look(source->tensors, config);
+    if (!check_tensors(source, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
     ParamStore *params = model ? model_params(model) : NULL;
-    for (int i = 0; model && i < params_count(params); i++) {
-        Param *param = params_get(params, i);
-        if (!read_tensor(dev, param->w, find_tensor(file, param), error)) {
+    for (int i = 0; model && i < params_count(params); i++)
+        if (!read_param(dev, source, params_get(params, i), error)) {
             model_close(model);
             return NULL;
         }
-    }
     return model;
 }
 
@@ -146,13 +154,14 @@ static SafeTensors *open_tensors(const char *folder, GError **error)
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
-    if (!hf_config_read(folder, &config, error))
-        return NULL;
-    SafeTensors *file = open_tensors(folder, error);
+    Source source = { .kind = hf_config_read(folder, &config, error) };
+    SafeTensors *file = source.kind ? open_tensors(folder, error) : NULL;
     if (file == NULL)
         return NULL;
-    config.tie_embeddings = file_is_tied(file);
-    Model *model = import_tensors(dev, file, &config, gradients, error);
+    source.file = file;
+    source.tensors = hf_tensors_by_name(source.kind, file, error);
+    Model *model = source.tensors ? import_tensors(dev, &source, &config, gradients, error) : NULL;
+    g_clear_pointer(&source.tensors, g_hash_table_unref);
     safetensors_close(file);
     if (model == NULL) {
         fail_context(error, "%s", folder);

@@ -1,5 +1,5 @@
-/* hf.h: T5 folders of Hugging Face: config.json, model.safetensors (or shards), spiece.model. transformers 4 and 5 read
- * what is exported, and what either wrote is imported. */
+/* hf.h: model folders of Hugging Face: config.json, model.safetensors (or shards), spiece.model. transformers 4 and 5
+ * read what is exported, and what either wrote is imported. */
 #pragma once
 
 #include "model/model.h"
@@ -16,8 +16,6 @@ bool hf_export_as(Model *model, const Tokenizer *tok /* may be NULL */, const Hf
                   GError **error);
 /* In f32 and one file. */
 bool hf_export(Model *model, const Tokenizer *tok /* may be NULL */, const char *folder, GError **error);
-/* Missing, unexpected and misshapen tensors are named. Tied unless the file holds an lm_head.weight that differs from
- * shared.weight; aliases of the embedding and the dead bias table of old cross-attention are passed over. */
+/* Missing, unexpected and misshapen tensors are named. Tied unless the file holds a matrix for the logits that differs
+ * from the embedding; what files of some years carry besides is passed over. */
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
-/* "encoder.3.self.q" -> "encoder.block.3.layer.0.SelfAttention.q.weight". g_free. */
-char *hf_tensor_name(const char *name);

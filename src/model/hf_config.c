@@ -1,194 +1,123 @@
 #include "model/hf_config.h"
 
 #include "base/file.h"
-#include "base/log.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #define CONFIG_LIMIT (1 << 20)
 
-/* Keys that hold a number of ModelConfig; `standard` is what transformers takes where the key is absent. */
-typedef struct IntKey {
-    const char *key;
-    size_t field; /* of an int64_t */
-    int64_t standard, min, max;
-} IntKey;
+static const HfKind *const kinds[] = { &hf_t5, &hf_mt5, &hf_bert, &hf_modernbert, &hf_gpt2, &hf_llama };
 
-static const IntKey int_keys[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 32128, 1, 1 << 24 },
-    { "d_model", offsetof(ModelConfig, width), 512, 1, 1 << 16 },
-    { "d_ff", offsetof(ModelConfig, ffn), 2048, 1, 1 << 20 },
-    { "d_kv", offsetof(ModelConfig, head_dim), 64, 1, 1 << 12 },
-    { "num_heads", offsetof(ModelConfig, heads), 8, 1, 1 << 12 },
-    { "num_layers", offsetof(ModelConfig, n_enc), 6, 1, 1000 },
-    { "relative_attention_num_buckets", offsetof(ModelConfig, rel_buckets), 32, 4, 1 << 12 },
-    { "relative_attention_max_distance", offsetof(ModelConfig, rel_max_distance), 128, 2, 1 << 20 },
-};
-
-typedef struct RealKey {
-    const char *key;
-    size_t field; /* of a double */
-    double standard, min, max;
-} RealKey;
-
-static const RealKey real_keys[] = {
-    { "dropout_rate", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
-    { "layer_norm_epsilon", offsetof(ModelConfig, norm_eps), 1e-6, 0, 1 },
-};
-
-/* What feed_forward_proj means, and the dense_act_fn that transformers derives from it. */
-typedef struct ActivationName {
-    const char *feed_forward_proj, *dense_act_fn;
-    Activation activation;
-    bool gated;
-} ActivationName;
-
-static const ActivationName activations[] = {
-    { "relu", "relu", ACT_RELU, false },
-    { "gated-gelu", "gelu_new", ACT_GELU_TANH, true },
-};
-
-static bool read_int(const json_t *root, const IntKey *row, int64_t *out, GError **error)
+static const HfKind *kind_named(const char *model_type, GError **error)
 {
-    const json_t *value = json_object_get(root, row->key);
-    *out = row->standard;
-    if (value == NULL || json_is_null(value))
-        return true;
-    if (!json_is_integer(value))
-        return fail_user(error, "%s is not a whole number", row->key);
-    *out = json_integer_value(value);
-    if (*out < row->min || *out > row->max)
-        return fail_user(error, "%s is %" G_GINT64_FORMAT ", want %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, row->key,
-                         *out, row->min, row->max);
-    return true;
-}
-
-static bool read_real(const json_t *root, const RealKey *row, double *out, GError **error)
-{
-    const json_t *value = json_object_get(root, row->key);
-    *out = row->standard;
-    if (value == NULL || json_is_null(value))
-        return true;
-    if (!json_is_number(value))
-        return fail_user(error, "%s is not a number", row->key);
-    *out = json_number_value(value);
-    if (!(*out >= row->min && *out <= row->max))
-        return fail_user(error, "%s is %g, want %g to %g", row->key, *out, row->min, row->max);
-    return true;
-}
-
-static bool read_numbers(const json_t *root, ModelConfig *config, GError **error)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(int_keys); i++)
-        if (!read_int(root, &int_keys[i], &G_STRUCT_MEMBER(int64_t, config, int_keys[i].field), error))
-            return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(real_keys); i++)
-        if (!read_real(root, &real_keys[i], &G_STRUCT_MEMBER(double, config, real_keys[i].field), error))
-            return false;
-    IntKey decoder = { "num_decoder_layers", offsetof(ModelConfig, n_dec), config->n_enc, 1, 1000 };
-    return read_int(root, &decoder, &config->n_dec, error);
-}
-
-static bool read_activation(const json_t *root, ModelConfig *config, GError **error)
-{
-    const json_t *value = json_object_get(root, "feed_forward_proj");
-    const char *name = value ? json_string_value(value) : "relu";
-    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++) {
-        const ActivationName *row = &activations[i];
-        if (g_strcmp0(name, row->feed_forward_proj) != 0)
-            continue;
-        const char *derived = json_string_value(json_object_get(root, "dense_act_fn"));
-        if (derived && strcmp(derived, row->dense_act_fn) != 0)
-            return fail_user(error, "dense_act_fn is \"%s\" with feed_forward_proj \"%s\", want \"%s\"", derived, name,
-                             row->dense_act_fn);
-        config->activation = (int)row->activation;
-        config->gated = row->gated;
-        return true;
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        if (g_strcmp0(kinds[i]->model_type, model_type) == 0)
+            return kinds[i];
+        g_string_append_printf(known, "%s\"%s\"", i ? ", " : "", kinds[i]->model_type);
     }
-    return fail_user(error, "feed_forward_proj is \"%s\", want \"relu\" (T5 v1.0) or \"gated-gelu\" (T5 v1.1)",
-                     name ? name : "not a string");
-}
-
-/* Where the key is absent the flag is true. */
-static bool flag(const json_t *root, const char *key)
-{
-    return !json_is_false(json_object_get(root, key));
-}
-
-static bool read_root(const json_t *root, ModelConfig *config, GError **error)
-{
-    if (!json_is_object(root))
-        return fail_user(error, "not a JSON object");
-    const char *type = json_string_value(json_object_get(root, "model_type"));
-    if (type == NULL)
-        return fail_user(error, "model_type is missing, want \"t5\"");
-    if (strcmp(type, "t5") != 0)
-        return fail_user(error, "model_type is \"%s\": loam reads \"t5\" only", type);
-    if (!read_numbers(root, config, error) || !read_activation(root, config, error))
-        return false;
-    config->tie_embeddings = flag(root, "tie_word_embeddings");
-    config->scale_logits =
-        json_object_get(root, "scale_decoder_outputs") ? flag(root, "scale_decoder_outputs") : config->tie_embeddings;
-    const json_t *pad = json_object_get(root, "pad_token_id"), *start = json_object_get(root, "decoder_start_token_id");
-    if (json_is_integer(pad) && json_is_integer(start) && !json_equal(pad, start))
-        log_warning("config.json starts the decoder with token %lld; loam starts it with the padding token %lld",
-                    (long long)json_integer_value(start), (long long)json_integer_value(pad));
-    return true;
-}
-
-bool hf_config_read(const char *folder, ModelConfig *config, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, "config.json", NULL);
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
-    size_t bytes;
-    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
-    if (text == NULL)
-        return false;
-    json_error_t mistake;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
-    if (root == NULL)
-        return fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
-    model_config_defaults(config);
-    config->preset = (char *)"";
-    bool done =
-        (read_root(root, config, error) && model_config_check(config, error)) || fail_context(error, "%s", path);
-    json_decref(root);
-    return done;
-}
-
-static const ActivationName *activation_name(const ModelConfig *config)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
-        if ((int)activations[i].activation == config->activation && activations[i].gated == config->gated)
-            return &activations[i];
+    if (model_type == NULL)
+        fail_user(error, "model_type is missing, want one of %s", known->str);
+    else
+        fail_user(error, "model_type is \"%s\": loam reads %s", model_type, known->str);
     return NULL;
 }
 
-char *hf_config_text(const ModelConfig *config, int pad, int eos)
+static const HfKind *read_root(const json_t *root, ModelConfig *config, GError **error)
 {
-    const ActivationName *act = activation_name(config);
-    json_t *root = json_pack("{s:[s], s:s, s:b, s:b, s:s, s:f, s:f}", "architectures", "T5ForConditionalGeneration",
-                             "model_type", "t5", "is_encoder_decoder", 1, "use_cache", 1, "dtype", "float32",
-                             "initializer_factor", 1.0, "classifier_dropout", 0.0);
-    for (size_t i = 0; i < G_N_ELEMENTS(int_keys); i++)
-        json_object_set_new(root, int_keys[i].key, json_integer(G_STRUCT_MEMBER(int64_t, config, int_keys[i].field)));
-    for (size_t i = 0; i < G_N_ELEMENTS(real_keys); i++)
-        json_object_set_new(root, real_keys[i].key, json_real(G_STRUCT_MEMBER(double, config, real_keys[i].field)));
-    json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec));
-    json_object_set_new(root, "feed_forward_proj", json_string(act->feed_forward_proj));
-    json_object_set_new(root, "dense_act_fn", json_string(act->dense_act_fn));
-    json_object_set_new(root, "is_gated_act", json_boolean(act->gated));
-    /* transformers 4 reads tying and scaling off the one flag, transformers 5 scaling off the other. */
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
-    json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
-    json_object_set_new(root, "pad_token_id", json_integer(pad));
-    json_object_set_new(root, "eos_token_id", json_integer(eos));
-    json_object_set_new(root, "decoder_start_token_id", json_integer(pad));
+    if (!json_is_object(root)) {
+        fail_user(error, "not a JSON object");
+        return NULL;
+    }
+    const HfKind *kind = kind_named(json_string_value(json_object_get(root, "model_type")), error);
+    model_config_defaults(config);
+    config->preset = (char *)"";
+    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error))
+        return NULL;
+    kind->shape(config);
+    return model_config_check(config, error) ? kind : NULL;
+}
+
+const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
+        return NULL;
+    }
+    size_t bytes;
+    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    if (text == NULL)
+        return NULL;
+    json_error_t mistake;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
+    if (root == NULL) {
+        fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
+        return NULL;
+    }
+    const HfKind *kind = read_root(root, config, error);
+    if (kind == NULL)
+        fail_context(error, "%s", path);
+    json_decref(root);
+    return kind;
+}
+
+/* transformers 5 loads a model in the type that its config names. */
+static const char *dtype_in_json(const char *dtype)
+{
+    return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
+}
+
+char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, const char *dtype)
+{
+    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", kind->architecture, "model_type",
+                             kind->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
+    hf_keys_write(kind, root, config);
+    kind->write(root, config, ids);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     char *line = g_strconcat(text, "\n", NULL);
     free(text);
     json_decref(root);
     return line;
+}
+
+/* Whether option `row` says the same of both. */
+static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelConfig *b)
+{
+    switch (row->type) {
+    case OPT_BOOL:
+        return G_STRUCT_MEMBER(bool, a, row->offset) == G_STRUCT_MEMBER(bool, b, row->offset);
+    case OPT_ENUM:
+        return G_STRUCT_MEMBER(int, a, row->offset) == G_STRUCT_MEMBER(int, b, row->offset);
+    case OPT_I64:
+        return G_STRUCT_MEMBER(int64_t, a, row->offset) == G_STRUCT_MEMBER(int64_t, b, row->offset);
+    case OPT_F64:
+        return !(G_STRUCT_MEMBER(double, a, row->offset) < G_STRUCT_MEMBER(double, b, row->offset)) &&
+               !(G_STRUCT_MEMBER(double, a, row->offset) > G_STRUCT_MEMBER(double, b, row->offset));
+    default:
+        return true;
+    }
+}
+
+static const HfKind *nearest_kind(const ModelConfig *config)
+{
+    if (config->family == FAMILY_BERT)
+        return config->position == POSITION_ROTARY ? &hf_modernbert : &hf_bert;
+    if (config->family == FAMILY_GPT)
+        return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
+    return &hf_t5;
+}
+
+const HfKind *hf_kind_of(const ModelConfig *config, GError **error)
+{
+    const HfKind *kind = nearest_kind(config);
+    ModelConfig shaped = *config;
+    kind->shape(&shaped);
+    for (int i = 0; i < n_model_options; i++)
+        if (!same_option(&model_options[i], config, &shaped)) {
+            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", kind->architecture,
+                      model_options[i].name);
+            return NULL;
+        }
+    return kind->check == NULL || kind->check(config, error) ? kind : NULL;
 }

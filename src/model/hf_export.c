@@ -1,9 +1,9 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "format/safetensors.h"
 #include "model/hf.h"
 #include "model/hf_config.h"
+#include "model/hf_tensors.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -24,21 +24,44 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-static bool write_tensors(const char *folder, Model *model, const HfForm *form, GError **error)
+/* The tensor that holds a parameter: its own memory where it is all of it and lies the same way, else a copy in
+ * `made`, which its other parts share. */
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, const Param *param)
+{
+    CHECK(param->w.dtype == DT_F32 && param->w.ld == tensor_cols(param->w), "%s: dtype %s, rows %lld apart",
+          param->spec.name, dtype_name(param->w.dtype), (long long)param->w.ld);
+    char *theirs;
+    int64_t shape[2];
+    const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
+    int rank = hf_shape_of(name, &param->spec, shape);
+    if (!name->transposed && name->n_parts == 0) {
+        safetensors_writer_add(writer, theirs, "F32", rank, shape, param->w.p);
+        g_free(theirs);
+        return;
+    }
+    float *whole = g_hash_table_lookup(made, theirs);
+    if (whole == NULL) {
+        whole = g_new0(float, (gsize)(tensor_count(param->w) * MAX(name->n_parts, 1)));
+        safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
+        g_hash_table_insert(made, g_strdup(theirs), whole);
+    }
+    hf_tensor_put(whole, name, &param->spec, param->w.p);
+    g_free(theirs);
+}
+
+static bool write_tensors(const char *folder, const HfKind *kind, Model *model, const HfForm *form, GError **error)
 {
     const ModelConfig *config = model_config(model);
     ParamStore *params = model_params(model);
+    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
-    for (int i = 0; i < params_count(params); i++) {
-        const Param *param = params_get(params, i);
-        CHECK(param->w.dtype == DT_F32 && param->w.ld == tensor_cols(param->w), "%s: dtype %s, rows %lld apart",
-              param->spec.name, dtype_name(param->w.dtype), (long long)param->w.ld);
-        g_autofree char *name = hf_tensor_name(param->spec.name);
-        safetensors_writer_add(writer, name, "F32", param->w.rank, param->w.d, param->w.p);
-        /* transformers 4 scales the logits of whatever it ties: unscaled and tied is written as two equal matrices. */
-        if (strcmp(name, "shared.weight") == 0 && config->tie_embeddings && !config->scale_logits)
-            safetensors_writer_add(writer, "lm_head.weight", "F32", param->w.rank, param->w.d, param->w.p);
+    for (int i = 0; i < params_count(params); i++)
+        add_tensor(writer, made, kind, params_get(params, i));
+    /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
+    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
+        Tensor shared = params_find(params, "shared")->w;
+        safetensors_writer_add(writer, "lm_head.weight", "F32", shared.rank, shared.d, shared.p);
     }
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
@@ -47,31 +70,30 @@ static bool write_tensors(const char *folder, Model *model, const HfForm *form, 
     return done;
 }
 
-/* transformers 5 loads a model in the type that its config names. */
-static char *config_of_dtype(char *text, const char *dtype)
+/* What generates by itself: a T5, which knows its ids without a tokenizer too, and a GPT that ends its texts. */
+static bool write_generation(const char *folder, const ModelConfig *config, HfIds ids, GError **error)
 {
-    static const char *const names[][2] = { { "F32", "float32" }, { "BF16", "bfloat16" }, { "F16", "float16" } };
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-        if (strcmp(names[i][0], dtype) == 0) {
-            g_auto(GStrv) parts = g_strsplit(text, "\"float32\"", 2);
-            CHECK(parts[1] != NULL, "config.json names no type: %s", text);
-            g_free(text);
-            return g_strconcat(parts[0], "\"", names[i][1], "\"", parts[1], NULL);
-        }
-    CHECK(false, "dtype %s", dtype);
+    if (config->n_dec == 0 || ids.eos < 0)
+        return true;
+    json_t *root = json_object();
+    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write(root, "pad_token_id", ids.pad);
+    if (config->n_enc > 0)
+        hf_id_write(root, "decoder_start_token_id", ids.pad);
+    bool done = write_object(folder, "generation_config.json", root, error);
+    json_decref(root);
+    return done;
 }
 
-static bool write_configs(const char *folder, const ModelConfig *config, const Tokenizer *tok, const char *dtype,
-                          GError **error)
+static bool write_configs(const char *folder, const HfKind *kind, const ModelConfig *config, const Tokenizer *tok,
+                          const char *dtype, GError **error)
 {
-    int pad = tok ? MAX(tokenizer_pad(tok), 0) : 0, eos = tok ? tokenizer_eos(tok) : 1;
-    g_autofree char *text = config_of_dtype(hf_config_text(config, pad, eos), dtype);
-    json_t *generation =
-        json_pack("{s:i, s:i, s:i}", "decoder_start_token_id", pad, "eos_token_id", eos, "pad_token_id", pad);
-    bool done = write_text(folder, "config.json", text, error) &&
-                write_object(folder, "generation_config.json", generation, error);
-    json_decref(generation);
-    return done;
+    bool t5 = config->family == FAMILY_T5;
+    HfIds ids = { .pad = tok ? tokenizer_pad(tok) : -1, .eos = tok ? tokenizer_eos(tok) : t5 ? 1 : -1 };
+    if (t5)
+        ids.pad = MAX(ids.pad, 0);
+    g_autofree char *text = hf_config_text(kind, config, ids, dtype);
+    return write_text(folder, "config.json", text, error) && write_generation(folder, config, ids, error);
 }
 
 static json_t *special_tokens(const Tokenizer *tok)
@@ -109,24 +131,28 @@ static void warn_of_differences(const Tokenizer *tok)
         }
 }
 
-static bool write_tokenizer(const char *folder, const Tokenizer *tok, GError **error)
+static bool write_tokenizer(const char *folder, const ModelConfig *config, const Tokenizer *tok, GError **error)
 {
+    if (config->family != FAMILY_T5) {
+        log_warning("the tokenizer is not exported with this family: copy %s yourself", tokenizer_path(tok));
+        return true;
+    }
     size_t bytes;
     g_autofree char *model = io_read_file(tokenizer_path(tok), TOKENIZER_LIMIT, &bytes, error);
     g_autofree char *path = g_build_filename(folder, "spiece.model", NULL);
     if (model == NULL || !io_write_file(path, model, bytes, error))
         return false;
-    json_t *special = special_tokens(tok), *config = json_deep_copy(special);
-    json_object_set_new(config, "tokenizer_class", json_string("T5Tokenizer"));
+    json_t *special = special_tokens(tok), *settings = json_deep_copy(special);
+    json_object_set_new(settings, "tokenizer_class", json_string("T5Tokenizer"));
     /* Sentinels that are pieces of the model keep their ids only where none are added. */
     bool own_sentinels = memmem(model, bytes, "<extra_id_0>", strlen("<extra_id_0>")) != NULL;
-    json_object_set_new(config, "extra_ids", json_integer(own_sentinels ? 0 : TOKENIZER_SENTINELS));
+    json_object_set_new(settings, "extra_ids", json_integer(own_sentinels ? 0 : TOKENIZER_SENTINELS));
     /* The one setting with which text after a sentinel gets SentencePiece's ids in both generations. */
-    json_object_set_new(config, "legacy", json_true());
+    json_object_set_new(settings, "legacy", json_true());
     bool done = write_object(folder, "special_tokens_map.json", special, error) &&
-                write_object(folder, "tokenizer_config.json", config, error);
+                write_object(folder, "tokenizer_config.json", settings, error);
     json_decref(special);
-    json_decref(config);
+    json_decref(settings);
     warn_of_differences(tok);
     return done;
 }
@@ -141,34 +167,20 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-/* Whether the model is one of Hugging Face's T5 but for its shape, activation and embeddings. */
-static bool is_t5(const ModelConfig *config)
+static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, GError **error)
 {
-    ModelConfig plain;
-    model_config_defaults(&plain);
-    return config->family == plain.family && config->norm == plain.norm && config->norm_after == plain.norm_after &&
-           config->first_norm && config->final_norm && !config->embed_norm && config->position == plain.position &&
-           !config->bias && config->segments == 0 && config->window == 0 && !config->scale_scores &&
-           !config->head_transform && !config->head_bias && model_config_kv_heads(config) == config->heads;
-}
-
-static bool check_exportable(const ModelConfig *config, const Tokenizer *tok, GError **error)
-{
-    if (!is_t5(config))
-        return fail_user(error, "only models of family t5, with T5's norms, positions and linears, can be exported");
-    if (config->scale_logits && !config->tie_embeddings)
-        return fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
-                                "(model.tie_embeddings)");
-    if (config->gated != (config->activation == (int)ACT_GELU_TANH))
-        return fail_user(error, "Hugging Face's T5 has relu without a gate or gelu_tanh with one (model.activation, "
-                                "model.gated)");
-    if (tok && !g_str_has_prefix(tokenizer_kind(tok), "sentencepiece"))
-        return fail_user(error, "Hugging Face's T5 has a SentencePiece tokenizer; %s is of kind %s",
-                         tokenizer_path(tok), tokenizer_kind(tok));
-    if (tok && tokenizer_size(tok) > config->vocab)
-        return fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
-                         tokenizer_size(tok), config->vocab);
-    return true;
+    const HfKind *kind = hf_kind_of(config, error);
+    if (kind && tok && config->family == FAMILY_T5 && !g_str_has_prefix(tokenizer_kind(tok), "sentencepiece")) {
+        fail_user(error, "Hugging Face's T5 has a SentencePiece tokenizer; %s is of kind %s", tokenizer_path(tok),
+                  tokenizer_kind(tok));
+        return NULL;
+    }
+    if (kind && tok && tokenizer_size(tok) > config->vocab) {
+        fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
+                  tokenizer_size(tok), config->vocab);
+        return NULL;
+    }
+    return kind;
 }
 
 bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
@@ -178,11 +190,12 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
     g_autofree char *tmp_name = g_strconcat("tmp-", name, NULL);
     g_autofree char *tmp = g_build_filename(parent, tmp_name, NULL);
     const ModelConfig *config = model_config(model);
-    if (!check_exportable(config, tok, error) || !folder_is_free(whole, error) || !io_make_directories(parent, error) ||
+    const HfKind *kind = exportable_kind(config, tok, error);
+    if (kind == NULL || !folder_is_free(whole, error) || !io_make_directories(parent, error) ||
         !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
         return false;
-    if (write_configs(tmp, config, tok, form->dtype, error) && write_tensors(tmp, model, form, error) &&
-        (tok == NULL || write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
+    if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
+        (tok == NULL || write_tokenizer(tmp, config, tok, error)) && io_sync_directory(tmp, error) &&
         io_rename(tmp, whole, error) && io_sync_directory(parent, error))
         return true;
     io_remove_tree(tmp, NULL);

@@ -1,0 +1,128 @@
+/* hf_bert.c: BertForPreTraining, BertForMaskedLM and the bare BertModel. */
+#include "model/hf_kind.h"
+
+static const HfName names[] = {
+    HF_SAME("shared", "bert.embeddings.word_embeddings.weight"),
+    HF_SAME("lm_head", "cls.predictions.decoder.weight"),
+    HF_SAME("lm_head.bias", "cls.predictions.bias"),
+    HF_SAME("transform.dense", "cls.predictions.transform.dense.weight"),
+    HF_SAME("transform.dense.bias", "cls.predictions.transform.dense.bias"),
+    HF_SAME("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
+    HF_SAME("transform.norm.bias", "cls.predictions.transform.LayerNorm.bias"),
+    HF_SAME("pooler", "bert.pooler.dense.weight"),
+    HF_SAME("pooler.bias", "bert.pooler.dense.bias"),
+    HF_SAME("sentence", "cls.seq_relationship.weight"),
+    HF_SAME("sentence.bias", "cls.seq_relationship.bias"),
+    HF_SAME("encoder.positions", "bert.embeddings.position_embeddings.weight"),
+    HF_SAME("encoder.segments", "bert.embeddings.token_type_embeddings.weight"),
+    HF_SAME("encoder.embed_norm", "bert.embeddings.LayerNorm.weight"),
+    HF_SAME("encoder.embed_norm.bias", "bert.embeddings.LayerNorm.bias"),
+    HF_SAME("encoder.#.self.q", "bert.encoder.layer.#.attention.self.query.weight"),
+    HF_SAME("encoder.#.self.q.bias", "bert.encoder.layer.#.attention.self.query.bias"),
+    HF_SAME("encoder.#.self.k", "bert.encoder.layer.#.attention.self.key.weight"),
+    HF_SAME("encoder.#.self.k.bias", "bert.encoder.layer.#.attention.self.key.bias"),
+    HF_SAME("encoder.#.self.v", "bert.encoder.layer.#.attention.self.value.weight"),
+    HF_SAME("encoder.#.self.v.bias", "bert.encoder.layer.#.attention.self.value.bias"),
+    HF_SAME("encoder.#.self.o", "bert.encoder.layer.#.attention.output.dense.weight"),
+    HF_SAME("encoder.#.self.o.bias", "bert.encoder.layer.#.attention.output.dense.bias"),
+    HF_SAME("encoder.#.self.norm", "bert.encoder.layer.#.attention.output.LayerNorm.weight"),
+    HF_SAME("encoder.#.self.norm.bias", "bert.encoder.layer.#.attention.output.LayerNorm.bias"),
+    HF_SAME("encoder.#.mlp.wi", "bert.encoder.layer.#.intermediate.dense.weight"),
+    HF_SAME("encoder.#.mlp.wi.bias", "bert.encoder.layer.#.intermediate.dense.bias"),
+    HF_SAME("encoder.#.mlp.wo", "bert.encoder.layer.#.output.dense.weight"),
+    HF_SAME("encoder.#.mlp.wo.bias", "bert.encoder.layer.#.output.dense.bias"),
+    HF_SAME("encoder.#.mlp.norm", "bert.encoder.layer.#.output.LayerNorm.weight"),
+    HF_SAME("encoder.#.mlp.norm.bias", "bert.encoder.layer.#.output.LayerNorm.bias"),
+};
+
+/* 0, 1, 2, … as a buffer, and the bias of the logits under its other name. */
+static const char *const passed_over[] = { "bert.embeddings.position_ids", "cls.predictions.decoder.bias", NULL };
+
+static const HfIntKey ints[] = {
+    { "vocab_size", offsetof(ModelConfig, vocab), 30522, 1, 1 << 24 },
+    { "hidden_size", offsetof(ModelConfig, width), 768, 1, 1 << 16 },
+    { "num_hidden_layers", offsetof(ModelConfig, n_enc), 12, 1, 1000 },
+    { "num_attention_heads", offsetof(ModelConfig, heads), 12, 1, 1 << 10 },
+    { "intermediate_size", offsetof(ModelConfig, ffn), 3072, 1, 1 << 20 },
+    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 512, 1, 1 << 24 },
+    { "type_vocab_size", offsetof(ModelConfig, segments), 2, 1, 1 << 10 },
+};
+
+static const HfRealKey reals[] = {
+    { "hidden_dropout_prob", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
+    { "layer_norm_eps", offsetof(ModelConfig, norm_eps), 1e-12, 0, 1 },
+    { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
+};
+
+static const HfFixedKey fixed[] = {
+    { "position_embedding_type", "\"absolute\"" },
+    { "is_decoder", "false" },
+    { "add_cross_attention", "false" },
+};
+
+static void shape(ModelConfig *config)
+{
+    ModelConfig was = *config;
+    hf_shape_plain(config, FAMILY_BERT);
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->norm_after = config->embed_norm = config->bias = config->scale_scores = true;
+    config->final_norm = config->gated = false;
+    config->position = POSITION_LEARNED;
+    config->segments = MAX(was.segments, 1);
+    config->head_dim = config->width / config->heads;
+    config->head_transform = config->head_bias = was.head_transform;
+    config->pooler = was.pooler;
+    config->sentence_head = was.sentence_head;
+}
+
+static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
+{
+    config->init = INIT_SCHEME_NORMAL;
+    config->inner_dropout = false;
+    return hf_activation_read(root, "hidden_act", "gelu", config, error) && hf_check_heads(config, error);
+}
+
+/* Which of the heads are there. */
+static void look(GHashTable *tensors, ModelConfig *config)
+{
+    config->pooler = g_hash_table_contains(tensors, "bert.pooler.dense.weight");
+    config->sentence_head = g_hash_table_contains(tensors, "cls.seq_relationship.weight");
+    config->head_transform = config->head_bias =
+        g_hash_table_contains(tensors, "cls.predictions.transform.dense.weight");
+}
+
+static const char *class_of(const ModelConfig *config)
+{
+    if (config->head_transform)
+        return config->sentence_head ? "BertForPreTraining" : "BertForMaskedLM";
+    return "BertModel";
+}
+
+static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
+    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "attention_probs_dropout_prob", json_real(config->dropout));
+    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
+    hf_id_write(root, "pad_token_id", ids.pad);
+}
+
+static bool check_bert(const ModelConfig *config, GError **error)
+{
+    bool masked = config->head_transform && !config->pooler, whole = config->head_transform && config->sentence_head,
+         bare = !config->head_transform && config->pooler && !config->sentence_head;
+    return masked || whole || bare ||
+           fail_user(error,
+                     "Hugging Face has a BERT with model.head_transform alone (BertForMaskedLM), with "
+                     "model.pooler alone (BertModel), or with both and model.sentence_head (BertForPreTraining)");
+}
+
+const HfKind hf_bert = { .model_type = "bert",
+                         .architecture = "BertForPreTraining",
+                         .prefix = "bert.",
+                         HF_TABLES,
+                         .read = read_bert,
+                         .look = look,
+                         .write = write_bert,
+                         .shape = shape,
+                         .check = check_bert };

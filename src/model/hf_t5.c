@@ -1,0 +1,182 @@
+/* hf_t5.c: T5ForConditionalGeneration and its multilingual sister MT5. */
+#include "base/log.h"
+#include "model/hf_kind.h"
+
+#include <string.h>
+
+static const HfName names[] = {
+    HF_SAME("shared", "shared.weight"),
+    HF_SAME("lm_head", "lm_head.weight"),
+    HF_SAME("encoder.relpos", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    HF_SAME("encoder.#.self.norm", "encoder.block.#.layer.0.layer_norm.weight"),
+    HF_SAME("encoder.#.self.q", "encoder.block.#.layer.0.SelfAttention.q.weight"),
+    HF_SAME("encoder.#.self.k", "encoder.block.#.layer.0.SelfAttention.k.weight"),
+    HF_SAME("encoder.#.self.v", "encoder.block.#.layer.0.SelfAttention.v.weight"),
+    HF_SAME("encoder.#.self.o", "encoder.block.#.layer.0.SelfAttention.o.weight"),
+    HF_SAME("encoder.#.mlp.norm", "encoder.block.#.layer.1.layer_norm.weight"),
+    HF_SAME("encoder.#.mlp.wi", "encoder.block.#.layer.1.DenseReluDense.wi.weight"),
+    HF_SAME("encoder.#.mlp.wi_0", "encoder.block.#.layer.1.DenseReluDense.wi_0.weight"),
+    HF_SAME("encoder.#.mlp.wi_1", "encoder.block.#.layer.1.DenseReluDense.wi_1.weight"),
+    HF_SAME("encoder.#.mlp.wo", "encoder.block.#.layer.1.DenseReluDense.wo.weight"),
+    HF_SAME("encoder.final_norm", "encoder.final_layer_norm.weight"),
+    HF_SAME("decoder.relpos", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    HF_SAME("decoder.#.self.norm", "decoder.block.#.layer.0.layer_norm.weight"),
+    HF_SAME("decoder.#.self.q", "decoder.block.#.layer.0.SelfAttention.q.weight"),
+    HF_SAME("decoder.#.self.k", "decoder.block.#.layer.0.SelfAttention.k.weight"),
+    HF_SAME("decoder.#.self.v", "decoder.block.#.layer.0.SelfAttention.v.weight"),
+    HF_SAME("decoder.#.self.o", "decoder.block.#.layer.0.SelfAttention.o.weight"),
+    HF_SAME("decoder.#.cross.norm", "decoder.block.#.layer.1.layer_norm.weight"),
+    HF_SAME("decoder.#.cross.q", "decoder.block.#.layer.1.EncDecAttention.q.weight"),
+    HF_SAME("decoder.#.cross.k", "decoder.block.#.layer.1.EncDecAttention.k.weight"),
+    HF_SAME("decoder.#.cross.v", "decoder.block.#.layer.1.EncDecAttention.v.weight"),
+    HF_SAME("decoder.#.cross.o", "decoder.block.#.layer.1.EncDecAttention.o.weight"),
+    HF_SAME("decoder.#.mlp.norm", "decoder.block.#.layer.2.layer_norm.weight"),
+    HF_SAME("decoder.#.mlp.wi", "decoder.block.#.layer.2.DenseReluDense.wi.weight"),
+    HF_SAME("decoder.#.mlp.wi_0", "decoder.block.#.layer.2.DenseReluDense.wi_0.weight"),
+    HF_SAME("decoder.#.mlp.wi_1", "decoder.block.#.layer.2.DenseReluDense.wi_1.weight"),
+    HF_SAME("decoder.#.mlp.wo", "decoder.block.#.layer.2.DenseReluDense.wo.weight"),
+    HF_SAME("decoder.final_norm", "decoder.final_layer_norm.weight"),
+};
+
+/* Copies of the embedding, and a table that no layer reads. */
+static const char *const passed_over[] = {
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+    NULL,
+};
+
+/* What transformers takes for absent keys, first of a T5, then of an mT5. */
+#define INT_KEYS(vocab_size, d_ff, num_heads, num_layers)                                                              \
+    {                                                                                                                  \
+        { "vocab_size", offsetof(ModelConfig, vocab), vocab_size, 1, 1 << 24 },                                        \
+            { "d_model", offsetof(ModelConfig, width), 512, 1, 1 << 16 },                                              \
+            { "d_ff", offsetof(ModelConfig, ffn), d_ff, 1, 1 << 20 },                                                  \
+            { "d_kv", offsetof(ModelConfig, head_dim), 64, 1, 1 << 12 },                                               \
+            { "num_heads", offsetof(ModelConfig, heads), num_heads, 1, 1 << 12 },                                      \
+            { "num_layers", offsetof(ModelConfig, n_enc), num_layers, 1, 1000 },                                       \
+            { "relative_attention_num_buckets", offsetof(ModelConfig, rel_buckets), 32, 4, 1 << 12 },                  \
+            { "relative_attention_max_distance", offsetof(ModelConfig, rel_max_distance), 128, 2, 1 << 20 },           \
+    }
+
+static const HfIntKey t5_ints[] = INT_KEYS(32128, 2048, 8, 6);
+static const HfIntKey mt5_ints[] = INT_KEYS(250112, 1024, 6, 8);
+
+static const HfRealKey reals[] = {
+    { "dropout_rate", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
+    { "layer_norm_epsilon", offsetof(ModelConfig, norm_eps), 1e-6, 0, 1 },
+};
+
+/* What feed_forward_proj means, and the dense_act_fn that transformers derives from it. */
+typedef struct ActivationName {
+    const char *feed_forward_proj, *dense_act_fn;
+    Activation activation;
+    bool gated;
+} ActivationName;
+
+static const ActivationName activations[] = {
+    { "relu", "relu", ACT_RELU, false },
+    { "gated-gelu", "gelu_new", ACT_GELU_TANH, true },
+};
+
+static bool read_activation(const json_t *root, const char *standard, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, "feed_forward_proj");
+    const char *name = value ? json_string_value(value) : standard;
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++) {
+        const ActivationName *row = &activations[i];
+        if (g_strcmp0(name, row->feed_forward_proj) != 0)
+            continue;
+        const char *derived = json_string_value(json_object_get(root, "dense_act_fn"));
+        if (derived && strcmp(derived, row->dense_act_fn) != 0)
+            return fail_user(error, "dense_act_fn is \"%s\" with feed_forward_proj \"%s\", want \"%s\"", derived, name,
+                             row->dense_act_fn);
+        config->activation = (int)row->activation;
+        config->gated = row->gated;
+        return true;
+    }
+    return fail_user(error, "feed_forward_proj is \"%s\", want \"relu\" (T5 v1.0) or \"gated-gelu\" (T5 v1.1)",
+                     name ? name : "not a string");
+}
+
+static void shape_t5(ModelConfig *config)
+{
+    bool gated = config->gated, scale_logits = config->scale_logits;
+    hf_shape_plain(config, FAMILY_T5);
+    config->position = POSITION_RELATIVE_BIAS;
+    config->gated = gated;
+    config->scale_logits = scale_logits;
+}
+
+/* What both have: blocks of the decoder, the feed-forward network, the first token of the decoder. */
+static bool read_shared(const json_t *root, const char *feed_forward_proj, ModelConfig *config, GError **error)
+{
+    const HfIntKey decoder = { "num_decoder_layers", offsetof(ModelConfig, n_dec), config->n_enc, 1, 1000 };
+    if (!hf_int_read(root, &decoder, &config->n_dec, error) || !read_activation(root, feed_forward_proj, config, error))
+        return false;
+    const json_t *pad = json_object_get(root, "pad_token_id"), *start = json_object_get(root, "decoder_start_token_id");
+    if (json_is_integer(pad) && json_is_integer(start) && !json_equal(pad, start))
+        log_warning("config.json starts the decoder with token %lld; loam starts it with the padding token %lld",
+                    (long long)json_integer_value(start), (long long)json_integer_value(pad));
+    return true;
+}
+
+static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
+{
+    /* transformers 5 always says that embeddings are tied, so the tensors decide that. */
+    config->scale_logits = hf_flag(root, "scale_decoder_outputs", hf_flag(root, "tie_word_embeddings", true));
+    return read_shared(root, "relu", config, error);
+}
+
+/* Every mT5 has a head of its own, and transformers 5 scales the logits of none. */
+static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
+{
+    return read_shared(root, "gated-gelu", config, error);
+}
+
+static const ActivationName *activation_name(const ModelConfig *config)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
+        if ((int)activations[i].activation == config->activation && activations[i].gated == config->gated)
+            return &activations[i];
+    return NULL;
+}
+
+static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    const ActivationName *act = activation_name(config);
+    json_object_set_new(root, "is_encoder_decoder", json_true());
+    json_object_set_new(root, "initializer_factor", json_real(1));
+    json_object_set_new(root, "classifier_dropout", json_real(0));
+    json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec));
+    json_object_set_new(root, "feed_forward_proj", json_string(act->feed_forward_proj));
+    json_object_set_new(root, "dense_act_fn", json_string(act->dense_act_fn));
+    json_object_set_new(root, "is_gated_act", json_boolean(act->gated));
+    /* transformers 4 reads tying and scaling off the one flag, transformers 5 scaling off the other. */
+    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
+    json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
+    hf_id_write(root, "pad_token_id", ids.pad);
+    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write(root, "decoder_start_token_id", ids.pad);
+}
+
+static bool check_t5(const ModelConfig *config, GError **error)
+{
+    if (config->scale_logits && !config->tie_embeddings)
+        return fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
+                                "(model.tie_embeddings)");
+    if (activation_name(config) == NULL)
+        return fail_user(error, "Hugging Face's T5 has relu without a gate or gelu_tanh with one (model.activation, "
+                                "model.gated)");
+    return true;
+}
+
+#define KIND(type, class, int_keys, reader)                                                                            \
+    {                                                                                                                  \
+        .model_type = type, .architecture = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),       \
+        .passed_over = passed_over, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                \
+        .n_reals = G_N_ELEMENTS(reals), .shape = shape_t5, .read = reader, .write = write_t5, .check = check_t5        \
+    }
+
+const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, read_t5);
+const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, read_mt5);

@@ -1,0 +1,196 @@
+"""The families of make-parity.py besides T5: what each model is built from, and what it computes on its samples.
+
+One row per fixture: the class, its config's settings, and the samples. Sizes divide by nothing convenient; the lengths
+of a batch are unequal, the longest of ModernBERT beyond the reach of its window, one sample as short as its objective
+allows.
+"""
+
+import json
+import math
+
+import numpy
+import torch
+import transformers
+
+from safetensors.torch import load_file, save_file
+
+FAMILIES = {
+    "gpt2": dict(
+        model="GPT2LMHeadModel", config="GPT2Config", seed=20, lengths=[17, 31, 2],
+        settings=dict(vocab_size=67, n_positions=37, n_embd=20, n_layer=2, n_head=5, n_inner=44, bos_token_id=66,
+                      eos_token_id=66)),
+    "llama": dict(
+        model="LlamaForCausalLM", config="LlamaConfig", seed=21, lengths=[19, 3, 30],
+        settings=dict(vocab_size=61, hidden_size=24, intermediate_size=38, num_hidden_layers=2, num_attention_heads=6,
+                      num_key_value_heads=2, head_dim=6, max_position_embeddings=64, rms_norm_eps=1e-5,
+                      rope_theta=5000.0, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2)),
+    "bert": dict(
+        model="BertForPreTraining", config="BertConfig", seed=22, lengths=[23, 9, 34],
+        settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
+                      max_position_embeddings=40, type_vocab_size=2, pad_token_id=0)),
+    "modernbert": dict(
+        model="ModernBertForMaskedLM", config="ModernBertConfig", seed=23, lengths=[26, 5, 37],
+        settings=dict(vocab_size=59, hidden_size=24, intermediate_size=34, num_hidden_layers=4, num_attention_heads=3,
+                      max_position_embeddings=64, global_attn_every_n_layers=3, local_attention=8, pad_token_id=0,
+                      bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, reference_compile=False)),
+}
+
+
+def build(row):
+    config = getattr(transformers, row["config"])(**row["settings"], attn_implementation="sdpa")
+    return getattr(transformers, row["model"])(config)
+
+
+def randomize(model, seed):
+    """Weights larger than the default initialization, so that attention is far from uniform; biases are not zero."""
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=random)
+            if "norm" in name.lower() or ".ln_" in name:
+                parameter.copy_(0.2 * noise + (0 if name.endswith("bias") else 1))
+            elif parameter.dim() == 1:
+                parameter.copy_(0.3 * noise)
+            elif any(word in name for word in ("embed", "wte", "wpe")):
+                parameter.copy_(0.8 * noise)
+            else:
+                fan_in = parameter.shape[0 if "c_" in name else 1]  # Conv1D is (in, out)
+                parameter.copy_(1.5 * fan_in ** -0.5 * noise)
+
+
+def masked_sample(random, length, vocab, pair):
+    """Labels are -100 where no loss falls; a third of the tokens are masked, one at least."""
+    ids = random.integers(3, vocab, length).tolist()
+    chosen = random.permutation(length)[: max(1, length // 3)].tolist()
+    labels = [ids[i] if i in chosen else -100 for i in range(length)]
+    sample = {"input_ids": [vocab - 1 if i in chosen[::2] else ids[i] for i in range(length)], "labels": labels}
+    if pair:
+        first = int(random.integers(1, length))
+        sample |= {"segments": [int(i >= first) for i in range(length)], "order": int(random.integers(0, 2))}
+    return sample
+
+
+def samples_of(row):
+    random, vocab = numpy.random.default_rng(row["seed"]), row["settings"]["vocab_size"]
+    if "CausalLM" in row["model"] or "LMHead" in row["model"]:
+        return [{"input_ids": random.integers(3, vocab, n).tolist()} for n in row["lengths"]]
+    return [masked_sample(random, n, vocab, row["model"] == "BertForPreTraining") for n in row["lengths"]]
+
+
+def batch_of(samples):
+    rows = lambda key, fill: torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(sample[key]) for sample in samples], batch_first=True, padding_value=fill)
+    lengths = torch.tensor([len(sample["input_ids"]) for sample in samples])
+    batch = {"input_ids": rows("input_ids", 0)}
+    batch["attention_mask"] = (torch.arange(int(lengths.max()))[None, :] < lengths[:, None]).long()
+    if "labels" not in samples[0]:
+        batch["labels"] = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+        return batch
+    batch["labels"] = rows("labels", -100)
+    if "order" in samples[0]:
+        batch["token_type_ids"] = rows("segments", 0)
+        batch["next_sentence_label"] = torch.tensor([sample["order"] for sample in samples])
+    return batch
+
+
+def values_of(model, samples):
+    """"logits" are the rows on which loss falls: of a decoder every token but its sample's last."""
+    model.eval()
+    model.zero_grad()
+    batch = batch_of(samples)
+    out = model(**batch)
+    out.loss.backward()
+    logits = out.prediction_logits if "next_sentence_label" in batch else out.logits
+    labels = batch["labels"] if "labels" in samples[0] else torch.cat(
+        [batch["labels"][:, 1:], torch.full((len(samples), 1), -100)], dim=1)
+    values = {"logits": logits[labels != -100], "loss": out.loss.reshape(1)}
+    if "next_sentence_label" in batch:
+        values["order_logits"] = out.seq_relationship_logits
+    values |= {"grad." + name: parameter.grad for name, parameter in model.named_parameters()}
+    return {name: value.detach().double().contiguous().clone() for name, value in values.items()}
+
+
+def in_double(model):
+    """RMSNorm and rotary angles as their formulas say, where transformers computes them in f32 whatever the weights."""
+    model = model.double()
+    for module in model.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            module.forward = lambda x, norm=module: norm.weight * (
+                x * torch.rsqrt(x.pow(2).mean(-1, True) + norm.variance_epsilon))
+        if hasattr(module, "inv_freq"):
+            module.forward = lambda x, position_ids, rotary=module: exact_rotary(rotary, position_ids)
+    return model
+
+
+def exact_rotary(rotary, position_ids):
+    size = 2 * rotary.inv_freq.numel()
+    frequency = rotary.config.rope_theta ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+    angle = position_ids[:, :, None].double() * torch.cat([frequency, frequency])
+    return angle.cos(), angle.sin()
+
+
+def legacy_gpt2(tensors):
+    """As on the hub: no "transformer.", and the causal mask as a buffer of each block."""
+    short = {name.removeprefix("transformer."): value for name, value in tensors.items()}
+    blocks = {name.split(".")[1] for name in short if name.startswith("h.")}
+    return short | {f"h.{i}.attn.bias": torch.ones(37, 37).tril().reshape(1, 1, 37, 37) for i in blocks}
+
+
+def legacy_bert(tensors):
+    """As on the hub: LayerNorm's gamma and beta, the tied decoder written out, positions as a buffer."""
+    old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+           for name, value in tensors.items()}
+    return old | {"cls.predictions.decoder.weight": tensors["bert.embeddings.word_embeddings.weight"].clone(),
+                  "cls.predictions.decoder.bias": tensors["cls.predictions.bias"].clone(),
+                  "bert.embeddings.position_ids": torch.arange(40).reshape(1, 40)}
+
+
+LEGACY = {"gpt2": legacy_gpt2, "bert": legacy_bert}
+
+
+def write_legacy(out, name):
+    folder = out / (name + "-hub")
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_bytes((out / name / "config.json").read_bytes())
+    save_file(LEGACY[name](load_file(out / name / "model.safetensors")), folder / "model.safetensors",
+              metadata={"format": "pt"})
+    _, told = getattr(transformers, FAMILIES[name]["model"]).from_pretrained(folder, output_loading_info=True)
+    assert not told["missing_keys"], told
+    print(name + "-hub: transformers finds unexpected", told["unexpected_keys"])
+
+
+def make_with_4(out, name, row, distances):
+    folder = out / name
+    model = build(row)
+    randomize(model, row["seed"])
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    samples = samples_of(row)
+    (folder / "batch.json").write_text(json.dumps({"samples": samples}) + "\n")
+    in_f32, truth = values_of(model, samples), values_of(in_double(model), samples)
+    away = distances(in_f32, truth)
+    print(name, "f32 of Hugging Face against double:", away)
+    stored = {key: value.float() for key, value in truth.items()} | {"loss": truth["loss"]}
+    notes = {"transformers": transformers.__version__, "torch": torch.__version__}
+    notes |= {f"f32_distance_{key}": f"{value:.2e}" for key, value in away.items()}
+    save_file(stored, folder / "expected.safetensors", metadata=notes)
+    if name in LEGACY:
+        write_legacy(out, name)
+
+
+def make_with_5(out, name, row, distances):
+    """The weights are saved as 4 saves them, so the config alone is kept."""
+    kind = getattr(transformers, row["model"])
+    model, told = kind.from_pretrained(out / name, output_loading_info=True)
+    assert not told["missing_keys"] and not told["unexpected_keys"], told
+    samples = json.loads((out / name / "batch.json").read_text())["samples"]
+    truth = {key: value.double() for key, value in load_file(out / name / "expected.safetensors").items()}
+    away = distances(values_of(model, samples), truth)
+    print(name, "f32 of Hugging Face 5 against double:", away)
+    assert max(away.values()) < 1e-4
+    folder = out / (name + "-tf5")
+    model.save_pretrained(folder)
+    now, before = load_file(folder / "model.safetensors"), load_file(out / name / "model.safetensors")
+    assert now.keys() == before.keys() and all(torch.equal(now[key], before[key]) for key in now)
+    (folder / "model.safetensors").unlink()
+    (folder / "generation_config.json").unlink(missing_ok=True)
