@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define MAX_FILE ((size_t)256 << 20) /* bytes */
+#define MAX_FILE  ((size_t)256 << 20) /* bytes */
+#define MAX_PIECE 1024                /* bytes of a ranked piece; those of o200k have at most 128 */
 
 /* The pattern of cl100k and of Llama 3, and that of o200k, as their authors publish them. */
 #define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -273,8 +274,8 @@ static bool read_rank(char *line, GPtrArray *names, GError **error)
     *space = 0;
     gsize n;
     g_autofree guchar *bytes = g_base64_decode(line, &n);
-    if (n == 0)
-        return fail_user(error, "the piece is empty, or no base64");
+    if (n == 0 || n > MAX_PIECE)
+        return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
     if (names->len <= rank)
         g_ptr_array_set_size(names, (int)rank + 1);
     if (names->pdata[rank])
