@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/sentencepiece.h"
 #include "text/unigram.h"
@@ -12,7 +13,8 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_bytes, &kind_unigram };
+static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
+                                              &kind_tiktoken,      &kind_bytes,     &kind_unigram };
 
 #define JSON_FILE "tokenizer.json" /* read by every kind with a json_type */
 
@@ -57,6 +59,8 @@ static const TokenizerKind *kind_of_name(const char *path)
  * first two kinds say, comes after those. */
 static char *find_file(const char *path, GError **error)
 {
+    if (g_str_has_suffix(path, "merges.txt")) /* vocab.json is opened, and reads the other */
+        return g_strdup_printf("%.*svocab.json", (int)(strlen(path) - strlen("merges.txt")), path);
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     g_autoptr(GPtrArray) names = g_ptr_array_new();

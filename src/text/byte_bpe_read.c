@@ -1,0 +1,343 @@
+#include "text/byte_bpe_model.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+#define MAX_FILE  ((size_t)256 << 20) /* bytes */
+#define MAX_PIECE 1024                /* bytes of a ranked piece; those of o200k have at most 128 */
+
+/* The pattern of cl100k and of Llama 3, and that of o200k, as their authors publish them. */
+#define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define REST          "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+"
+#define SPACES        "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define UPPER         "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER         "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define PATTERN_CL100 ENDING "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+" REST "[\\r\\n]*" SPACES
+#define PATTERN_O200                                                                                                   \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ENDING "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ENDING "?" REST \
+    "[\\r\\n/]*" SPACES
+
+/* ---- pieces as bytes ---- */
+
+/* GPT-2's character of a byte: itself where it is visible in Latin-1, else the next from U+0100. */
+static gunichar char_of_byte(unsigned byte)
+{
+    unsigned hidden = 0;
+    for (unsigned b = 0; b <= byte; b++) {
+        bool visible = (b >= '!' && b <= '~') || (b >= 0xa1 && b != 0xad);
+        if (b == byte && visible)
+            return b;
+        hidden += !visible;
+    }
+    return 255 + hidden;
+}
+
+typedef struct ByteChars {
+    gunichar chars[256];
+    int16_t bytes[512]; /* by character; -1 */
+} ByteChars;
+
+static const ByteChars *byte_chars(void)
+{
+    static ByteChars table;
+    static gsize filled;
+    if (g_once_init_enter(&filled)) {
+        memset(table.bytes, 0xff, sizeof table.bytes);
+        for (unsigned byte = 0; byte < 256; byte++) {
+            table.chars[byte] = char_of_byte(byte);
+            table.bytes[table.chars[byte]] = (int16_t)byte;
+        }
+        g_once_init_leave(&filled, 1);
+    }
+    return &table;
+}
+
+char *byte_bpe_name(const char *bytes, size_t n)
+{
+    const ByteChars *table = byte_chars();
+    char *name = g_malloc(2 * n + 1), *at = name;
+    for (size_t i = 0; i < n; i++)
+        at += g_unichar_to_utf8(table->chars[(uint8_t)bytes[i]], at);
+    *at = 0;
+    return name;
+}
+
+char *byte_bpe_bytes(const char *name, size_t *n)
+{
+    const ByteChars *table = byte_chars();
+    g_autofree char *bytes = g_malloc(strlen(name) + 1);
+    size_t count = 0;
+    for (; *name; name = g_utf8_next_char(name)) {
+        gunichar c = g_utf8_get_char(name);
+        if (c >= G_N_ELEMENTS(table->bytes) || table->bytes[c] < 0)
+            return NULL;
+        bytes[count++] = (char)table->bytes[c];
+    }
+    bytes[count] = 0;
+    if (n)
+        *n = count;
+    return g_steal_pointer(&bytes);
+}
+
+/* ---- merges ---- */
+
+static void find_byte_ids(const ByteBpe *model, int32_t byte_ids[256])
+{
+    for (int byte = 0; byte < 256; byte++) {
+        g_autofree char *name = byte_bpe_name(&(char){ (char)byte }, 1);
+        byte_ids[byte] = byte_bpe_id(model, name);
+    }
+}
+
+bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
+{
+    int32_t byte_ids[256];
+    guint n = pairs->len / 2;
+    if (n >= MERGES_MAX)
+        return fail_user(error, "%u merges are too many: at most %d", n, MERGES_MAX - 1);
+    find_byte_ids(model, byte_ids);
+    model->merges = merges_open(byte_ids, n);
+    for (guint rank = 0; rank < n; rank++) {
+        const char *left = pairs->pdata[2 * rank], *right = pairs->pdata[2 * rank + 1];
+        g_autofree char *whole = g_strconcat(left, right, NULL);
+        int ids[3] = { byte_bpe_id(model, left), byte_bpe_id(model, right), byte_bpe_id(model, whole) };
+        if (ids[0] < 0 || ids[1] < 0 || ids[2] < 0)
+            return fail_user(error, "merge %u, of \"%s\" and \"%s\", has a piece that is not in the vocabulary", rank,
+                             left, right);
+        merges_add(model->merges, ids[0], ids[1], rank, ids[2]);
+    }
+    return true;
+}
+
+typedef struct Split {
+    int32_t left, right, whole;
+} Split;
+
+/* The splits of a piece into two pieces. */
+static void add_splits(const ByteBpe *model, guint whole, GArray *splits)
+{
+    size_t n;
+    const char *bytes = g_bytes_get_data(model->bytes->pdata[whole], &n);
+    for (size_t cut = 1; cut < n; cut++) {
+        g_autofree char *left = byte_bpe_name(bytes, cut);
+        int left_id = byte_bpe_id(model, left);
+        if (left_id < 0)
+            continue;
+        g_autofree char *right = byte_bpe_name(bytes + cut, n - cut);
+        Split split = { left_id, byte_bpe_id(model, right), (int32_t)whole };
+        if (split.right >= 0)
+            g_array_append_val(splits, split);
+    }
+}
+
+void byte_bpe_derive_merges(ByteBpe *model)
+{
+    int32_t byte_ids[256];
+    g_autoptr(GArray) splits = g_array_new(FALSE, FALSE, sizeof(Split));
+    find_byte_ids(model, byte_ids);
+    for (guint id = 0; id < model->bytes->len; id++)
+        add_splits(model, id, splits);
+    model->merges = merges_open(byte_ids, splits->len);
+    for (guint i = 0; i < splits->len; i++) {
+        const Split *split = &g_array_index(splits, Split, i);
+        merges_add(model->merges, split->left, split->right, (uint32_t)split->whole, split->whole);
+    }
+}
+
+/* ---- facts ---- */
+
+static int first_of(const ByteBpe *model, const char *const *names)
+{
+    for (; *names; names++)
+        if (byte_bpe_id(model, *names) >= 0)
+            return byte_bpe_id(model, *names);
+    return -1;
+}
+
+void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts)
+{
+    static const char *const eos[] = { "</s>", "<|endoftext|>", "<|end_of_text|>", "[SEP]", NULL };
+    static const char *const bos[] = { "<s>", "<|begin_of_text|>", "<|endoftext|>", "[CLS]", NULL };
+    static const char *const pad[] = { "<pad>", "[PAD]", "<|padding|>", NULL };
+    static const char *const unk[] = { "<unk>", "[UNK]", NULL };
+    *facts = (TokenizerFacts){ .name = "byte-bpe",
+                               .size = (int)model->names->len,
+                               .pad = first_of(model, pad),
+                               .eos = first_of(model, eos),
+                               .unk = first_of(model, unk),
+                               .bos = first_of(model, bos) };
+}
+
+/* ---- vocab.json and merges.txt ---- */
+
+/* Lines of "left right"; the first may be a comment. Any other line that is not such a pair is an error. */
+static GPtrArray *parse_merges(char *text, GError **error)
+{
+    g_autoptr(GPtrArray) pairs = g_ptr_array_new();
+    int number = 0;
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        number++;
+        g_strchomp(line);
+        if (*line == 0 || (number == 1 && g_str_has_prefix(line, "#version")))
+            continue;
+        char *space = strchr(line, ' ');
+        if (space == NULL || space == line || space[1] == 0 || strchr(space + 1, ' ')) {
+            fail_user(error, "line %d is not two pieces with a space between", number);
+            return NULL;
+        }
+        *space = 0;
+        g_ptr_array_add(pairs, line);
+        g_ptr_array_add(pairs, space + 1);
+    }
+    return g_steal_pointer(&pairs);
+}
+
+/* What GPT-2 and RoBERTa put into vocab.json that is never merged from bytes. */
+static GArray *known_specials(const GPtrArray *names)
+{
+    static const char *const known[] = { "<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>", NULL };
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (guint id = 0; id < names->len; id++) {
+        AddedToken token = { .content = names->pdata[id], .id = (int)id, .special = true };
+        if (token.content && g_strv_contains(known, token.content))
+            g_array_append_val(added, token);
+    }
+    return added;
+}
+
+static bool fill_from_merges(ByteBpe *model, const char *path, GError **error)
+{
+    g_autofree char *text = io_read_file(path, MAX_FILE, NULL, error);
+    if (text == NULL)
+        return false;
+    if (!g_utf8_validate(text, -1, NULL))
+        return fail_user(error, "%s is not UTF-8", path);
+    g_autoptr(GPtrArray) pairs = parse_merges(text, error);
+    return (pairs && byte_bpe_set_merges(model, pairs, error)) || fail_context(error, "%s", path);
+}
+
+void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    json_t *vocab = tokenizer_json_parse(data, bytes, error);
+    g_autoptr(GPtrArray) names = vocab ? tokenizer_json_vocab(vocab, error) : NULL;
+    ByteBpe *model = NULL;
+    if (names) {
+        g_autoptr(GArray) added = known_specials(names);
+        g_autofree char *stem = g_strndup(path, strlen(path) - strlen("vocab.json"));
+        g_autofree char *merges = g_strconcat(stem, "merges.txt", NULL);
+        model = byte_bpe_new(names, added);
+        model->words = words_open_gpt2();
+        if (!fill_from_merges(model, merges, error))
+            g_clear_pointer(&model, byte_bpe_free);
+        else
+            byte_bpe_facts(model, facts);
+    }
+    json_decref(vocab);
+    return model;
+}
+
+/* ---- tiktoken's ranks ---- */
+
+/* The specials of the published files, told apart by their number of ranks. */
+static const struct Published {
+    guint n_ranks;
+    const char *pattern; /* NULL: GPT-2's */
+    struct {
+        int id;
+        const char *name;
+    } specials[5];
+} published[] = {
+    { 50256, NULL, { { 50256, "<|endoftext|>" } } },
+    { 50280, NULL, { { 50256, "<|endoftext|>" } } },
+    { 100256,
+      PATTERN_CL100,
+      { { 100257, "<|endoftext|>" },
+        { 100258, "<|fim_prefix|>" },
+        { 100259, "<|fim_middle|>" },
+        { 100260, "<|fim_suffix|>" },
+        { 100276, "<|endofprompt|>" } } },
+    { 199998, PATTERN_O200, { { 199999, "<|endoftext|>" }, { 200018, "<|endofprompt|>" } } },
+    { 128000, PATTERN_CL100, { { 128000, "<|begin_of_text|>" }, { 128001, "<|end_of_text|>" } } },
+};
+
+/* One line: base64, a space, the rank, which is the id. */
+static bool read_rank(char *line, GPtrArray *names, GError **error)
+{
+    char *space = strchr(line, ' '), *end = NULL;
+    guint64 rank = space ? g_ascii_strtoull(space + 1, &end, 10) : 0;
+    if (space == NULL || end == space + 1 || *end != 0 || rank >= MERGES_MAX_ID)
+        return fail_user(error, "want a piece in base64, a space and a rank below %d", MERGES_MAX_ID);
+    *space = 0;
+    gsize n;
+    g_autofree guchar *bytes = g_base64_decode(line, &n);
+    if (n == 0 || n > MAX_PIECE)
+        return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
+    if (names->len <= rank)
+        g_ptr_array_set_size(names, (int)rank + 1);
+    if (names->pdata[rank])
+        return fail_user(error, "a second piece has the rank %" G_GUINT64_FORMAT, rank);
+    names->pdata[rank] = byte_bpe_name((const char *)bytes, n);
+    return true;
+}
+
+static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *text = g_strdup(data);
+    int number = 1;
+    for (char *line = text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        g_strchomp(line);
+        *n_ranks += *line != 0;
+        if (*line && !read_rank(line, names, error)) {
+            fail_context(error, "line %d", number);
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&names);
+}
+
+static void add_published(GPtrArray *names, const struct Published *known, GArray *added)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(known->specials) && known->specials[i].name; i++) {
+        AddedToken token = { known->specials[i].name, known->specials[i].id, true };
+        if ((int)names->len <= token.id)
+            g_ptr_array_set_size(names, token.id + 1);
+        g_free(names->pdata[token.id]);
+        names->pdata[token.id] = g_strdup(token.content);
+        g_array_append_val(added, token);
+    }
+}
+
+void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    (void)path, (void)bytes;
+    guint n_ranks = 0;
+    const char *pattern = PATTERN_CL100;
+    g_autoptr(GPtrArray) names = read_ranks(data, &n_ranks, error);
+    g_autoptr(GPtrArray) patterns = g_ptr_array_new();
+    g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    if (names == NULL)
+        return NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(published); i++)
+        if (published[i].n_ranks == n_ranks) {
+            pattern = published[i].pattern;
+            add_published(names, &published[i], added);
+        }
+    g_ptr_array_add(patterns, (char *)pattern);
+    Words *words = pattern ? words_open(patterns, error) : words_open_gpt2();
+    if (words == NULL)
+        return NULL;
+    ByteBpe *model = byte_bpe_new(names, added);
+    model->words = words;
+    model->whole_words = true;
+    byte_bpe_derive_merges(model);
+    byte_bpe_facts(model, facts);
+    return model;
+}

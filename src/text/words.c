@@ -1,0 +1,219 @@
+#include "text/words.h"
+
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define MAX_PATTERNS 8
+#define TABLED       0x30000 /* characters with a table entry; those above are rare */
+
+enum { OTHER, LETTER, NUMBER, SPACE };
+
+struct Words {
+    bool gpt2;
+    int n_patterns;
+    pcre2_code *patterns[MAX_PATTERNS];
+};
+
+struct WordsScratch {
+    pcre2_match_data *matches[MAX_PATTERNS];
+};
+
+static uint8_t class_table[TABLED];
+
+/* \p{L}, \p{N} and \s of the reference; white space is Unicode's White_Space. */
+static uint8_t find_class(gunichar c)
+{
+    if ((c >= 9 && c <= 13) || c == 0x85)
+        return SPACE;
+    switch (g_unichar_type(c)) {
+    case G_UNICODE_UPPERCASE_LETTER:
+    case G_UNICODE_LOWERCASE_LETTER:
+    case G_UNICODE_TITLECASE_LETTER:
+    case G_UNICODE_MODIFIER_LETTER:
+    case G_UNICODE_OTHER_LETTER:
+        return LETTER;
+    case G_UNICODE_DECIMAL_NUMBER:
+    case G_UNICODE_LETTER_NUMBER:
+    case G_UNICODE_OTHER_NUMBER:
+        return NUMBER;
+    case G_UNICODE_SPACE_SEPARATOR:
+    case G_UNICODE_LINE_SEPARATOR:
+    case G_UNICODE_PARAGRAPH_SEPARATOR:
+        return SPACE;
+    default:
+        return OTHER;
+    }
+}
+
+static void fill_classes(void)
+{
+    static gsize filled;
+    if (!g_once_init_enter(&filled))
+        return;
+    for (gunichar c = 0; c < TABLED; c++)
+        class_table[c] = find_class(c);
+    g_once_init_leave(&filled, 1);
+}
+
+/* The class of the character at `at`, and its length. */
+static inline uint8_t class_at(const char *at, int *bytes)
+{
+    const uint8_t *p = (const uint8_t *)at;
+    gunichar c = p[0];
+    *bytes = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (*bytes == 2)
+        c = (c & 31) << 6 | (p[1] & 63);
+    else if (*bytes == 3)
+        c = (c & 15) << 12 | (p[1] & 63u) << 6 | (p[2] & 63);
+    else if (*bytes == 4)
+        c = (c & 7) << 18 | (p[1] & 63u) << 12 | (p[2] & 63u) << 6 | (p[3] & 63);
+    return c < TABLED ? class_table[c] : find_class(c);
+}
+
+static inline const char *skip_class(const char *at, const char *end, uint8_t class)
+{
+    int bytes;
+    while (at < end && class_at(at, &bytes) == class)
+        at += bytes;
+    return at;
+}
+
+/* Bytes of the English ending at `at`, which is an apostrophe; 0 if there is none. */
+static int ending_bytes(const char *at, const char *end)
+{
+    if (end - at >= 2 && strchr("stmd", at[1]) && at[1])
+        return 2;
+    if (end - at >= 3 && (memcmp(at, "'re", 3) == 0 || memcmp(at, "'ve", 3) == 0 || memcmp(at, "'ll", 3) == 0))
+        return 3;
+    return 0;
+}
+
+/* The end of the white space from `at` that is a word of its own: its last character belongs to what follows, unless
+ * it is all there is. A space goes before that, any other is a word by itself. */
+static const char *end_of_space(const char *at, const char *end)
+{
+    const char *last = at, *p = at;
+    int bytes;
+    while (p < end && class_at(p, &bytes) == SPACE) {
+        last = p;
+        p += bytes;
+    }
+    return p == end || last == at ? p : last;
+}
+
+static const char *end_of_word(const char *at, const char *end)
+{
+    int bytes;
+    if (*at == '\'' && (bytes = ending_bytes(at, end)) > 0)
+        return at + bytes;
+    const char *start = at + (*at == ' ' && at + 1 < end);
+    uint8_t class = class_at(start, &bytes);
+    if (class == SPACE)
+        return end_of_space(at, end);
+    return skip_class(start + bytes, end, class);
+}
+
+static bool each_gpt2(const char *at, const char *end, WordFn fn, void *context)
+{
+    while (at < end) {
+        const char *next = end_of_word(at, end);
+        if (!fn(context, at, (size_t)(next - at)))
+            return false;
+        at = next;
+    }
+    return true;
+}
+
+static bool each_match(const Words *words, WordsScratch *scratch, int level, const char *text, size_t bytes, WordFn fn,
+                       void *context)
+{
+    if (level == words->n_patterns)
+        return bytes == 0 || fn(context, text, bytes);
+    pcre2_match_data *match = scratch->matches[level];
+    const size_t *place = pcre2_get_ovector_pointer(match);
+    size_t at = 0, from = 0;
+    while (from < bytes) {
+        int found = pcre2_match(words->patterns[level], (PCRE2_SPTR)text, bytes, from, PCRE2_NO_UTF_CHECK, match, NULL);
+        if (found < 0 && found != PCRE2_ERROR_NOMATCH)
+            return false;
+        size_t first = found < 0 ? bytes : place[0], last = found < 0 ? bytes : place[1];
+        if (found >= 0 && first == last) { /* an empty match splits nothing */
+            from = (size_t)(g_utf8_next_char(text + MAX(last, from)) - text);
+            continue;
+        }
+        if ((first > at && !each_match(words, scratch, level + 1, text + at, first - at, fn, context)) ||
+            (last > first && !each_match(words, scratch, level + 1, text + first, last - first, fn, context)))
+            return false;
+        at = from = last;
+    }
+    return at == bytes || each_match(words, scratch, level + 1, text + at, bytes - at, fn, context);
+}
+
+bool words_each(const Words *words, WordsScratch *scratch, const char *text, size_t bytes, WordFn fn, void *context)
+{
+    if (words->gpt2)
+        return each_gpt2(text, text + bytes, fn, context);
+    return each_match(words, scratch, 0, text, bytes, fn, context);
+}
+
+Words *words_open_gpt2(void)
+{
+    fill_classes();
+    Words *words = g_new0(Words, 1);
+    words->gpt2 = true;
+    return words;
+}
+
+void words_close(Words *words)
+{
+    if (words == NULL)
+        return;
+    for (int i = 0; i < words->n_patterns; i++)
+        pcre2_code_free(words->patterns[i]);
+    g_free(words);
+}
+
+Words *words_open(const GPtrArray *patterns, GError **error)
+{
+    if (patterns->len > MAX_PATTERNS) {
+        fail_user(error, "%u patterns split the text, more than %d", patterns->len, MAX_PATTERNS);
+        return NULL;
+    }
+    Words *words = g_new0(Words, 1);
+    for (; words->n_patterns < (int)patterns->len; words->n_patterns++) {
+        const char *pattern = patterns->pdata[words->n_patterns];
+        int number;
+        size_t offset;
+        pcre2_code *code =
+            pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &number, &offset, NULL);
+        if (code == NULL) {
+            char text[128];
+            pcre2_get_error_message(number, (PCRE2_UCHAR *)text, sizeof text);
+            fail_user(error, "its pattern %s is wrong at %zu: %s", pattern, offset, text);
+            words_close(words);
+            return NULL;
+        }
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is none, matching is only slower */
+        words->patterns[words->n_patterns] = code;
+    }
+    return words;
+}
+
+WordsScratch *words_scratch_open(const Words *words)
+{
+    WordsScratch *scratch = g_new0(WordsScratch, 1);
+    for (int i = 0; i < words->n_patterns; i++)
+        scratch->matches[i] = pcre2_match_data_create_from_pattern(words->patterns[i], NULL);
+    return scratch;
+}
+
+void words_scratch_close(WordsScratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    for (int i = 0; i < MAX_PATTERNS; i++)
+        pcre2_match_data_free(scratch->matches[i]);
+    g_free(scratch);
+}
