@@ -1,6 +1,7 @@
 #include "eval/generate.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/fill_mask.h"
 #include "cli/prompts.h"
 #include "train/open.h"
 
@@ -14,13 +15,11 @@
 #define USAGE "loam generate --model MODEL [--max-tokens N] [--beams K | --temperature T] [--fill] [--json] < LINES"
 
 static const char about[] =
-    "Answers every line of standard input with one line: the likeliest token each time, unless --beams or "
-    "--temperature "
-    "say\n"
-    "otherwise. For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; "
-    "--fill\n"
-    "prints the whole line with its blanks filled instead. MODEL is a run directory, a checkpoint or a Hugging Face "
-    "folder.\n\n"
+    "Answers every line of standard input with one line: the likeliest token each time, unless --beams or\n"
+    "--temperature say otherwise. For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what\n"
+    "belongs in each; --fill prints the whole line with its blanks filled instead. A GPT goes on from the line; a "
+    "BERT\n"
+    "says what is likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
 static char *model_path, *tokenizer_file, *jsonl_field;
@@ -116,10 +115,8 @@ static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts,
     return done;
 }
 
-static bool answer_lines(Model *model, const Tokenizer *tok, GError **error)
+static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reader, GError **error)
 {
-    const PromptFormat format = { tok, model_config(model)->vocab, jsonl_field, as_ids };
-    PromptReader *reader = prompts_open(STDIN_FILENO, &format);
     int64_t first = 0;
     bool more = true, done = true;
     while (more) {
@@ -137,6 +134,23 @@ static bool answer_lines(Model *model, const Tokenizer *tok, GError **error)
         first += prompts->len;
         more = done && prompts->len > 0;
     }
+    return done;
+}
+
+static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
+{
+    const ModelConfig *config = model_config(model);
+    if (fill && (config->n_enc == 0 || config->n_dec == 0))
+        return fail_user(error, "--fill fills the blanks of a T5; %s has no %s", model_path,
+                         config->n_enc == 0 ? "encoder" : "decoder");
+    if (config->n_dec == 0 && (beams > 1 || sampling.temperature > 0))
+        return fail_user(error, "%s has no decoder: it fills masks, without --beams and --temperature", model_path);
+    PromptFormat format = prompt_format(model, tok);
+    format.field = jsonl_field;
+    format.as_ids = as_ids;
+    PromptReader *reader = prompts_open(STDIN_FILENO, &format);
+    bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
+                                  : fill_mask_lines(model, tok, reader, as_json, error);
     prompts_close(reader);
     return done;
 }
@@ -151,7 +165,7 @@ static bool run(Device *dev, GError **error)
     Tokenizer *tok = NULL;
     bool done = path ? (tok = tokenizer_open(path, error)) != NULL
                      : fail_user(error, "%s has no tokenizer with it; give --tokenizer FILE", model_path);
-    done = done && answer_lines(model, tok, error);
+    done = done && answer_input(model, tok, error);
     g_clear_pointer(&tok, tokenizer_close);
     model_close(model);
     return done;

@@ -16,6 +16,29 @@ struct PromptReader {
     int64_t number; /* of the last line taken, from 1 */
 };
 
+/* The first of two pieces that the tokenizer has. */
+static int32_t find_special(const Tokenizer *tok, const char *first, const char *second, int32_t otherwise)
+{
+    int32_t id = tokenizer_special(tok, first);
+    if (id < 0)
+        id = tokenizer_special(tok, second);
+    return id < 0 ? otherwise : id;
+}
+
+PromptFormat prompt_format(const Model *model, const Tokenizer *tok)
+{
+    const ModelConfig *config = model_config(model);
+    PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .mask = -1 };
+    if (config->n_enc > 0)
+        format.after = tokenizer_eos(tok);
+    if (config->n_dec == 0) {
+        format.after = find_special(tok, "[SEP]", "</s>", format.after);
+        format.before = find_special(tok, "[CLS]", "<s>", format.after);
+        format.mask = find_special(tok, "[MASK]", "<mask>", tokenizer_sentinel(tok, 0));
+    }
+    return format;
+}
+
 PromptReader *prompts_open(int descriptor, const PromptFormat *format)
 {
     PromptReader *reader = g_new0(PromptReader, 1);
@@ -62,14 +85,31 @@ static bool parse_ids(const char *line, int64_t vocab, GArray *ids, GError **err
     return true;
 }
 
+/* Ids of text; where it says [MASK] stands the mask. */
+static bool encode(const PromptFormat *format, const char *text, GArray *ids, GError **error)
+{
+    if (format->mask < 0)
+        return tokenizer_encode(format->tok, text, strlen(text), true, ids, error);
+    g_auto(GStrv) parts = g_strsplit(text, tokenizer_piece(format->tok, format->mask), -1);
+    for (char **part = parts; *part; part++) {
+        if (part > parts)
+            g_array_append_val(ids, format->mask);
+        if (!tokenizer_encode(format->tok, *part, strlen(*part), true, ids, error))
+            return false;
+    }
+    return true;
+}
+
 static bool parse_text(const PromptFormat *format, const char *text, GArray *ids, GError **error)
 {
     if (format->as_ids)
         return parse_ids(text, format->vocab, ids, error);
-    if (!tokenizer_encode(format->tok, text, strlen(text), true, ids, error))
+    if (format->before >= 0)
+        g_array_append_val(ids, format->before);
+    if (!encode(format, text, ids, error))
         return false;
-    int32_t eos = tokenizer_eos(format->tok);
-    g_array_append_val(ids, eos);
+    if (format->after >= 0)
+        g_array_append_val(ids, format->after);
     return true;
 }
 

@@ -1,21 +1,27 @@
 /* prompts.h: the prompts of `loam generate`: lines of a file descriptor, as text, as ids or as JSON. */
 #pragma once
 
+#include "model/model.h"
 #include "text/tokenizer.h"
 
 #include <jansson.h>
 
 typedef struct Prompt {
     char *text;  /* as it was given */
-    GArray *ids; /* int32_t, EOS included where text was given */
+    GArray *ids; /* int32_t, with what the format puts around text */
 } Prompt;
 
 typedef struct PromptFormat {
     const Tokenizer *tok;
     int64_t vocab;
+    int32_t before, after; /* ids put around text; -1: none */
+    int32_t mask;          /* what hides a word of a BERT's text, which may hold its piece; -1: none */
     const char *field; /* NULL, or lines are JSON objects and the prompt is this field: a string, or an array of ids */
     bool as_ids;       /* text is token ids, separated by spaces */
 } PromptFormat;
+
+/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is. */
+PromptFormat prompt_format(const Model *model, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 
@@ -26,5 +32,5 @@ void prompts_close(PromptReader *reader);
 bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error);
 void prompt_free(void *prompt);
 
-/* Appends the ids of a JSON value: a string (its EOS after it), or an array of ids. `name` is what errors call it. */
+/* Appends the ids of a JSON value: a string, or an array of ids. `name` is what errors call it. */
 bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error);

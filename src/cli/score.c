@@ -31,7 +31,7 @@ static bool count_done(const char *path, int64_t *lines, GError **error)
     return whole == bytes || truncate(path, whole) == 0 || fail_errno(error, "cannot cut", path);
 }
 
-static bool score_line(Scorer *scorer, const PromptFormat *format, const char *line, size_t n, int64_t number,
+static bool score_line(Scorer *scorer, const PromptFormat format[2], const char *line, size_t n, int64_t number,
                        char **result, GError **error)
 {
     json_error_t reason;
@@ -41,8 +41,8 @@ static bool score_line(Scorer *scorer, const PromptFormat *format, const char *l
     Score score;
     if (object == NULL)
         return fail_user(error, "not JSON: %s", reason.text);
-    if (!prompt_parse_json(format, json_object_get(object, "input"), "input", input, error) ||
-        !prompt_parse_json(format, json_object_get(object, "target"), "target", target, error) ||
+    if (!prompt_parse_json(&format[0], json_object_get(object, "input"), "input", input, error) ||
+        !prompt_parse_json(&format[1], json_object_get(object, "target"), "target", target, error) ||
         !scorer_score(scorer, (int32_t *)(void *)input->data, input->len, (int32_t *)(void *)target->data, target->len,
                       &score, error))
         return false;
@@ -62,7 +62,8 @@ static bool put_line(IoFile *out, const char *line, GError **error)
     return true;
 }
 
-static bool score_lines(Scorer *scorer, const PromptFormat *format, FILE *in, const char *path, int64_t done,
+/* format: of inputs, of targets. */
+static bool score_lines(Scorer *scorer, const PromptFormat format[2], FILE *in, const char *path, int64_t done,
                         IoFile *out, GError **error)
 {
     char *line = NULL;
@@ -84,7 +85,8 @@ static bool score_lines(Scorer *scorer, const PromptFormat *format, FILE *in, co
 
 bool score_file(Model *model, const Tokenizer *tok, const char *path, const char *out, GError **error)
 {
-    const PromptFormat format = { .tok = tok, .vocab = model_config(model)->vocab };
+    PromptFormat format[] = { prompt_format(model, tok), prompt_format(model, tok) };
+    format[1].after = tokenizer_eos(tok);
     int64_t done = 0;
     FILE *in = fopen(path, "r");
     if (in == NULL)
@@ -95,7 +97,7 @@ bool score_file(Model *model, const Tokenizer *tok, const char *path, const char
         log_info("%s has %" PRId64 " lines: going on after them", out, done);
     if (good) {
         Scorer *scorer = scorer_open(model);
-        good = score_lines(scorer, &format, in, path, done, file, error);
+        good = score_lines(scorer, format, in, path, done, file, error);
         scorer_close(scorer);
     }
     if (file && good)

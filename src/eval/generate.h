@@ -17,10 +17,10 @@ typedef struct GenerateOptions {
     int32_t eos;
 } GenerateOptions;
 
-/* prompts: what the encoder reads, EOS included. out (prompts->n × n); ids is NULL where a search found fewer. The
- * random numbers of an answer are a function of (seed, first_prompt + number of the prompt, number of the answer): how
- * prompts are batched does not matter. logprob is the model's, after the repetition penalty and before temperature,
- * top_k and top_p. */
+/* prompts: what the encoder reads, EOS included, or what a decoder alone goes on from. out (prompts->n × n); ids is
+ * NULL where a search found fewer. The random numbers of an answer are a function of (seed, first_prompt + number of
+ * the prompt, number of the answer): how prompts are batched does not matter. logprob is the model's, after the
+ * repetition penalty and before temperature, top_k and top_p. */
 bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
               Generation *out, GError **error);
 

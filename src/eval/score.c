@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 #define DECODER_START 0
 #define MOST_TOKENS   (1 << 20)
 
@@ -33,9 +35,12 @@ static int32_t room_for(int64_t n, int32_t before)
     return room;
 }
 
+/* For inputs and targets, or for both in the one stream of a decoder alone. */
 static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GError **error)
 {
-    int32_t enc_len = room_for(n_inputs, scorer->enc_len), dec_len = room_for(n_targets, scorer->dec_len);
+    bool encodes = model_config(scorer->model)->n_enc > 0;
+    int32_t enc_len = encodes ? room_for(n_inputs, scorer->enc_len) : 0;
+    int32_t dec_len = room_for(encodes ? n_targets : n_inputs + n_targets - 1, scorer->dec_len);
     if (scorer->batch && enc_len == scorer->enc_len && dec_len == scorer->dec_len)
         return true;
     const ModelLoss plain = { .n_targets = 1 };
@@ -46,6 +51,21 @@ static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GErro
     scorer->enc_len = enc_len;
     scorer->dec_len = dec_len;
     return true;
+}
+
+/* Inputs and targets as one sequence; the last input predicts the first target. */
+static void add_continuation(Batch *batch, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
+                             int64_t n_targets)
+{
+    int64_t n = n_inputs + n_targets - 1;
+    g_autofree int32_t *ids = g_new(int32_t, (gsize)n + 1);
+    g_autofree float *weights = g_new0(float, (gsize)n);
+    memcpy(ids, inputs, (size_t)n_inputs * sizeof *ids);
+    memcpy(ids + n_inputs, targets, (size_t)n_targets * sizeof *ids);
+    for (int64_t i = n_inputs - 1; i < n; i++)
+        weights[i] = 1;
+    batch_add_sequence(batch,
+                       &(BatchSequence){ .n = n, .ids = ids, .targets = ids + 1, .weights = weights, .label = -1 });
 }
 
 static bool check_ids(const char *what, const int32_t *ids, int64_t n, int64_t vocab, GError **error)
@@ -64,14 +84,20 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
                   Score *out, GError **error)
 {
     int64_t vocab = model_config(scorer->model)->vocab;
+    if (model_config(scorer->model)->n_dec == 0)
+        return fail_user(error, "a bert has no probability of a whole target: it fills masks");
     if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, vocab, error) ||
+        !model_config_fits(model_config(scorer->model), n_inputs + n_targets - 1, error) ||
         !make_room(scorer, n_inputs, n_targets, error))
         return false;
     Batch *batch = scorer->batch;
     const ModelLoss plain = { .n_targets = 1 };
     LossSums sums = { 0 };
     batch_clear(batch);
-    batch_add(batch, 0, inputs, n_inputs, targets, n_targets, DECODER_START);
+    if (scorer->enc_len > 0)
+        batch_add(batch, 0, inputs, n_inputs, targets, n_targets, DECODER_START);
+    else
+        add_continuation(batch, inputs, n_inputs, targets, n_targets);
     model_loss(scorer->model, batch, &plain, &sums);
     *out = (Score){ .logprob = -sums.nll, .tokens = n_targets, .greedy = sums.correct == sums.weight };
     return true;

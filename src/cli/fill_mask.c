@@ -1,0 +1,70 @@
+#include "cli/fill_mask.h"
+
+#include "eval/fill_mask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_text(const Tokenizer *tok, const GArray *masks)
+{
+    for (guint m = 0; m < masks->len; m++) {
+        const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
+        for (int32_t i = 0; i < mask->n; i++)
+            printf("%s%s %.4f",
+                   i > 0   ? ", "
+                   : m > 0 ? " | "
+                           : "",
+                   tokenizer_piece(tok, mask->ids[i]), mask->probability[i]);
+    }
+    puts("");
+}
+
+static void print_json(const Tokenizer *tok, const char *prompt, const GArray *masks)
+{
+    json_t *list = json_array();
+    for (guint m = 0; m < masks->len; m++) {
+        const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
+        json_t *guesses = json_array();
+        for (int32_t i = 0; i < mask->n; i++)
+            json_array_append_new(guesses,
+                                  json_pack("{s:i, s:s, s:f}", "id", mask->ids[i], "piece",
+                                            tokenizer_piece(tok, mask->ids[i]), "probability", mask->probability[i]));
+        json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->place, "guesses", guesses));
+    }
+    json_t *object = json_pack("{s:s, s:o}", "prompt", prompt, "masks", list);
+    char *line = json_dumps(object, JSON_COMPACT);
+    puts(line);
+    free(line);
+    json_decref(object);
+}
+
+static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int32_t mask, bool as_json, GError **error)
+{
+    g_autoptr(GArray) masks = g_array_new(false, false, sizeof(MaskGuesses));
+    const int32_t *ids = (const int32_t *)(void *)prompt->ids->data;
+    if (!fill_mask(model, ids, prompt->ids->len, mask, masks, error))
+        return fail_context(error, "\"%s\"", prompt->text);
+    if (masks->len == 0)
+        return fail_user(error, "\"%s\" has no %s to fill", prompt->text,
+                         mask < 0 ? "mask" : tokenizer_piece(tok, mask));
+    if (as_json)
+        print_json(tok, prompt->text, masks);
+    else
+        print_text(tok, masks);
+    fflush(stdout);
+    return true;
+}
+
+bool fill_mask_lines(Model *model, const Tokenizer *tok, PromptReader *reader, bool as_json, GError **error)
+{
+    int32_t mask = prompt_format(model, tok).mask;
+    for (;;) {
+        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        if (!prompts_read(reader, 1, prompts, error))
+            return false;
+        if (prompts->len == 0)
+            return true;
+        if (!answer(model, tok, prompts->pdata[0], mask, as_json, error))
+            return false;
+    }
+}
