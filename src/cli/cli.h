@@ -10,6 +10,7 @@ typedef bool (*VerbFn)(int argc, char **argv, GError **error);
 
 bool verb_tokenizer(int argc, char **argv, GError **error);
 bool verb_prepare(int argc, char **argv, GError **error);
+bool verb_dataset(int argc, char **argv, GError **error);
 bool verb_plan(int argc, char **argv, GError **error);
 bool verb_train(int argc, char **argv, GError **error);
 bool verb_eval(int argc, char **argv, GError **error);

@@ -14,6 +14,7 @@ static const struct {
 } verbs[] = {
     { "tokenizer", verb_tokenizer, "train, encode, decode, describe a tokenizer" },
     { "prepare", verb_prepare, "corpus to token dataset" },
+    { "dataset", verb_dataset, "merge, shuffle and split token datasets" },
     { "plan", verb_plan, "what a configuration will do, before it does it" },
     { "train", verb_train, "pre-train or fine-tune" },
     { "eval", verb_eval, "loss and perplexity on held-out data" },

@@ -14,10 +14,10 @@ static const char about[] =
     "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
     "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n";
 
-static char *tokenizer_file, *out, *valid, *field, *on_error, *format;
+static char *tokenizer_file, *out, *valid, *on_error, *format, **fields;
 static gint workers;
-static gint64 max_document;
-static gboolean whole_file, append_eod, keep_duplicates, as_json;
+static gint64 max_document, min_tokens, max_tokens;
+static gboolean whole_file, append_eod, split_sentences, keep_newlines, keep_duplicates, as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
@@ -26,7 +26,12 @@ static const GOptionEntry entries[] = {
     { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
       "SHARE" },
     { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
-    { "field", 0, 0, G_OPTION_ARG_STRING, &field, "of JSON objects: what holds the text (text)", "NAME" },
+    { "field", 0, 0, G_OPTION_ARG_STRING_ARRAY, &fields,
+      "of JSON objects: what holds the text (text); several are joined by newlines", "NAME" },
+    { "split-sentences", 0, 0, G_OPTION_ARG_NONE, &split_sentences, "one sequence a sentence, for BERT", NULL },
+    { "keep-newlines", 0, 0, G_OPTION_ARG_NONE, &keep_newlines, "sentences keep the newlines after them", NULL },
+    { "min-tokens", 0, 0, G_OPTION_ARG_INT64, &min_tokens, "drop documents of fewer tokens", "N" },
+    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "drop documents of more tokens", "N" },
     { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file, ".txt: a file is one document; blank lines end none", NULL },
     { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
     { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
@@ -72,11 +77,16 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
         return fail_user(error, "--format %s: megatron or fairseq is wanted", format);
     bool fairseq = format && strcmp(format, "fairseq") == 0;
+    if (keep_newlines && !split_sentences)
+        return fail_user(error, "--keep-newlines is about --split-sentences; without it newlines stay as they are");
+    if (min_tokens < 0 || max_tokens < 0 || (max_tokens > 0 && max_tokens < min_tokens))
+        return fail_user(error, "--min-tokens %ld and --max-tokens %ld let no document through", min_tokens,
+                         max_tokens);
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
         return fail_user(error, "--max-document %ld: from 1 to 1024 MiB", max_document);
-    *options = (PrepareOptions){ .corpus = { .field = field,
+    *options = (PrepareOptions){ .corpus = { .fields = fields,
                                              .whole_file = whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
                                              .max_bytes = max_document << 20 },
@@ -84,6 +94,10 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
                                  .workers = workers,
                                  .append_eod = append_eod || fairseq, /* fairseq ends every line so */
                                  .fairseq = fairseq,
+                                 .split_sentences = split_sentences,
+                                 .keep_newlines = keep_newlines,
+                                 .min_tokens = min_tokens,
+                                 .max_tokens = max_tokens,
                                  .keep_duplicates = keep_duplicates,
                                  .interrupted = &interrupted };
     return !valid || parse_share(valid, &options->valid, error);
@@ -111,6 +125,8 @@ static void print_stats(const PrepareStats *stats, bool split)
         print_dataset(true, stats->valid_documents, stats->valid_tokens);
     print_count("duplicates dropped", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
+    print_count("documents dropped, since they are too short", stats->too_short);
+    print_count("documents dropped, since they are too long", stats->too_long);
     print_count("skipped, since they could not be read", stats->skipped);
     print_count("files passed over, since they are no text", stats->passed_over);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
@@ -119,12 +135,13 @@ static void print_stats(const PrepareStats *stats, bool split)
 
 static void print_json(const PrepareStats *stats)
 {
-    json_t *root =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents", (json_int_t)stats->documents,
-                  "tokens", (json_int_t)stats->tokens, "valid_documents", (json_int_t)stats->valid_documents,
-                  "valid_tokens", (json_int_t)stats->valid_tokens, "duplicates", (json_int_t)stats->duplicates, "empty",
-                  (json_int_t)stats->empty, "skipped", (json_int_t)stats->skipped, "passed_over",
-                  (json_int_t)stats->passed_over, "bytes", (json_int_t)stats->bytes, "seconds", stats->seconds);
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents",
+                             (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
+                             (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
+                             "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
+                             (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
+                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "bytes",
+                             (json_int_t)stats->bytes, "seconds", stats->seconds);
     char *line = json_dumps(root, JSON_COMPACT);
     puts(line);
     free(line);

@@ -11,7 +11,7 @@
 #define STANDARD_MAX_BYTES ((int64_t)64 << 20)
 
 struct Corpus {
-    char *field;
+    char **fields; /* at least one */
     bool whole_file, skip_errors;
     size_t max_bytes;
     GPtrArray *files; /* of CorpusFile * */
@@ -20,6 +20,7 @@ struct Corpus {
     int64_t skipped, passed_over;
 
     const CorpusFile *file; /* the open one, or NULL */
+    CorpusKind kind;        /* of the open one, after a look at it */
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) are not yet used */
     size_t begin, end;
@@ -41,7 +42,9 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
         return NULL;
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = files;
-    corpus->field = g_strdup(options->field ? options->field : "text");
+    corpus->fields = options->fields && options->fields[0]
+                         ? g_strdupv(options->fields)
+                         : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
     corpus->whole_file = options->whole_file;
     corpus->skip_errors = options->skip_errors;
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
@@ -74,7 +77,7 @@ void corpus_close(Corpus *corpus)
     g_string_free(corpus->document, true);
     g_string_free(corpus->where, true);
     g_free(corpus->chunk);
-    g_free(corpus->field);
+    g_strfreev(corpus->fields);
     g_free(corpus);
 }
 
@@ -84,6 +87,20 @@ static bool refill(Corpus *corpus, GError **error)
     corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CHUNK_BYTES, &corpus->end, error);
     corpus->at_end = !corpus->broken && corpus->end == 0;
     return !corpus->broken;
+}
+
+/* The first line is an object of JSON, or begins like one and does not end within the chunk. */
+static bool begins_with_object(const Corpus *corpus)
+{
+    const char *line = corpus->chunk + corpus->begin;
+    size_t bytes = corpus->end - corpus->begin;
+    const char *line_end = bytes ? memchr(line, '\n', bytes) : NULL;
+    if (!line_end)
+        return bytes > 0 && *line == '{';
+    json_t *object = json_loadb(line, (size_t)(line_end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    bool found = json_is_object(object);
+    json_decref(object);
+    return found;
 }
 
 static bool open_next_file(Corpus *corpus, GError **error)
@@ -100,6 +117,9 @@ static bool open_next_file(Corpus *corpus, GError **error)
         return false;
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;
+    corpus->kind = corpus->file->kind;
+    if (corpus->kind == CORPUS_JSON && corpus->file->probe && !begins_with_object(corpus))
+        corpus->kind = CORPUS_WHOLE_FILE;
     return true;
 }
 
@@ -263,7 +283,7 @@ static Found next_whole_file(Corpus *corpus, GError **error)
     return take_document(corpus);
 }
 
-static bool fail_no_field(Corpus *corpus, GError **error)
+static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     const char *name;
@@ -271,10 +291,9 @@ static bool fail_no_field(Corpus *corpus, GError **error)
     json_object_foreach(corpus->object, name, value) if (json_is_string(value) && names->len < 200)
         g_string_append_printf(names, "%s\"%s\"", names->len ? ", " : "", name);
     if (names->len == 0)
-        return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->where->str,
-                         corpus->field);
-    return fail_user(error, "%s: no field \"%s\" in the object; choose one with --field: %s", corpus->where->str,
-                     corpus->field, names->str);
+        return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->where->str, field);
+    return fail_user(error, "%s: no field \"%s\" in the object; choose one with --field: %s", corpus->where->str, field,
+                     names->str);
 }
 
 static const char *json_type_name(const json_t *value)
@@ -282,6 +301,29 @@ static const char *json_type_name(const json_t *value)
     static const char *const names[] = { "an object", "an array", "a string", "a number",
                                          "a number",  "true",     "false",    "null" };
     return names[json_typeof(value)];
+}
+
+/* One field's text is used where it lies; several are joined in the document. */
+static bool take_fields(Corpus *corpus, GError **error)
+{
+    g_string_truncate(corpus->document, 0);
+    for (char **field = corpus->fields; *field; field++) {
+        const json_t *text = json_object_get(corpus->object, *field);
+        if (!text)
+            return fail_no_field(corpus, *field, error);
+        if (!json_is_string(text))
+            return fail_user(error, "%s: field \"%s\" is %s, not a string", corpus->where->str, *field,
+                             json_type_name(text));
+        corpus->text = json_string_value(text);
+        corpus->text_bytes = json_string_length(text);
+        if (corpus->fields[1] == NULL)
+            return true;
+        if (field != corpus->fields)
+            g_string_append_c(corpus->document, '\n');
+        g_string_append_len(corpus->document, corpus->text, (gssize)corpus->text_bytes);
+    }
+    take_document(corpus);
+    return true;
 }
 
 static bool parse_object(Corpus *corpus, GError **error)
@@ -297,15 +339,7 @@ static bool parse_object(Corpus *corpus, GError **error)
     if (!json_is_object(corpus->object))
         return fail_user(error, "%s: %s where a line should hold one object", corpus->where->str,
                          json_type_name(corpus->object));
-    const json_t *text = json_object_get(corpus->object, corpus->field);
-    if (!text)
-        return fail_no_field(corpus, error);
-    if (!json_is_string(text))
-        return fail_user(error, "%s: field \"%s\" is %s, not a string", corpus->where->str, corpus->field,
-                         json_type_name(text));
-    corpus->text = json_string_value(text);
-    corpus->text_bytes = json_string_length(text);
-    return true;
+    return take_fields(corpus, error);
 }
 
 static Found next_object(Corpus *corpus, GError **error)
@@ -324,9 +358,9 @@ static Found next_document(Corpus *corpus, GError **error)
 {
     if (!corpus->file && !open_next_file(corpus, error))
         return FOUND_ERROR;
-    if (corpus->file->kind == CORPUS_JSON)
+    if (corpus->kind == CORPUS_JSON)
         return next_object(corpus, error);
-    if (corpus->file->kind == CORPUS_WHOLE_FILE || corpus->whole_file)
+    if (corpus->kind == CORPUS_WHOLE_FILE || corpus->whole_file)
         return next_whole_file(corpus, error);
     return next_block(corpus, error);
 }

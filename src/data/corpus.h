@@ -11,6 +11,7 @@
 
 typedef struct CorpusOptions {
     const char *field; /* of JSON objects: "text" */
+    char **fields;     /* instead of it, NULL-terminated: their texts with a newline between; NULL: only `field` */
     bool whole_file;   /* .txt: one document a file, not one a paragraph block */
     bool skip_errors;  /* --on-error skip: count and go on */
     int64_t max_bytes; /* longest document accepted; 0: 64 MiB */

@@ -26,11 +26,12 @@ static void add_file(GPtrArray *files, const char *path, const struct stat *info
     CorpusFile *file = g_new0(CorpusFile, 1);
     file->path = g_strdup(path);
     file->bytes = (uint64_t)info->st_size;
-    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".json"))
+    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".json")) {
         file->kind = CORPUS_JSON;
-    else if (g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')))
+        file->probe = in_folder && g_str_has_suffix(name, ".json");
+    } else if (g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.'))) {
         file->kind = CORPUS_TEXT; /* no suffix: a pipe, mostly */
-    else {
+    } else {
         file->kind = CORPUS_WHOLE_FILE;
         file->probe = in_folder;
     }

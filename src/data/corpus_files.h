@@ -14,7 +14,8 @@ typedef enum CorpusKind {
 typedef struct CorpusFile {
     char *path;
     CorpusKind kind;
-    bool probe; /* found in a folder, with an unknown suffix: passed over unless it is text */
+    bool probe; /* found in a folder: with an unknown suffix passed over unless it is text; a .json is one document
+                   unless its first line is an object */
     uint64_t bytes;
 } CorpusFile;
 

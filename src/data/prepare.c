@@ -41,15 +41,20 @@ static void output_clear(Output *output)
     g_free(output->prefix);
 }
 
-static bool output_add(Output *output, const GArray *ids, const PipelineDocument *document, GError **error)
+static bool output_add(Output *output, const PipelineJob *job, const PipelineDocument *document, GError **error)
 {
+    guint at = document->first_id;
     output->documents++;
     output->tokens += document->n_ids;
     for (guint i = 0; output->counts && i < document->n_ids; i++)
-        output->counts[g_array_index(ids, int32_t, document->first_id + i)]++;
-    return indexed_writer_add(output->writer, &g_array_index(ids, int32_t, document->first_id), document->n_ids,
-                              error) &&
-           indexed_writer_end_document(output->writer, error);
+        output->counts[g_array_index(job->ids, int32_t, at + i)]++;
+    for (guint i = 0; i < document->n_sequences; i++) {
+        guint n = g_array_index(job->sequences, guint, document->first_sequence + i);
+        if (!indexed_writer_add(output->writer, &g_array_index(job->ids, int32_t, at), n, error))
+            return false;
+        at += n;
+    }
+    return indexed_writer_end_document(output->writer, error);
 }
 
 /* PREFIX.json goes first and comes last, so that it never describes other data than those beside it. */
@@ -99,12 +104,18 @@ typedef struct Run {
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
     PrepareStats *stats = run->stats;
+    const PrepareOptions *options = run->options;
     for (guint i = 0; i < job->documents->len; i++) {
         const PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
         stats->bytes += document->bytes;
+        int64_t n = (int64_t)document->n_ids - options->append_eod;
         if (document->n_ids == 0)
             stats->empty++;
-        else if (!output_add(&run->outputs[document->valid ? VALID : TRAIN], job->ids, document, error))
+        else if (n < options->min_tokens)
+            stats->too_short++;
+        else if (options->max_tokens > 0 && n > options->max_tokens)
+            stats->too_long++;
+        else if (!output_add(&run->outputs[document->valid ? VALID : TRAIN], job, document, error))
             return false;
     }
     stats->duplicates += job->duplicates;
@@ -149,8 +160,7 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
 static bool encode_all(Run *run, GError **error)
 {
     const PrepareOptions *options = run->options;
-    Pipeline *pipeline =
-        pipeline_open(run->tok, run->corpus, run->seen, options->valid, options->append_eod, options->workers);
+    Pipeline *pipeline = pipeline_open(run->tok, run->corpus, run->seen, options);
     progress_open("prepare", "B", corpus_total_bytes(run->corpus));
     bool good = write_jobs(run, pipeline, error);
     progress_close();

@@ -14,12 +14,16 @@ typedef struct PrepareOptions {
     int workers;                              /* 0: every core */
     bool append_eod;                          /* eos after every document */
     bool fairseq;                             /* OUT is fairseq's folder: dict.txt, train.* and valid.* */
+    bool split_sentences;                     /* one sequence a sentence; a document is several */
+    bool keep_newlines;                       /* of sentences: the white space after them, if a newline is in it */
+    int64_t min_tokens, max_tokens;           /* documents of fewer or more are dropped; 0: no limit */
     bool keep_duplicates;                     /* default: exact duplicates are dropped (xxh3-128 of the text) */
     const volatile sig_atomic_t *interrupted; /* NULL, or what a signal handler sets to stop the run cleanly */
 } PrepareOptions;
 
 typedef struct PrepareStats {
     int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
+    int64_t too_short, too_long;
     int64_t passed_over; /* files of folders that are no text */
     uint64_t bytes;      /* of text */
     double seconds;

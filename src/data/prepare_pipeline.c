@@ -1,5 +1,7 @@
 #include "data/prepare_pipeline.h"
 
+#include "data/sentences.h"
+
 #include <xxhash.h>
 
 #define JOB_BYTES       ((size_t)128 << 10) /* of text, after which a job is closed */
@@ -12,8 +14,7 @@ struct Pipeline {
     const Tokenizer *tok;
     Corpus *corpus;
     SeenTable *seen;
-    double valid;
-    bool append_eod;
+    const PrepareOptions *options;
 
     GMutex mutex; /* guards all below and the states of the jobs */
     GCond changed;
@@ -31,6 +32,7 @@ static void job_init(PipelineJob *job)
     job->text = g_string_new(NULL);
     job->documents = g_array_new(false, false, sizeof(PipelineDocument));
     job->ids = g_array_new(false, false, sizeof(int32_t));
+    job->sequences = g_array_new(false, false, sizeof(guint));
 }
 
 static void job_clear(PipelineJob *job)
@@ -38,6 +40,7 @@ static void job_clear(PipelineJob *job)
     g_string_free(job->text, true);
     g_array_unref(job->documents);
     g_array_unref(job->ids);
+    g_array_unref(job->sequences);
     g_clear_error(&job->error);
     g_free(job->where);
 }
@@ -66,7 +69,7 @@ static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text,
     }
     PipelineDocument document = { .begin = job->text->len,
                                   .bytes = bytes,
-                                  .valid = is_held_out(text, bytes, pipeline->valid) };
+                                  .valid = is_held_out(text, bytes, pipeline->options->valid) };
     g_string_append_len(job->text, text, (gssize)bytes);
     g_array_append_val(job->documents, document);
     if (!job->where)
@@ -81,6 +84,7 @@ static void fill_job(Pipeline *pipeline, PipelineJob *job)
     g_string_truncate(job->text, 0);
     g_array_set_size(job->documents, 0);
     g_array_set_size(job->ids, 0);
+    g_array_set_size(job->sequences, 0);
     g_clear_pointer(&job->where, g_free);
     job->duplicates = job->empty = 0;
     job->last = false;
@@ -113,22 +117,51 @@ static void *read_jobs(void *argument)
     return NULL;
 }
 
-static void encode_job(const Tokenizer *tok, bool append_eod, PipelineJob *job)
+/* One sequence more, unless the text has no token. */
+static bool encode_sequence(const Tokenizer *tok, PipelineJob *job, const char *text, size_t bytes, GError **error)
 {
+    guint before = job->ids->len;
+    if (!tokenizer_encode(tok, text, bytes, false, job->ids, error))
+        return false;
+    guint n = job->ids->len - before;
+    if (n > 0)
+        g_array_append_val(job->sequences, n);
+    return true;
+}
+
+static bool encode_document(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job,
+                            PipelineDocument *document, GError **error)
+{
+    const char *at = job->text->str + document->begin, *end = at + document->bytes, *sentence;
     const int32_t eos = tokenizer_eos(tok);
+    size_t bytes;
+    document->first_id = job->ids->len;
+    document->first_sequence = job->sequences->len;
+    if (!options->split_sentences && !encode_sequence(tok, job, at, document->bytes, error))
+        return false;
+    while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
+        if (!encode_sequence(tok, job, sentence, bytes, error))
+            return false;
+    if (options->append_eod && job->ids->len > document->first_id) {
+        g_array_append_val(job->ids, eos);
+        g_array_index(job->sequences, guint, job->sequences->len - 1)++;
+    }
+    document->n_ids = job->ids->len - document->first_id;
+    document->n_sequences = job->sequences->len - document->first_sequence;
+    return true;
+}
+
+static void encode_job(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job)
+{
     for (guint i = 0; i < job->documents->len; i++) {
         PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
         g_autoptr(GError) problem = NULL;
-        document->first_id = job->ids->len;
-        if (!tokenizer_encode(tok, job->text->str + document->begin, document->bytes, false, job->ids, &problem)) {
+        if (!encode_document(tok, options, job, document, &problem)) {
             g_array_set_size(job->documents, i);
             g_clear_error(&job->error);
             g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
             return;
         }
-        if (append_eod && job->ids->len > document->first_id)
-            g_array_append_val(job->ids, eos);
-        document->n_ids = job->ids->len - document->first_id;
     }
 }
 
@@ -144,7 +177,7 @@ static void *encode_jobs(void *argument)
         PipelineJob *job = &pipeline->slots[pipeline->taken++ % pipeline->n_slots];
         job->state = JOB_ENCODING;
         g_mutex_unlock(&pipeline->mutex);
-        encode_job(pipeline->tok, pipeline->append_eod, job);
+        encode_job(pipeline->tok, pipeline->options, job);
         g_mutex_lock(&pipeline->mutex);
         job->state = JOB_ENCODED;
         g_cond_broadcast(&pipeline->changed);
@@ -153,16 +186,14 @@ static void *encode_jobs(void *argument)
     return NULL;
 }
 
-Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, double valid, bool append_eod,
-                        int workers)
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options)
 {
     Pipeline *pipeline = g_new0(Pipeline, 1);
     pipeline->tok = tok;
     pipeline->corpus = corpus;
     pipeline->seen = seen;
-    pipeline->valid = valid;
-    pipeline->append_eod = append_eod;
-    pipeline->n_workers = workers > 0 ? workers : (int)g_get_num_processors();
+    pipeline->options = options;
+    pipeline->n_workers = options->workers > 0 ? options->workers : (int)g_get_num_processors();
     pipeline->n_slots = (int64_t)pipeline->n_workers * JOBS_PER_WORKER;
     pipeline->slots = g_new0(PipelineJob, pipeline->n_slots);
     for (int64_t i = 0; i < pipeline->n_slots; i++)

@@ -9,7 +9,8 @@
 typedef struct PipelineDocument {
     size_t begin, bytes; /* in the job's text */
     guint first_id, n_ids;
-    bool valid; /* held out */
+    guint first_sequence, n_sequences; /* in the job's sequences */
+    bool valid;                        /* held out */
 } PipelineDocument;
 
 typedef enum JobState { JOB_FREE, JOB_READ, JOB_ENCODING, JOB_ENCODED } JobState;
@@ -20,6 +21,7 @@ typedef struct PipelineJob {
     GString *text;
     GArray *documents; /* of PipelineDocument */
     GArray *ids;       /* of int32_t */
+    GArray *sequences; /* of guint: how many ids each has */
     char *where;       /* of the first document */
     int64_t duplicates, empty;
     uint64_t done_bytes; /* of the corpus as stored, when this job was read */
@@ -30,8 +32,7 @@ typedef struct PipelineJob {
 typedef struct Pipeline Pipeline;
 
 /* Starts the threads. `seen` may be NULL: duplicates are kept. */
-Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, double valid, bool append_eod,
-                        int workers);
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options);
 /* Stops and joins the threads, also in the middle. */
 void pipeline_close(Pipeline *pipeline);
 /* The next job, encoded; the one before it is given back. */

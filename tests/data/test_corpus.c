@@ -60,6 +60,28 @@ static void json_lines_give_the_field_asked_for(void)
     check("a.json", "{\"text\": \"one\", \"body\": \"two\"}", (CorpusOptions){ .field = "body" }, "two|");
 }
 
+static void several_fields_are_joined(void)
+{
+    char *both[] = { (char *)"title", (char *)"body", NULL };
+    const CorpusOptions options = { .fields = both };
+    check("a.jsonl", "{\"body\": \"b\", \"title\": \"t\"}\n{\"title\": \"\", \"body\": \"c\"}\n", options, "t\nb|\nc|");
+    both[1] = NULL;
+    check("a.jsonl", "{\"body\": \"b\", \"title\": \"t\"}\n", options, "t|");
+}
+
+static void json_of_a_source_folder_is_text(void)
+{
+    char *folder = folder_new();
+    g_free(file_write_text(folder, "a.json", "{\n  \"name\": 1\n}\n"));
+    g_free(file_write_text(folder, "b.json", "[1,\n2]"));
+    g_free(file_write_text(folder, "c.json", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
+    g_free(file_write_text(folder, "d.json", "{\"text\": \"three\"}"));
+    g_free(file_write_text(folder, "e.json", "\xff\n"));
+    g_autofree char *got = read_all(folder, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(got, ==, "{\n  \"name\": 1\n}\n|[1,\n2]|one|two|three|");
+    folder_remove(folder);
+}
+
 static void json_text_may_hold_a_nul(void)
 {
     char *folder = folder_new();
@@ -212,6 +234,8 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
     g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
+    g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
+    g_test_add_func("/corpus/json_of_a_source_folder_is_text", json_of_a_source_folder_is_text);
     g_test_add_func("/corpus/json_text_may_hold_a_nul", json_text_may_hold_a_nul);
     g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);
     g_test_add_func("/corpus/skip_counts_errors_and_goes_on", skip_counts_errors_and_goes_on);

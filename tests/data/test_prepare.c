@@ -116,6 +116,47 @@ static void fairseq_s_folder_opens_as_a_dataset(void)
     g_assert_true(g_file_test(valid, G_FILE_TEST_EXISTS));
 }
 
+static void sentences_become_sequences(void)
+{
+    static const char text[] = "{\"text\": \"One two. Three four! Five.\\n\\nSix\"}\n{\"text\": \"Seven\"}\n";
+    g_autofree char *corpus = file_write(folder, "sentences.jsonl", text, strlen(text));
+    g_autofree char *prefix = g_build_filename(folder, "sentences", NULL);
+    prepare(corpus, "sentences", (PrepareOptions){ .split_sentences = true, .append_eod = true });
+    Dataset *data = dataset_open(prefix, NULL);
+    g_assert_cmpint(indexed_documents(data->set), ==, 2);
+    g_assert_cmpint(indexed_sequences(data->set), ==, 5);
+    int64_t first, last;
+    indexed_document(data->set, 1, &first, &last);
+    g_assert_cmpint(first, ==, 4);
+    for (int i = 0; i < 5; i++) { /* only the last sentence of a document has its end */
+        int32_t n = indexed_length(data->set, i), token;
+        indexed_read(data->set, i, n - 1, 1, &token);
+        g_assert_true((token == tokenizer_eos(tok)) == (i >= 3));
+    }
+    dataset_close(data);
+}
+
+static void documents_of_wrong_length_are_dropped(void)
+{
+    g_autofree char *corpus = write_corpus("lengths.jsonl", 100, 1);
+    g_autofree char *prefix = g_build_filename(folder, "lengths", NULL);
+    PrepareStats all = prepare(corpus, "lengths", (PrepareOptions){ .append_eod = true });
+    Dataset *data = dataset_open(prefix, NULL);
+    int32_t limit = indexed_length(data->set, 50) - 1; /* without the end token */
+    int64_t shorter = 0, longer = 0;
+    for (int i = 0; i < 100; i++) {
+        shorter += indexed_length(data->set, i) - 1 < limit;
+        longer += indexed_length(data->set, i) - 1 > limit;
+    }
+    dataset_close(data);
+    PrepareStats some =
+        prepare(corpus, "lengths", (PrepareOptions){ .append_eod = true, .min_tokens = limit, .max_tokens = limit });
+    g_assert_cmpint(some.too_short, ==, shorter);
+    g_assert_cmpint(some.too_long, ==, longer);
+    g_assert_cmpint(some.documents, ==, all.documents - shorter - longer);
+    g_assert_cmpint(some.documents, >, 0);
+}
+
 static void exact_duplicates_and_empty_documents_are_dropped(void)
 {
     g_autofree char *twice = write_corpus("twice.jsonl", 500, 2), *once = write_corpus("once.jsonl", 500, 1);
@@ -270,6 +311,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/the_bytes_do_not_depend_on_the_workers", the_bytes_do_not_depend_on_the_workers);
     g_test_add_func("/prepare/documents_decode_to_their_text", documents_decode_to_their_text);
     g_test_add_func("/prepare/fairseq_s_folder_opens_as_a_dataset", fairseq_s_folder_opens_as_a_dataset);
+    g_test_add_func("/prepare/sentences_become_sequences", sentences_become_sequences);
+    g_test_add_func("/prepare/documents_of_wrong_length_are_dropped", documents_of_wrong_length_are_dropped);
     g_test_add_func("/prepare/exact_duplicates_and_empty_documents_are_dropped",
                     exact_duplicates_and_empty_documents_are_dropped);
     g_test_add_func("/prepare/the_held_out_documents_do_not_depend_on_the_order",

@@ -1,0 +1,103 @@
+#include "base/text.h"
+#include "cli/cli.h"
+#include "data/dataset_copy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE "loam dataset merge|shuffle|split PREFIX… --out PREFIX [--seed N] [--shares 949,50,1]"
+
+static const char about[] =
+    "Token datasets from token datasets; Megatron's, fairseq's and loam's are read.\n\n"
+    "  merge    all documents of several prefixes, one after another\n"
+    "  shuffle  the documents in an order drawn from --seed\n"
+    "  split    OUT-train, OUT-valid and OUT-test, by --shares of the documents in their order\n\n"
+    "  loam dataset merge data/a data/b --out data/ab\n"
+    "  loam dataset split data/ab --out data/ab --shares 949,50,1\n";
+
+static char *out, *shares_text;
+static gint64 seed;
+static const GOptionEntry entries[] = {
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "of the order (0)", "N" },
+    { "shares", 0, 0, G_OPTION_ARG_STRING, &shares_text, "train,valid,test in any unit, as Megatron's --split",
+      "A,B,C" },
+    { 0 },
+};
+
+static void print_counts(const char *suffix, const DatasetCounts *counts)
+{
+    g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
+    printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
+}
+
+static bool merge(char *const *prefixes, int n, GError **error)
+{
+    DatasetCounts counts;
+    if (n < 2)
+        return fail_user(error, "merge wants two datasets or more; usage: " USAGE);
+    if (!dataset_merge(prefixes, n, out, &counts, error))
+        return false;
+    print_counts("", &counts);
+    return true;
+}
+
+static bool shuffle(char *const *prefixes, int n, GError **error)
+{
+    DatasetCounts counts;
+    if (n != 1)
+        return fail_user(error, "shuffle wants one dataset; usage: " USAGE);
+    if (!dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error))
+        return false;
+    print_counts("", &counts);
+    return true;
+}
+
+/* "949,50,1"; what is left out is 0. */
+static bool parse_shares(double shares[DATASET_SHARES], GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(shares_text, ",", -1);
+    guint n = g_strv_length(parts);
+    bool good = n >= 1 && n <= DATASET_SHARES;
+    double sum = 0;
+    for (guint i = 0; good && i < n; i++) {
+        char *end;
+        shares[i] = g_ascii_strtod(parts[i], &end);
+        good = end != parts[i] && *end == 0 && shares[i] >= 0 && shares[i] <= 1e12;
+        sum += shares[i];
+    }
+    return (good && sum > 0) ||
+           fail_user(error, "--shares %s: up to three numbers not below 0 are wanted, such as 949,50,1", shares_text);
+}
+
+static bool split(char *const *prefixes, int n, GError **error)
+{
+    double shares[DATASET_SHARES] = { 0 };
+    DatasetCounts counts[DATASET_SHARES];
+    if (n != 1 || shares_text == NULL)
+        return fail_user(error, "split wants one dataset and --shares; usage: " USAGE);
+    if (!parse_shares(shares, error) || !dataset_split(prefixes[0], out, shares, counts, error))
+        return false;
+    for (int i = 0; i < DATASET_SHARES; i++) {
+        g_autofree char *suffix = g_strconcat("-", dataset_share_names[i], NULL);
+        if (shares[i] > 0)
+            print_counts(suffix, &counts[i]);
+    }
+    return true;
+}
+
+bool verb_dataset(int argc, char **argv, GError **error)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(char *const *prefixes, int n, GError **error);
+    } actions[] = { { "merge", merge }, { "shuffle", shuffle }, { "split", split } };
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2 || out == NULL)
+        return fail_user(error, "%s; usage: " USAGE, argc < 2 ? "nothing to do" : "--out is missing");
+    for (size_t i = 0; i < G_N_ELEMENTS(actions); i++)
+        if (strcmp(argv[1], actions[i].name) == 0)
+            return actions[i].run(argv + 2, argc - 2, error);
+    return fail_user(error, "%s is unknown, want merge, shuffle or split", argv[1]);
+}

@@ -1,0 +1,28 @@
+# Datasets from datasets: a shuffle cut into shares and merged again has the same counts; fairseq's form is kept.
+. tests/cli/lib.sh "$1"
+make_dataset
+
+expect 0 "400 documents" "$loam" dataset merge "$work/data" "$work/data-valid" --out "$work/all"
+expect 0 "400 documents" "$loam" dataset shuffle "$work/all" --out "$work/mixed" --seed 7
+cmp -s "$work/all.bin" "$work/mixed.bin" && fail "the order did not change"
+expect 0 "cut-valid: 20 documents" "$loam" dataset split "$work/mixed" --out "$work/cut" --shares 949,50,1
+expect 0 "400 documents" "$loam" dataset merge "$work/cut-train" "$work/cut-valid" "$work/cut-test" --out "$work/back"
+cmp "$work/mixed.bin" "$work/back.bin" && cmp "$work/mixed.idx" "$work/back.idx" && cmp "$work/mixed.json" "$work/back.json"
+echo "ok: shares merged again are the whole, to the byte"
+
+expect 0 "bin/train: " "$loam" prepare --format fairseq --tokenizer "$work/tok.model" --out "$work/bin" --valid 10% "$work/corpus.txt"
+for file in dict.txt train.bin train.idx valid.bin valid.idx; do
+    [ -s "$work/bin/$file" ] || fail "$file is missing"
+done
+expect 0 "documents" "$loam" dataset shuffle "$work/bin" --out "$work/bin2/train"
+[ "$(stat -c %s "$work/bin/train.idx")" = "$(stat -c %s "$work/bin2/train.idx")" ] || fail "the form changed"
+"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=1 steps' data.train="$work/bin" \
+    data.valid="$work/bin/valid" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not read fairseq's folder"
+echo "ok: training reads fairseq's folder"
+
+expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
+expect 1 "--shares 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
+expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
+expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
+expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x
