@@ -215,6 +215,8 @@ bool io_make_directories(const char *path, GError **error)
     int number = errno;
     if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
         return true; /* made by someone else, or "a/b/" after "a/b" */
+    if (number == EEXIST)
+        return fail_user(error, "%s is a file; a folder is wanted there", path);
     errno = number;
     return fail_errno(error, "creating folder", path);
 }

@@ -409,9 +409,9 @@ static bool measure(Device *cpu, Device *null, size_t i, OpResult *result, GErro
 
 static json_t *json_of(size_t i, OpResult result)
 {
-    return json_pack("{s:s, s:s, s:f, s:f, s:f}", "op", cases[i].name, "shape", cases[i].shape, "seconds",
-                     result.seconds, "flops_per_s", result.flops / result.seconds, "bytes_per_s",
-                     result.bytes / result.seconds);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "op", cases[i].name, "shape", cases[i].shape, "seconds",
+                     json_finite(result.seconds), "flops_per_s", json_finite(result.flops / result.seconds),
+                     "bytes_per_s", json_finite(result.bytes / result.seconds));
 }
 
 static void print_line(size_t i, OpResult result, double peak)
@@ -439,12 +439,10 @@ static bool measure_all(Device *cpu, Device *null, GError **error)
         else if (done)
             print_line(i, result, peak);
     }
-    json_t *object = json_pack("{s:s, s:i, s:f, s:o}", "isa", device_isa(cpu), "threads", device_threads(cpu),
-                               "peak_flops_per_s", peak, "ops", list);
-    if (done && as_json) {
-        json_dumpf(object, stdout, JSON_COMPACT);
-        printf("\n");
-    }
+    json_t *object = json_pack("{s:s, s:i, s:o, s:o}", "isa", device_isa(cpu), "threads", device_threads(cpu),
+                               "peak_flops_per_s", json_finite(peak), "ops", list);
+    if (done && as_json)
+        return print_json_line(object, error);
     json_decref(object);
     return done;
 }

@@ -169,20 +169,19 @@ static bool measure(Bench *b, BenchResult *r, GError **error)
     return true;
 }
 
-static void print_result(const Bench *b, const BenchResult *r)
+static bool print_json(const Bench *b, const BenchResult *r, GError **error)
 {
-    if (as_json) {
-        json_t *object =
-            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:i}", "tokens_per_s", r->tokens_per_s, "step_s",
-                      r->step_s, "micro_batch_s", r->micro_s, "update_s", r->update_s, "flops_per_s", r->flops_per_s,
-                      "peak_flops_per_s", r->peak, "share_of_peak", r->flops_per_s / r->peak, "isa", device_isa(b->dev),
-                      "threads", device_threads(b->dev));
-        char *text = json_dumps(object, JSON_COMPACT);
-        puts(text);
-        free(text);
-        json_decref(object);
-        return;
-    }
+    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i}", "tokens_per_s",
+                                     json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
+                                     json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
+                                     json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak),
+                                     "share_of_peak", json_finite(r->flops_per_s / r->peak), "isa", device_isa(b->dev),
+                                     "threads", device_threads(b->dev)),
+                           error);
+}
+
+static void print_text(const Bench *b, const BenchResult *r)
+{
     g_autofree char *params = text_grouped(params_elements(model_params(b->model)));
     printf("model        %s parameters, %" PRId64 "/%" PRId64 " tokens a sample, %d threads, %s\n", params,
            b->objective.input_length, b->objective.target_length, device_threads(b->dev), device_isa(b->dev));
@@ -230,8 +229,10 @@ bool bench_step(int argc, char **argv, GError **error)
     BenchResult result;
     bool done = config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
                 measure(&b, &result, error);
-    if (done)
-        print_result(&b, &result);
+    if (done && as_json)
+        done = print_json(&b, &result, error);
+    else if (done)
+        print_text(&b, &result);
     if (done && profile && !as_json)
         print_profile(&b);
     g_clear_pointer(&b.optimizer, optimizer_close);

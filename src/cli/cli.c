@@ -2,6 +2,9 @@
 
 #include "base/text.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* GLib says "Unknown option --foo"; a person wants the name they meant. */
@@ -47,4 +50,20 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     if (error == NULL || *error == NULL)
         fail_user(error, "%s; usage: %s", parse_error->message, usage);
     return false;
+}
+
+json_t *json_finite(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+bool print_json_line(json_t *object, GError **error)
+{
+    char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (line == NULL)
+        return fail_user(error, "a name or a text is not UTF-8, which JSON must be: leave --json out");
+    puts(line);
+    free(line);
+    return true;
 }

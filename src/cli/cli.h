@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <glib.h>
+#include <jansson.h>
 
 /* argv[0] is the verb. Returns false with *error set (its code is the exit status), or with no error after --help. */
 typedef bool (*VerbFn)(int argc, char **argv, GError **error);
@@ -27,3 +28,9 @@ bool verb_env(int argc, char **argv, GError **error);
  * with no error. */
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error);
+
+/* null where the value is not finite: JSON has no word for it. */
+json_t *json_finite(double value);
+/* The object as one line on standard output, and frees it. An error where a string in it is not UTF-8 (jansson then
+ * makes no object at all: NULL will do). */
+bool print_json_line(json_t *object, GError **error);

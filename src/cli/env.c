@@ -51,15 +51,11 @@ bool verb_env(int argc, char **argv, GError **error)
     json_t *object = describe();
     const char *name;
     json_t *value;
-    if (as_json) {
-        char *text = json_dumps(object, JSON_COMPACT);
-        puts(text);
-        free(text);
-    } else {
-        json_object_foreach(object, name, value) if (json_is_string(value))
-            printf("%-11s %s\n", name, json_string_value(value));
-        else printf("%-11s %lld\n", name, (long long)json_integer_value(value));
-    }
+    if (as_json)
+        return print_json_line(object, error);
+    json_object_foreach(object, name, value) if (json_is_string(value))
+        printf("%-11s %s\n", name, json_string_value(value));
+    else printf("%-11s %lld\n", name, (long long)json_integer_value(value));
     json_decref(object);
     return true;
 }

@@ -31,7 +31,8 @@ static const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
       "FILE" },
-    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "longest answer in tokens (default 64)", "N" },
+    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "longest answer in tokens (default 64, at most 32768)",
+      "N" },
     { "beams", 0, 0, G_OPTION_ARG_INT64, &beams, "beam search with K hypotheses (default 1: none)", "K" },
     { "length-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &length_penalty,
       "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A" },
@@ -56,17 +57,14 @@ static const int32_t *ids_of(const GArray *array)
     return (const int32_t *)(const void *)array->data;
 }
 
-static void print_json(const char *prompt, const char *text, const Generation *generation)
+static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
     json_t *ids = json_array();
     for (guint i = 0; i < generation->ids->len; i++)
         json_array_append_new(ids, json_integer(ids_of(generation->ids)[i]));
-    json_t *object = json_pack("{s:s, s:s, s:o, s:f, s:b}", "prompt", prompt, "text", text, "ids", ids, "logprob",
-                               generation->logprob, "finished", generation->finished);
-    char *line = json_dumps(object, JSON_COMPACT);
-    puts(line);
-    free(line);
-    json_decref(object);
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:b}", "prompt", prompt, "text", text, "ids", ids, "logprob",
+                               json_finite(generation->logprob), "finished", generation->finished);
+    return print_json_line(object, error);
 }
 
 static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Generation *generation, GError **error)
@@ -80,9 +78,8 @@ static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Gener
     if (text == NULL)
         return false;
     if (as_json)
-        print_json(prompt->text, text, generation);
-    else
-        puts(text);
+        return print_json(prompt->text, text, generation, error);
+    puts(text);
     return true;
 }
 
@@ -111,8 +108,7 @@ static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts,
             done = print_answer(tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
         generation_clear(&answers[i]);
     }
-    fflush(stdout);
-    return done;
+    return done && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
 static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reader, GError **error)
@@ -186,9 +182,9 @@ static bool check_real(const char *name, double value, double least, double most
 
 static bool check_options(GError **error)
 {
-    if (!check_count("max-tokens", max_tokens, 1, 1 << 20, error) || !check_count("beams", beams, 1, 256, error) ||
-        !check_count("n", n_answers, 1, 256, error) || !check_count("batch", batch, 1, 1024, error) ||
-        !check_count("top-k", sampling.top_k, 0, INT32_MAX, error) ||
+    if (!check_count("max-tokens", max_tokens, 1, MAX_PROMPT_TOKENS, error) ||
+        !check_count("beams", beams, 1, 256, error) || !check_count("n", n_answers, 1, 256, error) ||
+        !check_count("batch", batch, 1, 1024, error) || !check_count("top-k", sampling.top_k, 0, INT32_MAX, error) ||
         !check_real("temperature", sampling.temperature, 0, 1000, error) ||
         !check_real("top-p", sampling.top_p, 1e-9, 1, error) ||
         !check_real("length-penalty", length_penalty, 0, 100, error) ||

@@ -2,6 +2,7 @@
 #include "cli/inspect.h"
 #include "train/config.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
@@ -30,22 +31,19 @@ static json_t *ids_json(const int32_t *ids, int64_t n)
     return array;
 }
 
-static void print_json(int64_t sample, const Example *example)
+static bool print_json(int64_t sample, const Example *example, GError **error)
 {
     json_t *root = json_pack("{s:I, s:I, s:o, s:o}", "step", (json_int_t)step, "sample", (json_int_t)sample,
                              "input_ids", ids_json(example->inputs, example->n_inputs), "target_ids",
                              ids_json(example->targets, example->n_targets));
-    char *line = json_dumps(root, JSON_COMPACT);
-    puts(line);
-    free(line);
-    json_decref(root);
+    return print_json_line(root, error);
 }
 
 static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
 {
     g_autofree char *text = tokenizer_decode(tok, ids, n, error);
     if (text)
-        printf("%s (%ld)\n%s\n", what, n, text);
+        printf("%s (%" PRId64 ")\n%s\n", what, n, text);
     return text != NULL;
 }
 
@@ -54,7 +52,7 @@ static bool print_text(const Loader *loader, const Tokenizer *tok, int64_t sampl
 {
     g_autofree int32_t *spliced = g_new(int32_t, example->n_inputs + example->n_targets);
     int64_t n = span_corruption_splice(loader_objective(loader), example, spliced);
-    printf("=== step %ld, sample %ld\n", step, sample);
+    printf("=== step %" PRId64 ", sample %" PRId64 "\n", step, sample);
     return print_ids("input", tok, example->inputs, example->n_inputs, error) &&
            print_ids("target", tok, example->targets, example->n_targets, error) &&
            (n < 0 || print_ids("text", tok, spliced, n, error));
@@ -69,7 +67,7 @@ static bool print_samples(Loader *loader, const Tokenizer *tok, int64_t first, i
         good = loader_get(loader, i, 1, batch, error);
         const Example example = { batch->enc.ids, batch->targets, batch->enc.n_used, batch->dec.n_used };
         if (good && as_json)
-            print_json(i, &example);
+            good = print_json(i, &example, error);
         else if (good)
             good = print_text(loader, tok, i, &example, error);
     }
@@ -87,7 +85,7 @@ static bool show_batch(const Config *config, GError **error)
         return fail_user(error, "%s is not set: name a dataset that loam prepare made",
                          held_out ? "data.valid" : "data.train");
     if (step > INT64_MAX / samples)
-        return fail_user(error, "--step %ld: too large", step);
+        return fail_user(error, "--step %" PRId64 ": too large", step);
     Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
     if (!tok)
         return false;
@@ -106,7 +104,7 @@ bool inspect_batch(int argc, char **argv, GError **error)
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (step < 1)
-        return fail_user(error, "--step %ld: steps count from 1", step);
+        return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
     Config config = { 0 };
     bool good = config_load(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
     config_clear(&config);

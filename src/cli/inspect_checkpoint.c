@@ -16,14 +16,6 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static void print_json(json_t *object)
-{
-    char *text = json_dumps(object, JSON_COMPACT);
-    puts(text);
-    free(text);
-    json_decref(object);
-}
-
 static void print_state(json_t *state)
 {
     const char *name;
@@ -70,12 +62,10 @@ bool inspect_checkpoint(int argc, char **argv, GError **error)
         return false;
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
     json_t *root = json_load_file(path, 0, NULL);
-    if (as_json) {
-        print_json(root);
-    } else {
-        print_checkpoint(folder, root);
-        json_decref(root);
-    }
+    if (as_json)
+        return print_json_line(root, error);
+    print_checkpoint(folder, root);
+    json_decref(root);
     return true;
 }
 
@@ -111,14 +101,15 @@ bool inspect_model(int argc, char **argv, GError **error)
     if (file == NULL)
         return false;
     int64_t elements = 0;
-    for (int i = 0; i < safetensors_count(file); i++) {
+    bool good = true;
+    for (int i = 0; good && i < safetensors_count(file); i++) {
         const SafeTensor *tensor = safetensors_get(file, i);
         int64_t n = 1;
         for (int d = 0; d < tensor->rank; d++)
             n *= tensor->shape[d];
         elements += n;
         if (as_json)
-            print_json(tensor_json(tensor));
+            good = print_json_line(tensor_json(tensor), error);
         else
             print_tensor(tensor);
     }
@@ -126,5 +117,5 @@ bool inspect_model(int argc, char **argv, GError **error)
     if (!as_json)
         printf("%d tensors, %s numbers\n", safetensors_count(file), count);
     safetensors_close(file);
-    return true;
+    return good;
 }

@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "text/tokenizer.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,13 +132,10 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
             json_array_append_new(shown, json_string(text));
     }
     json_object_set_new(root, "first", shown);
-    if (good) {
-        char *line = json_dumps(root, JSON_COMPACT);
-        puts(line);
-        free(line);
-    }
+    if (good)
+        return print_json_line(root, error);
     json_decref(root);
-    return good;
+    return false;
 }
 
 static void print_histogram(const Lengths *lengths)
@@ -151,7 +149,7 @@ static void print_histogram(const Lengths *lengths)
     for (int i = first; i < lengths->n_powers; i++) {
         g_autofree char *count = text_grouped(lengths->powers[i]);
         g_autofree char *bar = g_strnfill((gsize)((lengths->powers[i] * 40 + most - 1) / most), '#');
-        printf("  %8ld … %-8ld %12s  %s\n", 1L << i, (2L << i) - 1, count, bar);
+        printf("  %8" PRId64 " … %-8" PRId64 " %12s  %s\n", INT64_C(1) << i, INT64_MAX >> (62 - i), count, bar);
     }
 }
 
@@ -160,21 +158,21 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
     g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
     printf("%s: %s documents, %s tokens (%s)\n", data->prefix, documents, tokens, dtype_name(indexed_dtype(data->set)));
     if (data->tokenizer_hash)
-        printf("tokenizer  hash %s, %ld ids; end-of-document tokens: %s\n", data->tokenizer_hash, data->vocab,
+        printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->tokenizer_hash, data->vocab,
                data->append_eod ? "yes" : "no");
     else if (data->vocab > 0)
-        printf("tokenizer  unknown; the dictionary has %ld ids\n", data->vocab);
+        printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
     if (lengths->n > 0)
-        printf("tokens in a document  least %ld, median %ld, mean %.1f, most %ld\n", lengths->min, lengths->median,
-               lengths->mean, lengths->max);
+        printf("tokens in a document  least %" PRId64 ", median %" PRId64 ", mean %.1f, most %" PRId64 "\n",
+               lengths->min, lengths->median, lengths->mean, lengths->max);
     print_histogram(lengths);
     for (int64_t i = 0; i < MIN(n_shown, lengths->n); i++) {
         g_autofree char *text = document_text(data->set, i, tok, error);
         if (!text)
             return false;
-        printf("--- document %ld, %ld tokens\n%s\n", i, document_length(data->set, i), text);
+        printf("--- document %" PRId64 ", %" PRId64 " tokens\n%s\n", i, document_length(data->set, i), text);
     }
     return true;
 }

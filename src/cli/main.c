@@ -26,6 +26,17 @@ static const struct {
     { "env", verb_env, "versions, processor, libraries: for bug reports" },
 };
 
+/* The status of the program, once all it printed is known to have arrived. */
+static int finish(int status)
+{
+    errno = 0;
+    bool flushed = fflush(stdout) == 0;
+    if (status != 0 || (flushed && !ferror(stdout)))
+        return status;
+    fprintf(stderr, "loam: writing standard output: %s\n", errno ? strerror(errno) : "an earlier write failed");
+    return LOAM_ERROR_MACHINE;
+}
+
 static void print_help(FILE *out)
 {
     fprintf(out, "loam %s: pre-train T5 language models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
@@ -52,12 +63,8 @@ static int unknown_verb(const char *name)
 static int run_verb(VerbFn run, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    if (run(argc, argv, &error) || error == NULL) {
-        if (fflush(stdout) == 0)
-            return 0;
-        fprintf(stderr, "loam: writing standard output: %s\n", strerror(errno));
-        return LOAM_ERROR_MACHINE;
-    }
+    if (run(argc, argv, &error) || error == NULL)
+        return 0;
     fprintf(stderr, "loam %s: %s\n", argv[0], error->message);
     return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
 }
@@ -67,14 +74,14 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? LOAM_ERROR_USER : 0;
+        return finish(argc < 2 ? LOAM_ERROR_USER : 0);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("loam %s\n", LOAM_VERSION);
-        return 0;
+        return finish(0);
     }
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
-            return run_verb(verbs[i].run, argc - 1, argv + 1);
+            return finish(run_verb(verbs[i].run, argc - 1, argv + 1));
     return unknown_verb(argv[1]);
 }

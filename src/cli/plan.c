@@ -22,14 +22,14 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static void print_line(const char *what, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void print_line(const char *what, const char *format, ...)
+static void add_line(GString *plan, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static void add_line(GString *plan, const char *what, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    printf("# %-22s ", what);
-    vprintf(format, args);
-    putchar('\n');
+    g_string_append_printf(plan, "# %-22s ", what);
+    g_string_append_vprintf(plan, format, args);
+    g_string_append_c(plan, '\n');
     va_end(args);
 }
 
@@ -47,7 +47,7 @@ static int64_t resolve(Config *config, GError **error)
     return resolved ? epoch : -1;
 }
 
-static bool print_plan(const Config *config, int64_t epoch, GError **error)
+static bool describe(const Config *config, int64_t epoch, GString *lines, GError **error)
 {
     ObjectiveConfig objective = { .input_length = config->data.input_length,
                                   .target_length = config->data.target_length,
@@ -61,20 +61,20 @@ static bool print_plan(const Config *config, int64_t epoch, GError **error)
     int64_t samples = config_batch_samples(config), steps = config_steps(config, config->train.length, epoch);
     g_autofree char *params = text_grouped(model_config_params(&config->model));
     g_autofree char *flops = text_count(model_step_flops(&config->model, micro, enc, dec) * (double)samples / micro);
-    print_line("parameters", "%s", params);
-    print_line("a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", objective.raw_length, enc, dec);
-    print_line("a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
+    add_line(lines, "parameters", "%s", params);
+    add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", objective.raw_length, enc, dec);
+    add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
     MemoryPlan plan;
     if (!memory_plan(config, enc, dec, &plan, error))
         return false;
     g_autofree char *memory = memory_describe(&plan);
-    print_line("memory", "%s", memory);
+    add_line(lines, "memory", "%s", memory);
     if (steps > 0) {
         g_autofree char *tokens = text_count((double)steps * (double)samples * enc);
-        print_line("the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
+        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
     }
     if (epoch > 0)
-        print_line("an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)samples);
+        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)samples);
     return true;
 }
 
@@ -94,8 +94,10 @@ bool verb_plan(int argc, char **argv, GError **error)
     bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && (epoch = resolve(&config, error)) >= 0;
     if (done) {
         g_autofree char *yaml = options_to_yaml(config_options(), &config);
-        fputs(yaml, stdout);
-        done = print_plan(&config, epoch, error);
+        g_autoptr(GString) lines = g_string_new(NULL);
+        done = describe(&config, epoch, lines, error);
+        if (done)
+            printf("%s%s", yaml, lines->str);
     }
     config_clear(&config);
     return done;

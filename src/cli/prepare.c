@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+#include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,10 +47,10 @@ static const GOptionEntry entries[] = {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(G_GNUC_UNUSED int number)
+static void on_interrupt(int number)
 {
     interrupted = 1;
-    signal(SIGINT, SIG_DFL); /* the second one ends the program at once */
+    signal(number, SIG_DFL); /* the second one ends the program at once */
 }
 
 /* "1%" or "0.01". */
@@ -85,7 +87,7 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
-        return fail_user(error, "--max-document %ld: from 1 to 1024 MiB", max_document);
+        return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
     *options = (PrepareOptions){ .corpus = { .fields = fields,
                                              .whole_file = whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
@@ -133,19 +135,16 @@ static void print_stats(const PrepareStats *stats, bool split)
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
 }
 
-static void print_json(const PrepareStats *stats)
+static bool print_json(const PrepareStats *stats, GError **error)
 {
-    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "documents",
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
                              (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
                              (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
                              "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
                              (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
                              (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "bytes",
-                             (json_int_t)stats->bytes, "seconds", stats->seconds);
-    char *line = json_dumps(root, JSON_COMPACT);
-    puts(line);
-    free(line);
-    json_decref(root);
+                             (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds));
+    return print_json_line(root, error);
 }
 
 bool verb_prepare(int argc, char **argv, GError **error)
@@ -158,12 +157,14 @@ bool verb_prepare(int argc, char **argv, GError **error)
     if (!tok)
         return false;
     signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
     bool good = prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
     signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     tokenizer_close(tok);
     if (good && as_json)
-        print_json(&stats);
-    else if (good)
+        return print_json(&stats, error);
+    if (good)
         print_stats(&stats, options.valid > 0);
     return good;
 }

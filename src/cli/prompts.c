@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK_BYTES (64 << 10)
+#define CHUNK_BYTES    (64 << 10)
+#define MAX_LINE_BYTES (16 << 20)
 
 struct PromptReader {
     int descriptor;
@@ -157,38 +158,51 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
         if (!parse_text(format, line, prompt->ids, error))
             return false;
     }
+    if (prompt->ids->len > MAX_PROMPT_TOKENS)
+        return fail_user(error, "%u tokens; a prompt has at most %d", prompt->ids->len, MAX_PROMPT_TOKENS);
     return prompt->ids->len > 0 || fail_user(error, "an empty prompt");
 }
 
 /* Until the buffer holds a whole line, or all there is. */
 static bool fill(PromptReader *reader, GError **error)
 {
-    while (!reader->end && strchr(reader->buffer->str, '\n') == NULL) {
+    const GString *buffer = reader->buffer;
+    while (!reader->end && memchr(buffer->str, '\n', buffer->len) == NULL) {
         char chunk[CHUNK_BYTES];
         ssize_t n = read(reader->descriptor, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return fail_errno(error, "cannot read", "standard input");
-        if (memchr(chunk, '\0', (size_t)n))
-            return fail_user(error, "standard input holds a zero byte: it is not text");
         reader->end = n == 0;
         g_string_append_len(reader->buffer, chunk, n);
+        if (buffer->len > MAX_LINE_BYTES && memchr(buffer->str, '\n', buffer->len) == NULL)
+            return fail_user(error, "standard input, line %" PRId64 ": longer than %d MiB", reader->number + 1,
+                             MAX_LINE_BYTES >> 20);
     }
     return true;
 }
 
-/* The next line of the buffer from *at on, without its end; NULL where none is whole. */
-static char *next_line(const PromptReader *reader, size_t *at)
+/* The next line of the buffer from *at on, without its end; false where none is whole. */
+static bool next_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
-    const char *start = reader->buffer->str + *at, *end = strchr(start, '\n');
-    if (end == NULL && (!reader->end || *start == '\0'))
-        return NULL;
-    size_t length = end ? (size_t)(end - start) : strlen(start);
+    size_t left = reader->buffer->len - *at;
+    const char *start = reader->buffer->str + *at, *end = memchr(start, '\n', left);
+    if (end == NULL && (!reader->end || left == 0))
+        return false;
+    size_t length = end ? (size_t)(end - start) : left;
     *at += length + (end != NULL);
-    if (length > 0 && start[length - 1] == '\r')
-        length--;
-    return g_strndup(start, length);
+    *line = start;
+    *bytes = length - (length > 0 && start[length - 1] == '\r');
+    return true;
+}
+
+static bool take_line(const PromptFormat *format, const char *line, size_t bytes, Prompt *prompt, GError **error)
+{
+    if (memchr(line, 0, bytes))
+        return fail_user(error, "a zero byte: it is not text");
+    g_autofree char *text = g_strndup(line, bytes);
+    return parse_line(format, text, prompt, error);
 }
 
 bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
@@ -197,18 +211,18 @@ bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError *
         return false;
     size_t at = 0;
     bool good = true;
-    char *line;
-    while (good && prompts->len < most && (line = next_line(reader, &at)) != NULL) {
+    const char *line;
+    size_t bytes;
+    while (good && prompts->len < most && next_line(reader, &at, &line, &bytes)) {
         Prompt *prompt = g_new0(Prompt, 1);
         prompt->ids = g_array_new(false, false, sizeof(int32_t));
         reader->number++;
-        good = parse_line(&reader->format, line, prompt, error) ||
+        good = take_line(&reader->format, line, bytes, prompt, error) ||
                fail_context(error, "standard input, line %" PRId64, reader->number);
         if (good)
             g_ptr_array_add(prompts, prompt);
         else
             prompt_free(prompt);
-        g_free(line);
     }
     g_string_erase(reader->buffer, 0, (gssize)at);
     return good;

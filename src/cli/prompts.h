@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#define MAX_PROMPT_TOKENS 32768 /* an encoder's work grows with the square: more would not end */
+
 typedef struct Prompt {
     char *text;  /* as it was given */
     GArray *ids; /* int32_t, with what the format puts around text */

@@ -262,13 +262,7 @@ static bool print_json(const Tokenizer *tok, GError **error)
                                "pad", tokenizer_pad(tok), "eos", tokenizer_eos(tok), "unk", tokenizer_unk(tok), "bos",
                                tokenizer_bos(tok), "sentinels", tokenizer_sentinel(tok, 0),
                                tokenizer_sentinel(tok, TOKENIZER_SENTINELS - 1), "sample", sample);
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    if (text == NULL)
-        return fail_user(error, "%s: its path or its pieces are not UTF-8", tokenizer_path(tok));
-    puts(text);
-    free(text);
-    return true;
+    return print_json_line(object, error) || fail_context(error, "%s", tokenizer_path(tok));
 }
 
 static void print_special(const char *name, int id, const Tokenizer *tok)

@@ -7,6 +7,7 @@
 #include "format/fairseq_dict.h"
 #include "format/indexed.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* One of the two datasets. */
@@ -151,10 +152,10 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
     run->corpus = corpus_open(paths, n_paths, &options->corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))
         return false;
-    if (!options->keep_duplicates && !(run->seen = seen_table_open(folder, error)))
-        return false;
-    return output_open(&run->outputs[TRAIN], run->tok, options, false, error) &&
-           (options->valid <= 0 || output_open(&run->outputs[VALID], run->tok, options, true, error));
+    return ((options->keep_duplicates || (run->seen = seen_table_open(folder, error))) &&
+            output_open(&run->outputs[TRAIN], run->tok, options, false, error) &&
+            (options->valid <= 0 || output_open(&run->outputs[VALID], run->tok, options, true, error))) ||
+           fail_context(error, "%s cannot be written", options->out);
 }
 
 static bool encode_all(Run *run, GError **error)
@@ -178,6 +179,11 @@ static bool finish_all(Run *run, GError **error)
     stats->tokens = run->outputs[TRAIN].tokens;
     stats->valid_documents = run->outputs[VALID].documents;
     stats->valid_tokens = run->outputs[VALID].tokens;
+    if (stats->documents == 0 && stats->valid_documents > 0)
+        return fail_user(error,
+                         "every document, %" PRId64 " of them, was held out by the share %g %%, none is left to train "
+                         "on; nothing was written",
+                         stats->valid_documents, 100 * options->valid);
     if (stats->documents == 0)
         return fail_user(error, "no document with text was found; nothing was written");
     if (options->valid > 0 && stats->valid_documents == 0)

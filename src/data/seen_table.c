@@ -25,7 +25,7 @@ static Hash *map_slots(const char *folder, uint64_t n_slots, GError **error)
     size_t bytes = n_slots * sizeof(Hash);
     int fd = g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) {
-        fail_errno(error, "cannot create", path);
+        fail_errno(error, "creating a file in", folder);
         return NULL;
     }
     unlink(path);

@@ -27,7 +27,8 @@ struct Device {
 };
 
 Device *device_open_cpu(int threads); /* 0: OMP_NUM_THREADS or every core; never fails */
-Device *device_open_null(void);
+Device *device_open_null(void);       /* of f32, as the cpu */
+Device *device_open_null_of(DType real);
 Device *device_open_reference(void); /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 int device_threads(const Device *dev);

@@ -45,8 +45,7 @@ size_t workspace_peak(const Workspace *work)
 
 Model *model_open_dry(const ModelConfig *config, DType real, bool gradients)
 {
-    Device *null = device_open_null();
-    null->real = real;
+    Device *null = device_open_null_of(real);
     Model *model = model_open(null, config, gradients, NULL);
     CHECK(model != NULL, "a checked configuration was refused");
     return model;

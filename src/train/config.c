@@ -170,6 +170,11 @@ static bool check_unit(const char *name, Amount amount, bool steps, GError **err
 {
     if (steps ? amount.unit != UNIT_SECONDS : amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
         return true;
+    if (amount.unit == UNIT_STEPS)
+        return fail_user(error,
+                         "%s: steps (a number without a unit counts them) do not fit; write samples or tokens, such "
+                         "as \"128 samples\"",
+                         name);
     g_autofree char *text = amount_format(amount);
     return fail_user(error, "%s: \"%s\" does not fit; write %s", name, text,
                      steps ? "steps, samples, tokens or epochs" : "samples or tokens, such as \"128 samples\"");

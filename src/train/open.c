@@ -14,6 +14,26 @@ static bool has_file(const char *folder, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
+/* "is none", or "are latest, 12000, 11000": what may stand behind the @. */
+static char *list_named(const char *dir)
+{
+    static const char *const links[] = { "latest", "best" };
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(links); i++) {
+        g_autofree char *folder = g_build_filename(dir, "checkpoints", links[i], NULL);
+        if (has_file(folder, "state.json"))
+            g_string_append_printf(known, "%s%s", known->len ? ", " : "", links[i]);
+    }
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && i < 8; i++) {
+        int64_t step = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        if (has_file(folder, "state.json"))
+            g_string_append_printf(known, "%s%" PRId64, known->len ? ", " : "", step);
+    }
+    return known->len ? g_strconcat("are ", known->str, NULL) : g_strdup("is none");
+}
+
 /* RUN@best, RUN@12000. */
 static char *find_named(const char *dir, const char *which, GError **error)
 {
@@ -23,11 +43,12 @@ static char *find_named(const char *dir, const char *which, GError **error)
         *which && *end == '\0' ? run_checkpoint_path(dir, step) : g_build_filename(dir, "checkpoints", which, NULL);
     if (has_file(folder, "state.json"))
         return g_steal_pointer(&folder);
-    g_autoptr(GString) known = g_string_new("latest, best");
-    g_autoptr(GArray) steps = run_checkpoints(dir);
-    for (guint i = 0; i < steps->len && i < 8; i++)
-        g_string_append_printf(known, ", %ld", (long)g_array_index(steps, int64_t, i));
-    fail_user(error, "%s has no checkpoint \"%s\"; there are %s", dir, which, known->str);
+    if (!has_file(dir, "checkpoints")) {
+        fail_user(error, "%s: no such run", dir);
+        return NULL;
+    }
+    g_autofree char *known = list_named(dir);
+    fail_user(error, "%s has no checkpoint \"%s\"; there %s", dir, which, known);
     return NULL;
 }
 

@@ -109,13 +109,13 @@ static bool compare_config(const Config *saved, const Config *config, const char
     return true;
 }
 
-static bool save_tokenizer(const Config *config, GError **error)
+static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
     g_autofree char *copy = g_build_filename(config->run.dir, "spiece.model", NULL);
     if (g_file_test(copy, G_FILE_TEST_EXISTS))
         return true;
     size_t bytes;
-    g_autofree char *model = io_read_file(config->tokenizer.path, TOKENIZER_LIMIT, &bytes, error);
+    g_autofree char *model = io_read_file(tokenizer_path(tok), TOKENIZER_LIMIT, &bytes, error);
     return model && io_write_file(copy, model, bytes, error);
 }
 
@@ -145,13 +145,13 @@ bool run_check(const Config *config, GError **error)
     return same;
 }
 
-bool run_write_config(const Config *config, GError **error)
+bool run_write_config(const Config *config, const Tokenizer *tok, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     g_autofree char *checkpoints = g_build_filename(config->run.dir, "checkpoints", NULL);
     g_autofree char *yaml = options_to_yaml(config_options(), config);
     return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
-           save_tokenizer(config, error);
+           save_tokenizer(config, tok, error);
 }
 
 bool run_link(const char *dir, const char *name, int64_t step, GError **error)

@@ -22,7 +22,7 @@ bool run_lock(const char *dir, GError **error);
  * difference, both values and what to do); TUNABLE changes are logged. */
 bool run_check(const Config *config, GError **error);
 /* Saves config.yaml and the tokenizer. */
-bool run_write_config(const Config *config, GError **error);
+bool run_write_config(const Config *config, const Tokenizer *tok, GError **error);
 /* Points DIR/checkpoints/NAME at the checkpoint of a step. */
 bool run_link(const char *dir, const char *name, int64_t step, GError **error);
 /* Removes checkpoints beyond keep_last, except multiples of keep_every, `best` and what is left of interrupted saves.

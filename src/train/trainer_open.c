@@ -164,7 +164,8 @@ bool trainer_open(Trainer *t, GError **error)
         !run_check(config, error))
         return false;
     g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
-    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) || !run_write_config(config, error))
+    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
+        !run_write_config(config, t->tok, error))
         return false;
     plan_steps(t);
     open_batches(t);

@@ -259,5 +259,10 @@ static const OpTable null_ops = {
 
 Device *device_open_null(void)
 {
-    return device_new("null", &null_ops, DT_F32, false, 1, "none", NULL);
+    return device_open_null_of(DT_F32);
+}
+
+Device *device_open_null_of(DType real)
+{
+    return device_new("null", &null_ops, real, false, 1, "none", NULL);
 }
