@@ -86,3 +86,45 @@ expect 1 '--top-p 2 is out of range' answer bace --temperature 1 --top-p 2
 echo '{"input": "bace"}' >"$work/pairs"
 expect 1 'pairs:1: no text and no array of ids in a field "target"' "$loam" eval "$work/run" --score "$work/pairs"
 expect 1 'cannot read' "$loam" eval "$work/run" --score "$work/absent"
+
+# Checkpoints that are not there.
+rm "$work/run/checkpoints/best"
+expect 1 'no checkpoint "best"; there are latest, 12' "$loam" generate --model "$work/run@best"
+mkdir -p "$work/bare/checkpoints"
+expect 1 'there is none' "$loam" generate --model "$work/bare@7"
+expect 1 "$work/absent: no such run" "$loam" generate --model "$work/absent@best"
+
+# What is printed must arrive, and what is asked must be readable and bounded.
+full() { "$@" >/dev/full; }
+for command in '--help' '--version' 'plan --options' 'train --help' 'env --json'; do
+    # shellcheck disable=SC2086
+    expect 2 'writing standard output' full "$loam" $command
+done
+expect 2 'writing standard output' bash -c "echo bace | '$loam' generate --model '$work/run' >/dev/full"
+expect 1 'cannot read standard input' bash -c "'$loam' generate --model '$work/run' <'$work'"
+expect 1 'line 2: a zero byte' bash -c "printf 'bace\nba\0ce\n' | '$loam' generate --model '$work/run'"
+expect 1 'line 2: an empty prompt' bash -c "printf '5\n\n' | '$loam' generate --model '$work/run' --ids"
+expect 1 '32769 tokens; a prompt has at most 32768' bash -c \
+    "yes 5 | head -n 32769 | tr '\n' ' ' | '$loam' generate --model '$work/run' --ids"
+expect 1 'longer than 16 MiB' bash -c "yes | tr -d '\n' | head -c 20000000 | '$loam' generate --model '$work/run'"
+expect 1 '--max-tokens 32769 is out of range' answer bace --max-tokens 32769
+printf 'ba\rce\r\nbace\r\n' | "$loam" generate --model "$work/run" --json >"$work/out"
+grep -qF '{"prompt":"ba\rce",' "$work/out" && grep -qF '{"prompt":"bace",' "$work/out" || fail "lines were cut: $(cat "$work/out")"
+
+# Folders that are files, and text where there is none.
+expect 1 'config.yaml is a file; a folder is wanted' train "run.dir=$work/config.yaml"
+expect 1 'train.batch: steps' train train.batch=2
+expect 1 '1809' "$loam" plan "$work/config.yaml" data.input_length=1000000
+[ ! -s "$work/out" ] || fail 'a plan that fails prints no configuration'
+mkdir "$work/tokenizer" && cp "$work/tok.model" "$work/tokenizer/spiece.model"
+expect 0 'held-out loss' train "tokenizer.path=$work/tokenizer" "run.dir=$work/folder" 'train.length=1 steps'
+cmp "$work/tok.model" "$work/folder/spiece.model"
+prepare() { "$loam" prepare --tokenizer "$work/tok.model" "$@"; }
+printf 'one document\n' >"$work/one.txt"
+expect 1 'every document, 1 of them, was held out' prepare --out "$work/one" --valid 99.999999% "$work/one.txt"
+expect 1 '/proc/p cannot be written' prepare --out /proc/p "$work/one.txt"
+grep -q loam-seen "$work/err" && fail "names a file that nobody asked for: $(cat "$work/err")"
+mkdir "$work/stopped"
+endless() { timeout --preserve-status -s TERM -k 10 1 "$loam" prepare --keep-duplicates --tokenizer "$work/tok.model" --out "$work/stopped/p" <(yes $'bace\n'); }
+expect 1 'interrupted; nothing was written' endless
+[ -z "$(ls -A "$work/stopped")" ] || fail "SIGTERM left files: $(ls -A "$work/stopped")"
