@@ -99,20 +99,18 @@ static double bits_per_byte(const Result *result)
     return result->sums.nll / G_LN2 / (double)result->bytes;
 }
 
-static void print_json(const Result *result)
+static bool print_json(const Result *result, GError **error)
 {
     double nll = result->sums.nll / result->sums.weight;
-    json_t *object = json_pack("{s:s, s:f, s:I, s:f, s:f, s:f}", "name", result->name, "loss", nll, "tokens",
-                               (json_int_t)result->sums.weight, "bits", nll / G_LN2, "perplexity", exp(nll), "accuracy",
-                               result->sums.correct / result->sums.weight);
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss", json_finite(nll), "tokens",
+                  (json_int_t)result->sums.weight, "bits", json_finite(nll / G_LN2), "perplexity",
+                  json_finite(exp(nll)), "accuracy", json_finite(result->sums.correct / result->sums.weight));
     if (result->bytes > 0)
-        json_object_set_new(object, "bits_per_byte", json_real(bits_per_byte(result)));
+        json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
     if (unigram)
-        json_object_set_new(object, "unigram", json_real(result->unigram));
-    char *text = json_dumps(object, JSON_COMPACT);
-    puts(text);
-    free(text);
-    json_decref(object);
+        json_object_set_new(object, "unigram", json_finite(result->unigram));
+    return print_json_line(object, error);
 }
 
 static void print_text(const Result *result)
@@ -133,21 +131,23 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
         (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
         return false;
+    if (!isfinite(result.sums.nll))
+        return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
+                         result.sums.nll);
     if (as_json)
-        print_json(&result);
-    else
-        print_text(&result);
+        return print_json(&result, error);
+    print_text(&result);
     return true;
 }
 
 static bool evaluate(Evaluation *e, const char *path, GError **error)
 {
-    if (!score_path && *e->config.data.valid == '\0')
-        return fail_user(error, "data.valid is not set; usage: " USAGE);
     if (!open_model(e, path, error))
         return false;
     if (score_path)
         return score_file(e->model, e->tok, score_path, score_out, error);
+    if (*e->config.data.valid == '\0')
+        return fail_user(error, "data.valid is not set; usage: " USAGE);
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)
@@ -164,6 +164,11 @@ bool verb_eval(int argc, char **argv, GError **error)
         return fail_user(error, "no model given; usage: " USAGE);
     if (score_out && !score_path)
         return fail_user(error, "--out is where the scores of --score FILE go; usage: " USAGE);
+    if (samples < 0)
+        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
+    for (int i = 2; i < argc; i++)
+        if (g_str_has_prefix(argv[i], "model."))
+            return fail_user(error, "%s: the model is what %s holds; leave model.* options out", argv[i], argv[1]);
     Evaluation e = { 0 };
     bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
     g_clear_pointer(&e.sets, g_ptr_array_unref);

@@ -87,6 +87,25 @@ echo '{"input": "bace"}' >"$work/pairs"
 expect 1 'pairs:1: no text and no array of ids in a field "target"' "$loam" eval "$work/run" --score "$work/pairs"
 expect 1 'cannot read' "$loam" eval "$work/run" --score "$work/absent"
 
+# The exported model with NaN for its weights: f32 bytes ff ff ff ff after the header.
+spoil_model() {
+    "$loam" export "$work/run" --to hf --out "$work/nan" >/dev/null 2>&1
+    local file=$work/nan/model.safetensors header bytes
+    header=$(od -An -tu8 -N8 "$file" | tr -d ' ')
+    bytes=$(($(stat -c %s "$file") - 8 - header))
+    head -c "$bytes" /dev/zero | tr '\0' '\377' | dd of="$file" bs=1M seek=$((8 + header)) oflag=seek_bytes conv=notrunc 2>/dev/null
+}
+
+# What eval would not do.
+expect 1 "$work/absent: no such run" "$loam" eval "$work/absent"
+expect 1 '--samples -5 is out of range' "$loam" eval "$work/run" --samples -5
+expect 1 'model.width=3: the model is what' "$loam" eval "$work/run" model.width=3
+spoil_model
+for json in '' --json; do
+    # shellcheck disable=SC2086
+    expect 1 'give no finite one' "$loam" eval "$work/nan" "data.valid=$work/data-valid" data.input_length=64 $json
+done
+
 # Checkpoints that are not there.
 rm "$work/run/checkpoints/best"
 expect 1 'no checkpoint "best"; there are latest, 12' "$loam" generate --model "$work/run@best"
