@@ -82,8 +82,8 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     if (keep_newlines && !split_sentences)
         return fail_user(error, "--keep-newlines is about --split-sentences; without it newlines stay as they are");
     if (min_tokens < 0 || max_tokens < 0 || (max_tokens > 0 && max_tokens < min_tokens))
-        return fail_user(error, "--min-tokens %ld and --max-tokens %ld let no document through", min_tokens,
-                         max_tokens);
+        return fail_user(error, "--min-tokens %" PRId64 " and --max-tokens %" PRId64 " let no document through",
+                         min_tokens, max_tokens);
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
