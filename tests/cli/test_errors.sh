@@ -144,6 +144,6 @@ expect 1 'every document, 1 of them, was held out' prepare --out "$work/one" --v
 expect 1 '/proc/p cannot be written' prepare --out /proc/p "$work/one.txt"
 grep -q loam-seen "$work/err" && fail "names a file that nobody asked for: $(cat "$work/err")"
 mkdir "$work/stopped"
-endless() { timeout --preserve-status -s TERM -k 10 1 "$loam" prepare --keep-duplicates --tokenizer "$work/tok.model" --out "$work/stopped/p" <(yes $'bace\n'); }
+endless() { timeout --foreground --preserve-status -s TERM -k 10 1 "$loam" prepare --keep-duplicates --tokenizer "$work/tok.model" --out "$work/stopped/p" <(yes $'bace\n'); }
 expect 1 'interrupted; nothing was written' endless
 [ -z "$(ls -A "$work/stopped")" ] || fail "SIGTERM left files: $(ls -A "$work/stopped")"
