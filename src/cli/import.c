@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "model/hf.h"
 #include "model/t5x.h"
+#include "text/tokenizer.h"
 #include "train/checkpoint.h"
 
 #include <string.h>
@@ -18,18 +19,14 @@ static const char about[] =
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-#define TOKENIZER_LIMIT ((size_t)1 << 30)
-
 /* Beside the weights, where model_open_path looks for it. */
 static bool copy_tokenizer(const char *from, const char *to, GError **error)
 {
-    g_autofree char *source = g_build_filename(from, "spiece.model", NULL);
-    g_autofree char *target = g_build_filename(to, "spiece.model", NULL);
-    if (!g_file_test(source, G_FILE_TEST_EXISTS))
-        return true;
-    size_t bytes;
-    g_autofree char *text = io_read_file(source, TOKENIZER_LIMIT, &bytes, error);
-    return text && io_write_file(target, text, bytes, error);
+    g_autofree char *path = tokenizer_find(from);
+    Tokenizer *tok = path ? tokenizer_open(path, error) : NULL;
+    bool done = path == NULL || (tok && tokenizer_copy(tok, to, error));
+    tokenizer_close(tok);
+    return done;
 }
 
 static bool out_is_free(const char *out, GError **error)

@@ -262,10 +262,11 @@ const TokenizerKind kind_byte_bpe = {
     .decode = decode,
     .json_type = "BPE",
     .open_json = byte_bpe_open_json,
+    .beside = "merges.txt",
 };
 
 const TokenizerKind kind_tiktoken = {
-    .file_name = ".tiktoken",
+    .file_name = "ranks.tiktoken",
     .open = byte_bpe_open_ranks,
     .close = byte_bpe_free,
     .id = byte_bpe_id,

@@ -26,4 +26,6 @@ typedef struct TokenizerKind {
     /* The same model from a tokenizer.json whose model.type is `json_type`; NULL, NULL where it has no such form. */
     const char *json_type;
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
+    /* Another file that open() reads, in the place of file_name in its path; it may be missing. NULL: none. */
+    const char *beside;
 } TokenizerKind;

@@ -270,8 +270,8 @@ std::unordered_map<std::string, std::string> settings_of(const TokenizerTraining
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,  piece_of,
-                                                      encode,         decode,     nullptr,     nullptr };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,   piece_of,
+                                                      encode,         decode,     nullptr,     nullptr, nullptr };
 
 bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
                          size_t *bytes, GError **error)

@@ -49,6 +49,8 @@ static const TokenizerKind *kind_of_name(const char *path)
 {
     if (g_str_has_suffix(path, JSON_FILE))
         return NULL;
+    if (g_str_has_suffix(path, ".tiktoken"))
+        return &kind_tiktoken;
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
         if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
             return kinds[i];
@@ -133,6 +135,34 @@ static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
     return g_strdup(BYTES_FILE);
 }
 
+/* The other file that the tokenizer was read from; NULL if there is none. */
+static char *path_beside(const Tokenizer *tok)
+{
+    const char *name = tok->kind->file_name;
+    if (tok->kind->beside == NULL || !g_str_has_suffix(tok->path, name))
+        return NULL;
+    g_autofree char *stem = g_strndup(tok->path, strlen(tok->path) - strlen(name));
+    g_autofree char *path = g_strconcat(stem, tok->kind->beside, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
+}
+
+/* Of the file's bytes; of those and the hash of the other file, where there is one. */
+static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    guint64 hashes[2] = { XXH3_64bits(data, bytes), 0 };
+    g_autofree char *other = path_beside(tok);
+    if (other) {
+        size_t n;
+        g_autofree char *text = io_read_file(other, MAX_FILE, &n, error);
+        if (text == NULL)
+            return false;
+        hashes[1] = XXH3_64bits(text, n);
+        hashes[0] = XXH3_64bits(hashes, sizeof hashes);
+    }
+    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", hashes[0]);
+    return true;
+}
+
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
@@ -141,12 +171,39 @@ Tokenizer *tokenizer_open(const char *path, GError **error)
     g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
-    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits(data, bytes));
-    if (!open_model(tok, data, bytes, error) || !place_sentinels(tok, error)) {
+    if (!open_model(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
         fail_context(error, "%s", tok->path);
         return NULL;
     }
     return g_steal_pointer(&tok);
+}
+
+static bool copy_file(const char *data, size_t bytes, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return data && io_write_file(path, data, bytes, error);
+}
+
+bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
+{
+    size_t bytes = 0;
+    bool json = kind_of_name(tok->path) == NULL;
+    g_autofree char *data = read_file(tok, &bytes, error), *other = json ? NULL : path_beside(tok);
+    if (!copy_file(data, bytes, folder, json ? JSON_FILE : tok->kind->file_name, error))
+        return false;
+    g_autofree char *more = other ? io_read_file(other, MAX_FILE, &bytes, error) : NULL;
+    return other == NULL || copy_file(more, bytes, folder, tok->kind->beside, error);
+}
+
+char *tokenizer_find(const char *folder)
+{
+    g_autofree char *path = find_file(folder, NULL);
+    if (path == NULL || g_str_has_suffix(path, kinds[0]->file_name))
+        return g_steal_pointer(&path);
+    Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
+    bool found = tok != NULL;
+    tokenizer_close(tok);
+    return found ? g_steal_pointer(&path) : NULL;
 }
 
 const char *tokenizer_kind(const Tokenizer *tok)

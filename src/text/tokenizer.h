@@ -13,6 +13,10 @@ typedef struct Tokenizer Tokenizer;
  * of SentencePiece and of bytes, <extra_id_i> = size - 1 - i, unless the model has them itself; other kinds have only
  * those of their own. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
+/* The file in a folder that tokenizer_open would read; NULL if there is none of a kind that it can. g_free. */
+char *tokenizer_find(const char *folder);
+/* Writes the files of the tokenizer into a folder, under the names by which tokenizer_open finds them there. */
+bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);
 void tokenizer_close(Tokenizer *tok);
 const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece" */
 const char *tokenizer_path(const Tokenizer *tok); /* the file it was read from */
@@ -23,7 +27,7 @@ int tokenizer_unk(const Tokenizer *tok);
 int tokenizer_bos(const Tokenizer *tok);
 int tokenizer_special(const Tokenizer *tok, const char *piece); /* "[MASK]"; -1 if it has no such piece */
 int tokenizer_sentinel(const Tokenizer *tok, int index);        /* id of <extra_id_index>; -1 if it has none */
-/* xxh3-64 of the model file, as 16 hexadecimal digits: what datasets and checkpoints record. */
+/* xxh3-64 of the tokenizer's files, as 16 hexadecimal digits: what datasets and checkpoints record. */
 const char *tokenizer_hash(const Tokenizer *tok);
 /* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: <extra_id_i> in the text
  * become sentinels; without it they are plain text (corpora). */

@@ -301,4 +301,5 @@ const TokenizerKind kind_wordpiece = {
     .decode = decode,
     .json_type = "WordPiece",
     .open_json = open_json,
+    .beside = "tokenizer_config.json",
 };

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "model/hf.h"
+#include "text/tokenizer.h"
 #include "train/checkpoint_format.h"
 #include "train/run.h"
 
@@ -86,9 +87,11 @@ static char *find_tokenizer(const char *folder)
     g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
     g_autofree char *above = g_path_get_dirname(resolved), *run = g_path_get_dirname(above);
     const char *places[] = { folder, run };
-    for (size_t i = 0; i < G_N_ELEMENTS(places); i++)
-        if (has_file(places[i], "spiece.model"))
-            return g_build_filename(places[i], "spiece.model", NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
+        char *found = tokenizer_find(places[i]);
+        if (found)
+            return found;
+    }
     return NULL;
 }
 
@@ -111,7 +114,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
 {
     if (has_file(path, "config.json")) {
         if (tokenizer_path)
-            *tokenizer_path = has_file(path, "spiece.model") ? g_build_filename(path, "spiece.model", NULL) : NULL;
+            *tokenizer_path = tokenizer_find(path);
         return hf_import(dev, path, gradients, error);
     }
     g_autofree char *folder = checkpoint_find(path, error);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "text/tokenizer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,8 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define CONFIG_LIMIT    ((size_t)1 << 20)
-#define TOKENIZER_LIMIT ((size_t)1 << 30)
+#define CONFIG_LIMIT ((size_t)1 << 20)
 
 char *run_checkpoint_path(const char *dir, int64_t step)
 {
@@ -111,12 +111,10 @@ static bool compare_config(const Config *saved, const Config *config, const char
 
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
-    g_autofree char *copy = g_build_filename(config->run.dir, "spiece.model", NULL);
-    if (g_file_test(copy, G_FILE_TEST_EXISTS))
+    g_autofree char *saved = tokenizer_find(config->run.dir);
+    if (saved)
         return true;
-    size_t bytes;
-    g_autofree char *model = io_read_file(tokenizer_path(tok), TOKENIZER_LIMIT, &bytes, error);
-    return model && io_write_file(copy, model, bytes, error);
+    return tokenizer_copy(tok, config->run.dir, error);
 }
 
 bool run_lock(const char *dir, GError **error)

@@ -176,6 +176,36 @@ static void gpt2_equals_golden(void)
     }
 }
 
+static void copies_are_found_and_the_same(void)
+{
+    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *copies = g_build_filename(folder, "copies", NULL);
+    const char *const paths[] = { vocab, "bytes" };
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        g_assert_true(io_make_directories(copies, NULL));
+        Tokenizer *tok = open_or_fail(paths[i]);
+        g_assert_true(tokenizer_copy(tok, copies, NULL));
+        g_autofree char *found = tokenizer_find(copies);
+        Tokenizer *copy = open_or_fail(found);
+        g_assert_cmpstr(tokenizer_hash(copy), ==, tokenizer_hash(tok));
+        g_assert_cmpstr(tokenizer_kind(copy), ==, tokenizer_kind(tok));
+        tokenizer_close(copy);
+        tokenizer_close(tok);
+        g_assert_true(io_remove_tree(copies, NULL));
+    }
+}
+
+static void hash_covers_the_merges(void)
+{
+    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    Tokenizer *tok = open_or_fail(vocab);
+    g_autofree char *other = put("merges.txt", "a b\n");
+    Tokenizer *changed = open_or_fail(vocab);
+    g_assert_cmpstr(tokenizer_hash(tok), !=, tokenizer_hash(changed));
+    tokenizer_close(tok);
+    tokenizer_close(changed);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -187,6 +217,8 @@ int main(int argc, char **argv)
     g_test_add_func("/byte_bpe/parts_of_a_character_are_shown", parts_of_a_character_are_shown);
     g_test_add_func("/byte_bpe/bad_files_are_refused", bad_files_are_refused);
     g_test_add_func("/byte_bpe/long_words_merge_alike", long_words_merge_alike);
+    g_test_add_func("/byte_bpe/copies_are_found_and_the_same", copies_are_found_and_the_same);
+    g_test_add_func("/byte_bpe/hash_covers_the_merges", hash_covers_the_merges);
     g_test_add_func("/byte_bpe/gpt2_equals_golden", gpt2_equals_golden);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
