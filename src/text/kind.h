@@ -26,4 +26,6 @@ typedef struct TokenizerKind {
     /* The same model from a tokenizer.json whose model.type is `json_type`; NULL, NULL where it has no such form. */
     const char *json_type;
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
+    /* The model as a tokenizer.json, a new reference; data is its own file. NULL: it has no such form, or no other. */
+    json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;
