@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "data/corpus.h"
+#include "model/hf_tokenizer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -302,16 +303,46 @@ static bool describe(int argc, char **argv, GError **error)
     return true;
 }
 
+/* ---- export ---- */
+
+static const char export_usage[] = "loam tokenizer export --model MODEL --out FOLDER";
+static const char export_about[] = "Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, which "
+                                   "Hugging Face's AutoTokenizer reads,\n"
+                                   "and the tokenizer's own file beside them.\n\n"
+                                   "  loam tokenizer export --model tok.model --out hf-tok/\n";
+
+static char *export_out;
+
+static const GOptionEntry export_entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
+      "MODEL" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &export_out, "the folder to write; files of these names are replaced",
+      "FOLDER" },
+    { 0 },
+};
+
+static bool export(int argc, char **argv, GError **error)
+{
+    g_autoptr(Tokenizer) tok = open_model(argc, argv, export_entries, export_usage, export_about, error);
+    if (tok == NULL)
+        return false;
+    if (export_out == NULL)
+        return fail_user(error, "--out is missing; usage: %s", export_usage);
+    return io_make_directories(export_out, error) && hf_write_tokenizer(export_out, tok, error);
+}
+
 /* ---- the verb ---- */
 
 static const struct {
     const char *name;
     VerbFn run;
-} actions[] = { { "train", train }, { "encode", encode }, { "decode", decode }, { "describe", describe } };
+} actions[] = {
+    { "train", train }, { "encode", encode }, { "decode", decode }, { "describe", describe }, { "export", export }
+};
 
 bool verb_tokenizer(int argc, char **argv, GError **error)
 {
-    static const char usage[] = "loam tokenizer train|encode|decode|describe …";
+    static const char usage[] = "loam tokenizer train|encode|decode|describe|export …";
     static const char about[] = "Trains a tokenizer, or uses one. Each action has its own --help.\n\n"
                                 "  loam tokenizer train --vocab-size 8000 --out tok.model corpus/*.txt\n"
                                 "  loam tokenizer encode --model tok.model < in.txt\n";

@@ -5,8 +5,8 @@
 #include "model/model.h"
 #include "text/tokenizer.h"
 
-/* Writes config.json, generation_config.json, model.safetensors and, with a tokenizer, spiece.model (the same bytes),
- * tokenizer_config.json and special_tokens_map.json. FOLDER must be absent or empty; it appears whole or not at all.
+/* Writes config.json, generation_config.json, model.safetensors and, with a tokenizer, its files
+ * (hf_tokenizer.h). FOLDER must be absent or empty; it appears whole or not at all.
  * The model must be on a device of f32. */
 typedef struct HfForm {
     const char *dtype;   /* "F32", "BF16" or "F16" */

@@ -1,14 +1,12 @@
 #include "base/check.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "model/hf.h"
 #include "model/hf_config.h"
 #include "model/hf_tensors.h"
+#include "model/hf_tokenizer.h"
 
 #include <jansson.h>
 #include <string.h>
-
-#define TOKENIZER_LIMIT ((size_t)1 << 30)
 
 static bool write_text(const char *folder, const char *name, const char *text, GError **error)
 {
@@ -96,67 +94,6 @@ static bool write_configs(const char *folder, const HfKind *kind, const ModelCon
     return write_text(folder, "config.json", text, error) && write_generation(folder, config, ids, error);
 }
 
-static json_t *special_tokens(const Tokenizer *tok)
-{
-    json_t *root = json_object(), *sentinels = json_array();
-    const struct {
-        const char *key;
-        int id;
-    } tokens[] = { { "pad_token", tokenizer_pad(tok) },
-                   { "eos_token", tokenizer_eos(tok) },
-                   { "unk_token", tokenizer_unk(tok) } };
-    for (size_t i = 0; i < G_N_ELEMENTS(tokens); i++)
-        if (tokens[i].id >= 0)
-            json_object_set_new(root, tokens[i].key, json_string(tokenizer_piece(tok, tokens[i].id)));
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
-        json_array_append_new(sentinels, json_string(tokenizer_piece(tok, tokenizer_sentinel(tok, i))));
-    json_object_set_new(root, "additional_special_tokens", sentinels);
-    return root;
-}
-
-/* What Hugging Face's tokenizers do with a SentencePiece model that is not unigram without byte pieces. */
-static void warn_of_differences(const Tokenizer *tok)
-{
-    if (strcmp(tokenizer_kind(tok), "sentencepiece-unigram") != 0)
-        log_warning(
-            "transformers 5 reads every T5 tokenizer as unigram and gives other ids for %s; transformers 4 gives "
-            "the same",
-            tokenizer_kind(tok));
-    for (int id = 0; id < tokenizer_size(tok); id++)
-        if (strcmp(tokenizer_piece(tok, id), "<0x00>") == 0) {
-            log_warning(
-                "of transformers only version 4's slow T5Tokenizer (use_fast=False) splits unknown letters into "
-                "bytes; the others give <unk>");
-            return;
-        }
-}
-
-static bool write_tokenizer(const char *folder, const ModelConfig *config, const Tokenizer *tok, GError **error)
-{
-    if (config->family != FAMILY_T5) {
-        log_warning("the tokenizer is not exported with this family: copy %s yourself", tokenizer_path(tok));
-        return true;
-    }
-    size_t bytes;
-    g_autofree char *model = io_read_file(tokenizer_path(tok), TOKENIZER_LIMIT, &bytes, error);
-    g_autofree char *path = g_build_filename(folder, "spiece.model", NULL);
-    if (model == NULL || !io_write_file(path, model, bytes, error))
-        return false;
-    json_t *special = special_tokens(tok), *settings = json_deep_copy(special);
-    json_object_set_new(settings, "tokenizer_class", json_string("T5Tokenizer"));
-    /* Sentinels that are pieces of the model keep their ids only where none are added. */
-    bool own_sentinels = memmem(model, bytes, "<extra_id_0>", strlen("<extra_id_0>")) != NULL;
-    json_object_set_new(settings, "extra_ids", json_integer(own_sentinels ? 0 : TOKENIZER_SENTINELS));
-    /* The one setting with which text after a sentinel gets SentencePiece's ids in both generations. */
-    json_object_set_new(settings, "legacy", json_true());
-    bool done = write_object(folder, "special_tokens_map.json", special, error) &&
-                write_object(folder, "tokenizer_config.json", settings, error);
-    json_decref(special);
-    json_decref(settings);
-    warn_of_differences(tok);
-    return done;
-}
-
 static bool folder_is_free(const char *folder, GError **error)
 {
     if (!g_file_test(folder, G_FILE_TEST_EXISTS))
@@ -170,11 +107,6 @@ static bool folder_is_free(const char *folder, GError **error)
 static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, GError **error)
 {
     const HfKind *kind = hf_kind_of(config, error);
-    if (kind && tok && config->family == FAMILY_T5 && !g_str_has_prefix(tokenizer_kind(tok), "sentencepiece")) {
-        fail_user(error, "Hugging Face's T5 has a SentencePiece tokenizer; %s is of kind %s", tokenizer_path(tok),
-                  tokenizer_kind(tok));
-        return NULL;
-    }
     if (kind && tok && tokenizer_size(tok) > config->vocab) {
         fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
                   tokenizer_size(tok), config->vocab);
@@ -195,7 +127,7 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
         !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
         return false;
     if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
-        (tok == NULL || write_tokenizer(tmp, config, tok, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
         io_rename(tmp, whole, error) && io_sync_directory(parent, error))
         return true;
     io_remove_tree(tmp, NULL);

@@ -28,4 +28,6 @@ typedef struct TokenizerKind {
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
     /* Another file that open() reads, in the place of file_name in its path; it may be missing. NULL: none. */
     const char *beside;
+    /* The model as a tokenizer.json, a new reference; data is its own file. NULL: it has no such form, or no other. */
+    json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;

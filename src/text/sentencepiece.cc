@@ -1,6 +1,7 @@
 #include "text/sentencepiece.h"
 
 #include "text/charsmap.h"
+#include "text/sentencepiece_json.h"
 
 #include <exception>
 #include <sentencepiece_processor.h>
@@ -110,6 +111,11 @@ bool charsmaps_are_sound(const char *data, size_t bytes)
             return false;
     }
     return true;
+}
+
+json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
+{
+    return sentencepiece_json(data, bytes, error);
 }
 
 void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
@@ -270,8 +276,9 @@ std::unordered_map<std::string, std::string> settings_of(const TokenizerTraining
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,   piece_of,
-                                                      encode,         decode,     nullptr,     nullptr, nullptr };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
+                                                      piece_of,       encode,     decode,      nullptr,
+                                                      nullptr,        nullptr,    to_json };
 
 bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
                          size_t *bytes, GError **error)

@@ -4,10 +4,12 @@
 #include "base/file.h"
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
+#include "text/json_parts.h"
 #include "text/sentencepiece.h"
 #include "text/unigram.h"
 #include "text/wordpiece.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -336,4 +338,44 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     }
     ok = ok && decode_run(tok, run, text, error);
     return g_string_free(text, !ok);
+}
+
+/* Sentinels that lie above the pieces are added tokens, from the lowest id upwards. */
+static void add_sentinels(const Tokenizer *tok, json_t *added)
+{
+    for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--)
+        if (tok->sentinels[i] >= tok->facts.size)
+            json_array_append_new(added, json_added_token(tok->sentinels[i], tok->sentinel_names[i], true));
+}
+
+static bool write_as_json(const Tokenizer *tok, const char *data, size_t bytes, const char *path, GError **error)
+{
+    if (tok->kind->to_json == NULL)
+        return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
+    json_t *root = tok->kind->to_json(tok->model, data, bytes, error);
+    if (root == NULL)
+        return fail_context(error, "%s", tok->path);
+    add_sentinels(tok, json_object_get(root, "added_tokens"));
+    char *text = json_dumps(root, JSON_INDENT(1));
+    json_decref(root);
+    bool done = text ? io_write_file(path, text, strlen(text), error)
+                     : fail_user(error, "%s: its pieces are not valid UTF-8", tok->path);
+    free(text);
+    return done;
+}
+
+bool tokenizer_has_json(const Tokenizer *tok)
+{
+    return tok->kind->to_json != NULL || kind_of_name(tok->path) == NULL;
+}
+
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
+{
+    size_t bytes;
+    g_autofree char *data = read_file(tok, &bytes, error);
+    if (data == NULL)
+        return false;
+    if (kind_of_name(tok->path) == NULL) /* it is one */
+        return io_write_file(path, data, bytes, error);
+    return write_as_json(tok, data, bytes, path, error);
 }

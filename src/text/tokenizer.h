@@ -36,6 +36,10 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
 const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>"; "" for an id without one */
 
+/* Writes a tokenizer.json with which Hugging Face's tokenizers give the same ids; the sentinels are added tokens. */
+bool tokenizer_has_json(const Tokenizer *tok); /* whether there is such a form */
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);
+
 typedef struct TokenizerTraining {
     const char *type;          /* "unigram" or "bpe" */
     int vocab_size;            /* pieces, without sentinels */

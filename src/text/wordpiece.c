@@ -1,6 +1,7 @@
 #include "text/wordpiece.h"
 
 #include "base/file.h"
+#include "text/json_parts.h"
 #include "text/trie.h"
 
 #include <jansson.h>
@@ -291,6 +292,38 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
     return wordpiece_open(pieces, &options, facts, error);
 }
 
+static json_t *json_of_text(const BertTextOptions *text)
+{
+    return json_pack("{s:s, s:b, s:b, s:b, s:b}", "type", "BertNormalizer", "clean_text", (int)text->clean_text,
+                     "handle_chinese_chars", (int)text->handle_chinese_chars, "strip_accents", (int)text->strip_accents,
+                     "lowercase", (int)text->lowercase);
+}
+
+static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
+{
+    (void)data, (void)bytes, (void)error;
+    static const char *const specials[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
+    const WordPiece *wordpiece = model;
+    const WordPieceOptions *options = &wordpiece->options;
+    json_t *vocab = json_object(), *added = json_array();
+    for (guint i = 0; i < wordpiece->pieces->len; i++) {
+        const char *piece = wordpiece->pieces->pdata[i];
+        if (*piece)
+            json_object_set_new(vocab, piece, json_integer(i));
+        for (size_t j = 0; j < G_N_ELEMENTS(specials); j++)
+            if (strcmp(piece, specials[j]) == 0)
+                json_array_append_new(added, json_added_token((int)i, piece, true));
+    }
+    int cls = id_of(model, "[CLS]"), sep = id_of(model, "[SEP]");
+    JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
+    return json_tokenizer(added, json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"),
+                          cls >= 0 && sep >= 0 ? json_template(&around) : NULL,
+                          json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", 1),
+                          json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
+                                    "continuing_subword_prefix", options->prefix, "max_input_chars_per_word",
+                                    options->max_chars, "vocab", vocab));
+}
+
 const TokenizerKind kind_wordpiece = {
     .file_name = "vocab.txt",
     .open = open_vocabulary,
@@ -302,4 +335,5 @@ const TokenizerKind kind_wordpiece = {
     .json_type = "WordPiece",
     .open_json = open_json,
     .beside = "tokenizer_config.json",
+    .to_json = to_json,
 };

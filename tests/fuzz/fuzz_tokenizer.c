@@ -1,0 +1,48 @@
+/* Any bytes as a file of a tokenizer: an error, or ids within its size for text of every kind. The first byte chooses
+ * how the file is read. */
+#include "base/check.h"
+#include "text/tokenizer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static const char *const names[] = { "vocab.txt", "tokenizer.json" };
+static const char *const texts[] = { "", " a b  ab ", "The cat's hat, 2026!",
+                                     "caf\xc3\xa9 \xe4\xb8\x96\xe7\x95\x8c \xf0\x9f\x8c\xb3",
+                                     "aaaaaaaaaaaaaaaaaaaaaaaa\t[MASK]</s>" };
+
+static void use(const Tokenizer *tok)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+        g_autoptr(GError) error = NULL;
+        if (!tokenizer_encode(tok, texts[i], strlen(texts[i]), i & 1, ids, &error))
+            continue;
+        for (guint j = 0; j < ids->len; j++) {
+            int32_t id = g_array_index(ids, int32_t, j);
+            CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
+        }
+        g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, &error);
+        CHECK(text || error, "neither text nor an error");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    g_autofree char *path = g_strdup_printf("/dev/shm/loam-fuzz-%d-%s", (int)getpid(), names[data[0] % 2]);
+    g_autoptr(GError) error = NULL;
+    FILE *file = fopen(path, "w");
+    CHECK(file && fwrite(data + 1, 1, bytes - 1, file) == bytes - 1 && fclose(file) == 0, "%s", path);
+    Tokenizer *tok = tokenizer_open(path, &error);
+    CHECK(tok || error, "neither a tokenizer nor an error");
+    if (tok)
+        use(tok);
+    tokenizer_close(tok);
+    unlink(path);
+    return 0;
+}

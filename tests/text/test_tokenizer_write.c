@@ -1,0 +1,170 @@
+#include "base/file.h"
+#include "text/tokenizer.h"
+
+#include <glib/gstdio.h>
+#include <jansson.h>
+#include <string.h>
+
+static char *folder;
+
+static const char *const lines[] = { "the cat sat on the mat", "a cat and a dog sat", "the dog ate the cake on the mat",
+                                     "thé café was naïve",     "so the cat ate",      "mats, cats; dogs & cakes!" };
+
+static bool next_line(void *context, const char **line, size_t *bytes, GError **error)
+{
+    int *at = context;
+    (void)error;
+    if (*at == 60)
+        return false;
+    *line = lines[(*at)++ % (int)G_N_ELEMENTS(lines)];
+    *bytes = strlen(*line);
+    return true;
+}
+
+static Tokenizer *open_or_fail(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    Tokenizer *tok = tokenizer_open(path, &error);
+    g_assert_no_error(error);
+    return tok;
+}
+
+static Tokenizer *train(const char *type, bool byte_fallback)
+{
+    g_autofree char *path = g_build_filename(folder, "spiece.model", NULL);
+    g_autoptr(GError) error = NULL;
+    TokenizerTraining training = { .type = type,
+                                   .vocab_size = (byte_fallback ? 291 : 35) + (strcmp(type, "bpe") == 0 ? 15 : 0),
+                                   .out = path,
+                                   .character_coverage = 1,
+                                   .byte_fallback = byte_fallback };
+    tokenizer_train(&training, next_line, &(int){ 0 }, &error);
+    g_assert_no_error(error);
+    return open_or_fail(path);
+}
+
+static char *write_json(const Tokenizer *tok)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = g_build_filename(folder, "tokenizer.json", NULL);
+    tokenizer_write_json(tok, path, &error);
+    g_assert_no_error(error);
+    return path;
+}
+
+static void expect_same_ids(const Tokenizer *a, const Tokenizer *b)
+{
+    static const char *const more[] = { "", "  two  spaces ", "unknown: 漢字 and ẞ", "ｆｕｌｌ　ｗｉｄｔｈ",
+                                        "tttttttttt" };
+    for (size_t i = 0; i < G_N_ELEMENTS(lines) + G_N_ELEMENTS(more); i++) {
+        const char *text = i < G_N_ELEMENTS(lines) ? lines[i] : more[i - G_N_ELEMENTS(lines)];
+        g_autoptr(GArray) x = g_array_new(FALSE, FALSE, sizeof(int32_t)),
+                          y = g_array_new(FALSE, FALSE, sizeof(int32_t));
+        g_assert_true(tokenizer_encode(a, text, strlen(text), false, x, NULL));
+        g_assert_true(tokenizer_encode(b, text, strlen(text), false, y, NULL));
+        g_assert_cmpuint(x->len, ==, y->len);
+        g_assert_true(x->len == 0 || memcmp(x->data, y->data, x->len * sizeof(int32_t)) == 0);
+    }
+}
+
+static void a_unigram_model_reads_back_with_its_sentinels(void)
+{
+    for (int bytes = 0; bytes < 2; bytes++) {
+        Tokenizer *tok = train("unigram", bytes);
+        g_autofree char *path = write_json(tok);
+        Tokenizer *back = open_or_fail(path);
+        expect_same_ids(tok, back);
+        g_assert_cmpint(tokenizer_size(back), ==, tokenizer_size(tok));
+        g_assert_cmpint(tokenizer_pad(back), ==, 0);
+        g_assert_cmpint(tokenizer_eos(back), ==, 1);
+        g_assert_cmpint(tokenizer_unk(back), ==, 2);
+        for (int i = 0; i < TOKENIZER_SENTINELS; i++)
+            g_assert_cmpint(tokenizer_sentinel(back, i), ==, tokenizer_sentinel(tok, i));
+        tokenizer_close(back);
+        tokenizer_close(tok);
+    }
+}
+
+/* SentencePiece learnt its pieces in this order, each from two that it had. */
+static void a_bpe_model_s_merges_make_its_pieces_in_order(void)
+{
+    Tokenizer *tok = train("bpe", false);
+    g_autofree char *path = write_json(tok);
+    json_t *root = json_load_file(path, 0, NULL), *model = json_object_get(root, "model");
+    json_t *vocab = json_object_get(model, "vocab"), *merges = json_object_get(model, "merges"), *merge;
+    json_int_t last = 0;
+    size_t i, n_made = 0;
+    g_assert_cmpstr(json_string_value(json_object_get(model, "type")), ==, "BPE");
+    json_array_foreach(merges, i, merge)
+    {
+        const char *left = json_string_value(json_array_get(merge, 0)),
+                   *right = json_string_value(json_array_get(merge, 1));
+        g_autofree char *made = g_strconcat(left, right, NULL);
+        json_int_t id = json_integer_value(json_object_get(vocab, made));
+        g_assert_true(json_object_get(vocab, left) && json_object_get(vocab, right));
+        g_assert_cmpint(id, >=, last);
+        n_made += id > last;
+        last = id;
+    }
+    const char *piece;
+    json_t *id;
+    size_t n_long = 0;
+    json_object_foreach(vocab, piece, id) n_long += json_integer_value(id) > 2 && g_utf8_strlen(piece, -1) > 1;
+    g_assert_cmpuint(n_long, >, 10);
+    g_assert_cmpuint(n_made, ==, n_long);
+    json_decref(root);
+    tokenizer_close(tok);
+}
+
+static void a_vocabulary_reads_back_with_its_treatment_of_text(void)
+{
+    static const char *const vocabularies[] = { "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\nsat\n&\ncafe\n",
+                                                "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\ncat\nCat\n##s\ncafé\n" };
+    for (size_t i = 0; i < G_N_ELEMENTS(vocabularies); i++) {
+        g_autofree char *path = g_build_filename(folder, "vocab.txt", NULL);
+        g_assert_true(io_write_file(path, vocabularies[i], strlen(vocabularies[i]), NULL));
+        Tokenizer *tok = open_or_fail(path);
+        g_autofree char *json = write_json(tok);
+        Tokenizer *back = open_or_fail(json);
+        expect_same_ids(tok, back);
+        g_assert_cmpint(tokenizer_size(back), ==, tokenizer_size(tok));
+        g_assert_cmpint(tokenizer_special(back, "[SEP]"), ==, 3);
+        g_autofree char *first = NULL, *second = NULL;
+        g_assert_true(g_file_get_contents(json, &first, NULL, NULL));
+        g_autofree char *again = write_json(back); /* a tokenizer.json is written as it was read */
+        g_assert_true(g_file_get_contents(again, &second, NULL, NULL));
+        g_assert_cmpstr(first, ==, second);
+        tokenizer_close(back);
+        tokenizer_close(tok);
+    }
+}
+
+static void bytes_have_no_such_form(void)
+{
+    g_autoptr(GError) error = NULL;
+    Tokenizer *tok = open_or_fail("bytes");
+    g_autofree char *path = g_build_filename(folder, "bytes.json", NULL);
+    g_assert_false(tokenizer_write_json(tok, path, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    tokenizer_close(tok);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_autoptr(GError) error = NULL;
+    folder = g_dir_make_tmp("loam-tokenizer-write-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_test_add_func("/tokenizer_write/a_unigram_model_reads_back_with_its_sentinels",
+                    a_unigram_model_reads_back_with_its_sentinels);
+    g_test_add_func("/tokenizer_write/a_bpe_model_s_merges_make_its_pieces_in_order",
+                    a_bpe_model_s_merges_make_its_pieces_in_order);
+    g_test_add_func("/tokenizer_write/a_vocabulary_reads_back_with_its_treatment_of_text",
+                    a_vocabulary_reads_back_with_its_treatment_of_text);
+    g_test_add_func("/tokenizer_write/bytes_have_no_such_form", bytes_have_no_such_form);
+    int status = g_test_run();
+    io_remove_tree(folder, NULL);
+    g_free(folder);
+    return status;
+}
