@@ -22,6 +22,7 @@ typedef enum PhiloxPurpose {
     PHILOX_SAMPLE_ORDER = 3,
     PHILOX_OBJECTIVE = 4,
     PHILOX_SAMPLING = 5, /* generate */
+    PHILOX_CHOICE = 6,   /* what is decided about a sample before its text is read */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
 } PhiloxPurpose;
 
