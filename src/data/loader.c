@@ -1,6 +1,7 @@
 #include "data/loader.h"
 
 #include "base/check.h"
+#include "data/mixture.h"
 #include "data/pack.h"
 #include "data/pieces.h"
 
@@ -8,8 +9,8 @@
 
 #define AT(field) offsetof(DataConfig, field)
 const OptionRow data_options[] = {
-    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY, "token dataset to train on: PREFIX of loam prepare",
-      NULL },
+    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY,
+      "token dataset to train on: PREFIX of loam prepare, or several: PREFIX:WEIGHT,PREFIX:WEIGHT", NULL },
     { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE,
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
     { "data.objective", OPT_ENUM, AT(objective), "span_corruption", 0, 0, OPT_IDENTITY,
@@ -58,6 +59,9 @@ ObjectiveConfig data_objective(const DataConfig *config)
 }
 
 struct Loader {
+    Mixture *mixture; /* NULL: one dataset; else the rows are those of the parts, whose form is the first one's */
+    Loader *parts[MIXTURE_MAX];
+
     Dataset *data;
     Pieces *pieces;
     int32_t vocab, decoder_start;
@@ -69,7 +73,7 @@ struct Loader {
     PackPlan *plan;  /* NULL: a row is a sample */
     int64_t n_rows;  /* of an epoch */
 
-    GMutex mutex;    /* guards what follows, and pieces */
+    GMutex mutex;    /* guards what follows, pieces and mixture */
     int32_t *tokens; /* (raw_length) */
     Example example;
 };
@@ -206,8 +210,8 @@ static void plan_rows(Loader *loader)
     loader->n_rows = loader->plan->n_rows;
 }
 
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
-                    GError **error)
+static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
+                        bool in_order, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
@@ -228,10 +232,45 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     return loader;
 }
 
+/* An epoch of a mixture is as many rows as its datasets have together. Each draws by a seed of its own. */
+static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
+                            bool in_order, GError **error)
+{
+    Loader *loader = g_new0(Loader, 1);
+    g_mutex_init(&loader->mutex);
+    loader->mixture = mixture;
+    for (int k = 0; k < mixture->n; k++) {
+        PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
+        uint64_t own = (uint64_t)key.k[1] << 32 | key.k[0];
+        if (!(loader->parts[k] = open_one(config, mixture->paths[k], tok, own, in_order, error))) {
+            loader_close(loader);
+            return NULL;
+        }
+        loader->n_rows += loader->parts[k]->n_rows;
+    }
+    loader->objective = loader->parts[0]->objective;
+    loader->config = loader->parts[0]->config;
+    return loader;
+}
+
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+                    GError **error)
+{
+    Mixture *mixture = mixture_parse(prefix, error);
+    if (mixture && mixture->n > 1)
+        return open_mixture(config, mixture, tok, seed, in_order, error);
+    bool good = mixture != NULL;
+    g_clear_pointer(&mixture, mixture_free);
+    return good ? open_one(config, prefix, tok, seed, in_order, error) : NULL;
+}
+
 void loader_close(Loader *loader)
 {
     if (!loader)
         return;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_close(loader->parts[k]);
+    g_clear_pointer(&loader->mixture, mixture_free);
     example_clear(&loader->example);
     g_free(loader->tokens);
     g_free(loader->continues);
@@ -254,12 +293,22 @@ const ObjectiveConfig *loader_objective(const Loader *loader)
 
 int64_t loader_fingerprint(const Loader *loader)
 {
-    return indexed_fingerprint(loader->data->set);
+    int64_t all = 0;
+    if (!loader->mixture)
+        return indexed_fingerprint(loader->data->set);
+    for (int k = 0; k < loader->mixture->n; k++)
+        all ^= (k + 1) * (loader_fingerprint(loader->parts[k]) >> 16);
+    return all;
 }
 
 int64_t loader_raw_tokens(const Loader *loader)
 {
-    return pieces_tokens(loader->pieces);
+    int64_t all = 0;
+    if (!loader->mixture)
+        return pieces_tokens(loader->pieces);
+    for (int k = 0; k < loader->mixture->n; k++)
+        all += loader_raw_tokens(loader->parts[k]);
+    return all;
 }
 
 int32_t loader_enc_length(const Loader *loader)
@@ -272,13 +321,19 @@ int32_t loader_dec_length(const Loader *loader)
     return objective_dec_length(loader->objective, &loader->config);
 }
 
+static int64_t row_samples(const Loader *loader)
+{
+    int64_t most = 1;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        most = MAX(most, row_samples(loader->parts[k]));
+    if (loader->plan)
+        return loader->plan->max_samples;
+    return loader->config.reset_attention ? loader->config.input_length : most;
+}
+
 Batch *loader_batch(const Loader *loader, int32_t rows)
 {
-    int64_t per_row = 1;
-    if (loader->plan)
-        per_row = loader->plan->max_samples;
-    else if (loader->config.reset_attention)
-        per_row = loader->config.input_length;
+    int64_t per_row = row_samples(loader);
     return batch_new_packed(rows, (int32_t)per_row, loader_enc_length(loader), loader_dec_length(loader));
 }
 
@@ -335,6 +390,11 @@ static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t pi
 
 static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
 {
+    if (loader->mixture) {
+        int64_t within;
+        int k = mixture_at(loader->mixture, row, &within);
+        return add_row(loader->parts[k], within, out, error);
+    }
     int64_t epoch = row / loader->n_rows, place = row % loader->n_rows, n = pieces_count(loader->pieces);
     bool good = true;
     if (loader->in_order)

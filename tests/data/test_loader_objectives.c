@@ -216,6 +216,28 @@ static void static_masks_are_the_same_in_every_epoch(void)
     }
 }
 
+/* The same dataset twice. */
+static void a_mixture_is_a_function_of_the_index_too(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *both = g_strdup_printf("%s:3,%s:1", prefix, prefix);
+    config = config_of("prefix_lm", 64);
+    Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
+    g_assert_no_error(error);
+    int64_t rows = loader_epoch_samples(one, 0);
+    Batch *batch = loader_batch(mixed, 8), *again = loader_batch(mixed, 8);
+    g_assert_cmpint(loader_epoch_samples(mixed, 0), >, rows);
+    g_assert_cmpint(loader_raw_tokens(mixed), ==, 2 * loader_raw_tokens(one));
+    get(mixed, 8, 8, batch);
+    get(mixed, 0, 8, again);
+    get(mixed, 8, 8, again);
+    assert_same_batches(batch, again);
+    batch_free(batch);
+    batch_free(again);
+    loader_close(one);
+    loader_close(mixed);
+}
+
 /* ---- natural text ---- */
 
 /* Lines as documents. */
@@ -287,6 +309,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/samples_are_numbered_through", samples_are_numbered_through);
     g_test_add_func("/loader/attention_ends_with_a_document", attention_ends_with_a_document);
     g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
+    g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);
     g_test_add_func("/loader/rows_of_natural_text_are_full", rows_of_natural_text_are_full);
     int failed = g_test_run();
     tokenizer_close(tok);
