@@ -22,6 +22,8 @@ typedef enum PhiloxPurpose {
     PHILOX_SAMPLE_ORDER = 3,
     PHILOX_OBJECTIVE = 4,
     PHILOX_SAMPLING = 5, /* generate */
+    PHILOX_CHOICE = 6,   /* what is decided about a sample before its text is read */
+    PHILOX_MIXTURE = 7,  /* the seeds of a mixture's datasets */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
 } PhiloxPurpose;
 

@@ -75,11 +75,8 @@ static bool open_bench(Bench *b, GError **error)
     Config *config = &b->config;
     if (!resolve_vocab(config, error))
         return false;
-    b->objective = (ObjectiveConfig){ .input_length = config->data.input_length,
-                                      .target_length = config->data.target_length,
-                                      .noise_density = config->data.noise_density,
-                                      .mean_span_length = config->data.mean_span_length,
-                                      .n_sentinels = TOKENIZER_SENTINELS };
+    b->objective = data_objective(&config->data);
+    b->objective.n_sentinels = TOKENIZER_SENTINELS;
     if (!config_check_objective(config, error) || !objectives[config->data.objective].plan(&b->objective, error))
         return false;
     b->dev = device_open_cpu((int)config->train.threads);

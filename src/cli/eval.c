@@ -81,10 +81,9 @@ static bool open_data(Evaluation *e, GError **error)
     if (e->sets == NULL)
         return false;
     const HeldoutSet *set = e->sets->pdata[0];
-    const ObjectiveConfig *objective = loader_objective(set->loader);
     const ModelLoss plain = { .n_targets = 1 };
-    return model_reserve(e->model, (int32_t)config_micro_samples(&e->config), (int32_t)objective->input_length,
-                         (int32_t)objective->target_length, &plain, NULL, error);
+    return model_reserve(e->model, (int32_t)config_micro_samples(&e->config), loader_enc_length(set->loader),
+                         loader_dec_length(set->loader), &plain, NULL, error);
 }
 
 typedef struct Result {

@@ -17,9 +17,9 @@ static gint64 step = 1, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
     { "step", 0, 0, G_OPTION_ARG_INT64, &step, "the step (1)", "S" },
-    { "samples", 0, 0, G_OPTION_ARG_INT64, &max_samples, "show the first N samples only", "N" },
+    { "samples", 0, 0, G_OPTION_ARG_INT64, &max_samples, "show the first N rows of the batch only", "N" },
     { "valid", 0, 0, G_OPTION_ARG_NONE, &held_out, "of the held-out data instead of the training data", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a sample", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a sequence", NULL },
     { 0 },
 };
 
@@ -31,11 +31,28 @@ static json_t *ids_json(const int32_t *ids, int64_t n)
     return array;
 }
 
-static bool print_json(int64_t sample, const Example *example, GError **error)
+/* Targets where the loss falls, -100 elsewhere. */
+static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
 {
-    json_t *root = json_pack("{s:I, s:I, s:o, s:o}", "step", (json_int_t)step, "sample", (json_int_t)sample,
-                             "input_ids", ids_json(example->inputs, example->n_inputs), "target_ids",
-                             ids_json(example->targets, example->n_targets));
+    json_t *array = json_array();
+    for (int32_t row = first; row < end; row++)
+        json_array_append_new(array, json_integer(batch->weights[row] > 0 ? batch->targets[row] : -100));
+    return array;
+}
+
+/* Sequence i of a batch: T5's inputs and targets, GPT's ids, BERT's inputs and labels. */
+static bool print_json(const Batch *batch, int32_t i, GError **error)
+{
+    const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
+    int32_t first = in->cu[i], end = in->cu[i + 1];
+    json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
+    json_object_set_new(root, enc->n_rows > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
+    if (enc->n_rows > 0 && dec->n_rows > 0)
+        json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
+    else
+        json_object_set_new(root, "labels", labels_json(batch, first, end));
+    if (enc->n_rows > 0 && dec->n_rows == 0 && batch->labels[i] >= 0)
+        json_object_set_new(root, "swapped", json_boolean(batch->labels[i]));
     return print_json_line(root, error);
 }
 
@@ -47,30 +64,55 @@ static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids
     return text != NULL;
 }
 
-static bool print_text(const Loader *loader, const Tokenizer *tok, int64_t sample, const Example *example,
-                       GError **error)
+/* A sequence of a batch with one stream: what is read, and what is predicted. */
+static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
-    g_autofree int32_t *spliced = g_new(int32_t, example->n_inputs + example->n_targets);
-    int64_t n = span_corruption_splice(loader_objective(loader), example, spliced);
-    printf("=== step %" PRId64 ", sample %" PRId64 "\n", step, sample);
-    return print_ids("input", tok, example->inputs, example->n_inputs, error) &&
-           print_ids("target", tok, example->targets, example->n_targets, error) &&
+    const TokenStream *stream = batch_loss_stream(batch);
+    g_autofree int32_t *predicted = g_new(int32_t, stream->n_used);
+    int64_t n = 0;
+    for (int32_t row = stream->cu[i]; row < stream->cu[i + 1]; row++)
+        if (batch->weights[row] > 0)
+            predicted[n++] = batch->targets[row];
+    return print_ids("input", tok, stream->ids + stream->cu[i], stream->cu[i + 1] - stream->cu[i], error) &&
+           print_ids("predicted", tok, predicted, n, error);
+}
+
+static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+{
+    const TokenStream *enc = &batch->enc, *dec = &batch->dec;
+    const Example example = { .inputs = enc->ids + enc->cu[i],
+                              .targets = batch->targets + dec->cu[i],
+                              .n_inputs = enc->cu[i + 1] - enc->cu[i],
+                              .n_targets = dec->cu[i + 1] - dec->cu[i] };
+    g_autofree int32_t *spliced = g_new(int32_t, example.n_inputs + example.n_targets);
+    int64_t n = span_corruption_splice(loader_objective(loader), &example, spliced);
+    return print_ids("input", tok, example.inputs, example.n_inputs, error) &&
+           print_ids("target", tok, example.targets, example.n_targets, error) &&
            (n < 0 || print_ids("text", tok, spliced, n, error));
 }
 
-static bool print_samples(Loader *loader, const Tokenizer *tok, int64_t first, int64_t n, GError **error)
+static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, const Batch *batch, GError **error)
 {
-    const ObjectiveConfig *objective = loader_objective(loader);
-    Batch *batch = batch_new(1, (int32_t)objective->input_length, (int32_t)objective->target_length);
+    const TokenStream *in = batch_input_stream(batch);
     bool good = true;
-    for (int64_t i = first; good && i < first + n; i++) {
-        good = loader_get(loader, i, 1, batch, error);
-        const Example example = { batch->enc.ids, batch->targets, batch->enc.n_used, batch->dec.n_used };
-        if (good && as_json)
-            good = print_json(i, &example, error);
-        else if (good)
-            good = print_text(loader, tok, i, &example, error);
+    for (int32_t i = 0; good && i < in->n_seq; i++) {
+        if (as_json) {
+            good = print_json(batch, i, error);
+            continue;
+        }
+        printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);
+        good = batch->enc.n_rows > 0 && batch->dec.n_rows > 0 ? print_pair(loader, batch, i, tok, error)
+                                                              : print_single(batch, i, tok, error);
     }
+    return good;
+}
+
+static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int64_t n, GError **error)
+{
+    Batch *batch = loader_batch(loader, 1);
+    bool good = true;
+    for (int64_t i = first; good && i < first + n; i++)
+        good = loader_get(loader, i, 1, batch, error) && print_row(loader, tok, i, batch, error);
     batch_free(batch);
     return good;
 }
@@ -90,8 +132,8 @@ static bool show_batch(const Config *config, GError **error)
     if (!tok)
         return false;
     Loader *loader = loader_open(&config->data, prefix, tok, (uint64_t)config->run.seed, held_out, error);
-    bool good = loader && print_samples(loader, tok, (step - 1) * samples,
-                                        max_samples > 0 ? MIN(max_samples, samples) : samples, error);
+    bool good = loader && print_rows(loader, tok, (step - 1) * samples,
+                                     max_samples > 0 ? MIN(max_samples, samples) : samples, error);
     loader_close(loader);
     tokenizer_close(tok);
     return good;

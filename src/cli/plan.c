@@ -49,20 +49,18 @@ static int64_t resolve(Config *config, GError **error)
 
 static bool describe(const Config *config, int64_t epoch, GString *lines, GError **error)
 {
-    ObjectiveConfig objective = { .input_length = config->data.input_length,
-                                  .target_length = config->data.target_length,
-                                  .noise_density = config->data.noise_density,
-                                  .mean_span_length = config->data.mean_span_length,
-                                  .n_sentinels = TOKENIZER_SENTINELS };
-    if (!config_check_objective(config, error) || !objectives[config->data.objective].plan(&objective, error))
+    const Objective *objective = &objectives[config->data.objective];
+    ObjectiveConfig planned = data_objective(&config->data);
+    planned.n_sentinels = TOKENIZER_SENTINELS;
+    if (!config_check_objective(config, error) || !objective->plan(&planned, error))
         return false;
-    int32_t micro = (int32_t)config_micro_samples(config), enc = (int32_t)objective.input_length,
-            dec = (int32_t)objective.target_length;
+    int32_t micro = (int32_t)config_micro_samples(config), enc = objective_enc_length(objective, &planned),
+            dec = objective_dec_length(objective, &planned);
     int64_t samples = config_batch_samples(config), steps = config_steps(config, config->train.length, epoch);
     g_autofree char *params = text_grouped(model_config_params(&config->model));
     g_autofree char *flops = text_count(model_step_flops(&config->model, micro, enc, dec) * (double)samples / micro);
     add_line(lines, "parameters", "%s", params);
-    add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", objective.raw_length, enc, dec);
+    add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", planned.raw_length, enc, dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
     MemoryPlan plan;
     if (!memory_plan(config, enc, dec, &plan, error))

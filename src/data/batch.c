@@ -5,12 +5,13 @@
 #include <glib.h>
 #include <string.h>
 
-static void stream_init(TokenStream *stream, int32_t max_samples, int32_t max_len)
+static void stream_init(TokenStream *stream, int32_t n, int32_t row_samples, int32_t max_len)
 {
-    int64_t rows = (int64_t)max_samples * max_len;
-    CHECK(max_samples > 0 && max_len >= 0 && rows <= INT32_MAX, "%d samples of %d tokens", max_samples, max_len);
+    int64_t rows = (int64_t)n * max_len, sequences = (int64_t)n * row_samples;
+    CHECK(n > 0 && row_samples > 0 && max_len >= 0 && rows <= INT32_MAX && sequences < INT32_MAX,
+          "%d rows of %d tokens, %d samples each", n, max_len, row_samples);
     stream->n_rows = (int32_t)rows;
-    stream->max_seq = max_len > 0 ? max_samples : 0;
+    stream->max_seq = max_len > 0 ? (int32_t)sequences : 0;
     stream->max_len = max_len;
     stream->ids = g_new0(int32_t, rows);
     stream->position = g_new0(int32_t, rows);
@@ -70,10 +71,15 @@ static int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_pos
 
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len)
 {
+    return batch_new_packed(max_samples, 1, enc_len, dec_len);
+}
+
+Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len)
+{
     Batch *batch = g_new0(Batch, 1);
     CHECK(enc_len > 0 || dec_len > 0, "a batch without a stream");
-    stream_init(&batch->enc, max_samples, enc_len);
-    stream_init(&batch->dec, max_samples, dec_len);
+    stream_init(&batch->enc, rows, row_samples, enc_len);
+    stream_init(&batch->dec, rows, row_samples, dec_len);
     const TokenStream *loss = batch_loss_stream(batch);
     batch->targets = g_new0(int32_t, loss->n_rows);
     batch->weights = g_new0(float, loss->n_rows);
@@ -96,6 +102,11 @@ void batch_free(Batch *batch)
 const TokenStream *batch_loss_stream(const Batch *batch)
 {
     return batch->dec.n_rows > 0 ? &batch->dec : &batch->enc;
+}
+
+const TokenStream *batch_input_stream(const Batch *batch)
+{
+    return batch->enc.n_rows > 0 ? &batch->enc : &batch->dec;
 }
 
 void batch_clear(Batch *batch)

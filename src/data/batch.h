@@ -41,6 +41,8 @@ typedef struct BatchSequence {
 
 /* A length of 0 leaves that stream empty. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
+/* With room for `row_samples` sequences in each of `rows`. */
+Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
 void batch_clear(Batch *batch);
 /* Appends one example: inputs to enc, targets to dec with decoder_start before them. */
@@ -48,6 +50,8 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
                int64_t n_targets, int32_t decoder_start);
 /* Appends to the only stream of a batch. */
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
+/* The stream whose tokens are counted: what is read. */
+const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */
 const TokenStream *batch_loss_stream(const Batch *batch);
 /* to becomes equal to from; both of the same capacity. */

@@ -1,13 +1,16 @@
 #include "data/loader.h"
 
 #include "base/check.h"
+#include "data/mixture.h"
+#include "data/pack.h"
+#include "data/pieces.h"
 
 #include <string.h>
 
 #define AT(field) offsetof(DataConfig, field)
 const OptionRow data_options[] = {
-    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY, "token dataset to train on: PREFIX of loam prepare",
-      NULL },
+    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY,
+      "token dataset to train on: PREFIX of loam prepare, or several: PREFIX:WEIGHT,PREFIX:WEIGHT", NULL },
     { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE,
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
     { "data.objective", OPT_ENUM, AT(objective), "span_corruption", 0, 0, OPT_IDENTITY,
@@ -16,36 +19,61 @@ const OptionRow data_options[] = {
       "tokens of an input at most, EOS included", NULL },
     { "data.target_length", OPT_I64, AT(target_length), "0", 0, 1e6, OPT_IDENTITY,
       "tokens of a target at most, EOS included; 0: what the objective needs", NULL },
+    { "data.raw_length", OPT_I64, AT(raw_length), "0", 0, 1e6, OPT_IDENTITY,
+      "tokens of text that a sample takes at most; 0: what fills data.input_length", NULL },
     { "data.noise_density", OPT_F64, AT(noise_density), "0.15", 0.001, 0.999, OPT_IDENTITY,
       "share of the text that is masked", NULL },
     { "data.mean_span_length", OPT_F64, AT(mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
       "tokens of a masked span on average", NULL },
+    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY,
+      "clm: a document does not see the one before it", NULL },
+    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
+      "clm: positions start again with every document", NULL },
+    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
+      "clm: no loss where the input is the end of a document", NULL },
+    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
+      "mlm: the pieces of a word are masked together", NULL },
+    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
+      "mlm: words masked together at most; n with a probability in proportion to 1/n", NULL },
+    { "data.sentence_order", OPT_BOOL, AT(sentence_order), "false", 0, 0, OPT_IDENTITY,
+      "mlm: two halves of a text, half of the time swapped, with a label that says so", NULL },
+    { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
+      "mlm: the same masks in every epoch", NULL },
 };
 #undef AT
 const int n_data_options = G_N_ELEMENTS(data_options);
 
-#define CACHED_EPOCHS 2 /* neighbours: a batch may begin in one and end in the next */
-
-/* The concatenation of an epoch. Place p holds document order[p] and begins at token starts[p]. */
-typedef struct Epoch {
-    int64_t number;  /* -1: not built */
-    uint32_t *order; /* (documents); NULL: the file's order */
-    int64_t *starts; /* (documents + 1) */
-    uint64_t last_use;
-} Epoch;
+ObjectiveConfig data_objective(const DataConfig *config)
+{
+    return (ObjectiveConfig){ .input_length = config->input_length,
+                              .target_length = config->target_length,
+                              .raw_length = config->raw_length,
+                              .noise_density = config->noise_density,
+                              .mean_span_length = config->mean_span_length,
+                              .reset_attention = config->reset_attention,
+                              .reset_position = config->reset_position,
+                              .mask_eod = config->mask_eod,
+                              .whole_word = config->whole_word,
+                              .sentence_order = config->sentence_order,
+                              .max_ngram = config->max_ngram };
+}
 
 struct Loader {
+    Mixture *mixture; /* NULL: one dataset; else the rows are those of the parts, whose form is the first one's */
+    Loader *parts[MIXTURE_MAX];
+
     Dataset *data;
-    int64_t n_documents, n_tokens, n_pieces;
+    Pieces *pieces;
     int32_t vocab, decoder_start;
     uint64_t seed;
-    bool in_order;
+    bool in_order, static_masks;
     const Objective *objective;
     ObjectiveConfig config;
+    bool *continues; /* (vocab) or NULL */
+    PackPlan *plan;  /* NULL: a row is a sample */
+    int64_t n_rows;  /* of an epoch */
 
-    GMutex mutex; /* guards all below */
-    Epoch epochs[CACHED_EPOCHS];
-    uint64_t uses;
+    GMutex mutex;    /* guards what follows, pieces and mixture */
     int32_t *tokens; /* (raw_length) */
     Example example;
 };
@@ -76,64 +104,178 @@ static int32_t count_sentinels(const Tokenizer *tok)
     return n;
 }
 
-static bool plan_objective(Loader *loader, const DataConfig *config, const Tokenizer *tok, GError **error)
+/* The first of these pieces that the tokenizer has, or `otherwise`. */
+static int32_t find_piece(const Tokenizer *tok, const char *const *names, int32_t otherwise)
 {
-    if (tokenizer_eos(tok) < 0)
+    for (; *names; names++)
+        for (int id = 0; id < tokenizer_size(tok); id++)
+            if (strcmp(tokenizer_piece(tok, id), *names) == 0)
+                return id;
+    return otherwise;
+}
+
+/* A word begins with "▁" (SentencePiece) or "Ġ" (byte-level BPE) where a tokenizer has such pieces; else "##" continues
+ * one (WordPiece). */
+static bool *find_continuations(const Tokenizer *tok)
+{
+    int size = tokenizer_size(tok);
+    bool *continues = g_new0(bool, size), marks = false;
+    for (int id = 0; id < size; id++)
+        marks |= g_str_has_prefix(tokenizer_piece(tok, id), "▁") || g_str_has_prefix(tokenizer_piece(tok, id), "Ġ");
+    for (int id = 0; id < size; id++) {
+        const char *piece = tokenizer_piece(tok, id);
+        continues[id] =
+            marks ? !g_str_has_prefix(piece, "▁") && !g_str_has_prefix(piece, "Ġ") : g_str_has_prefix(piece, "##");
+    }
+    return continues;
+}
+
+static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
+{
+    static const char *const cls[] = { "[CLS]", "<s>", "<cls>", NULL }, *const sep[] = { "[SEP]", "</s>", NULL },
+                             *const mask[] = { "[MASK]", "<mask>", NULL };
+    ObjectiveConfig *config = &loader->config;
+    config->mask = find_piece(tok, mask, config->first_sentinel);
+    config->sep = find_piece(tok, sep, config->eos);
+    config->cls = find_piece(tok, cls, config->sep);
+    config->continues = loader->continues = find_continuations(tok);
+    return (config->mask >= 0 && config->sep >= 0) ||
+           fail_user(error,
+                     "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
+                     "text with ([SEP] or </s>), which data.objective=mlm needs",
+                     tokenizer_path(tok));
+}
+
+static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
+{
+    ObjectiveConfig *config = &loader->config;
+    loader->objective = &objectives[data->objective];
+    *config = data_objective(data);
+    config->eos = tokenizer_eos(tok);
+    config->first_sentinel = tokenizer_sentinel(tok, 0);
+    config->n_sentinels = count_sentinels(tok);
+    config->vocab = tokenizer_size(tok);
+    bool in_place = loader->objective->streams == STREAMS_ENCODER;
+    if (in_place && !find_specials(loader, tok, error))
+        return false;
+    if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
-                         tokenizer_path(tok), objective_names[config->objective]);
-    loader->objective = &objectives[config->objective];
-    loader->config = (ObjectiveConfig){ .input_length = config->input_length,
-                                        .target_length = config->target_length,
-                                        .noise_density = config->noise_density,
-                                        .mean_span_length = config->mean_span_length,
-                                        .eos = tokenizer_eos(tok),
-                                        .first_sentinel = tokenizer_sentinel(tok, 0),
-                                        .n_sentinels = count_sentinels(tok) };
-    return loader->objective->plan(&loader->config, error);
+                         tokenizer_path(tok), loader->objective->name);
+    return loader->objective->plan(config, error);
 }
 
-static void loader_init(Loader *loader)
+static bool open_pieces(Loader *loader, GError **error)
 {
-    const ObjectiveConfig *config = &loader->config;
-    loader->n_documents = indexed_documents(loader->data->set);
-    loader->n_tokens = indexed_tokens(loader->data->set);
-    loader->n_pieces = (loader->n_tokens + config->raw_length - 1) / config->raw_length;
-    loader->tokens = g_new(int32_t, config->raw_length);
-    loader->example.inputs = g_new(int32_t, config->input_length);
-    loader->example.targets = g_new(int32_t, config->target_length);
-    for (int i = 0; i < CACHED_EPOCHS; i++)
-        loader->epochs[i].number = -1;
+    const Objective *objective = loader->objective;
+    const PiecesSpec spec = { .text = objective->text,
+                              .raw_length = loader->config.raw_length,
+                              .overlap = objective->overlap,
+                              .min_length = objective->min_length,
+                              .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
+                              .seed = loader->seed,
+                              .in_order = loader->in_order };
+    loader->pieces = pieces_open(loader->data, &spec);
+    if (pieces_count(loader->pieces) == 0)
+        return fail_user(error, "the dataset %s has no text of %ld tokens or more, which data.objective=%s needs",
+                         loader->data->prefix, objective->min_length, objective->name);
+    if (objective->choose && pieces_count(loader->pieces) > UINT32_MAX)
+        return fail_user(error, "the dataset %s makes more than %u samples; split it", loader->data->prefix,
+                         UINT32_MAX);
+    return true;
 }
 
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
-                    GError **error)
+/* ---- packing ---- */
+
+static Choice choose(const Loader *loader, int64_t sample)
+{
+    Choice choice = { .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample) };
+    loader->objective->choose(&loader->config, pieces_length(loader->pieces, sample), &choice);
+    return choice;
+}
+
+static PackLength sample_length(const void *context, int64_t sample)
+{
+    Choice choice = choose(context, sample);
+    return (PackLength){ choice.n_inputs, choice.n_targets };
+}
+
+static void plan_rows(Loader *loader)
+{
+    int64_t n = pieces_count(loader->pieces);
+    PackLength capacity = { loader_enc_length(loader), loader_dec_length(loader) };
+    loader->n_rows = n;
+    if (!loader->objective->choose)
+        return;
+    loader->plan = pack_plan(n, capacity, sample_length, loader);
+    loader->n_rows = loader->plan->n_rows;
+}
+
+static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
+                        bool in_order, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->seed = seed;
     loader->in_order = in_order;
+    loader->static_masks = config->static_masks;
     loader->vocab = tokenizer_size(tok);
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
-    if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error)) {
+    if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
+        !open_pieces(loader, error)) {
         loader_close(loader);
         return NULL;
     }
-    loader_init(loader);
+    plan_rows(loader);
+    loader->tokens = g_new(int32_t, loader->config.raw_length);
+    example_init(&loader->example, &loader->config);
     return loader;
+}
+
+/* An epoch of a mixture is as many rows as its datasets have together. Each draws by a seed of its own. */
+static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
+                            bool in_order, GError **error)
+{
+    Loader *loader = g_new0(Loader, 1);
+    g_mutex_init(&loader->mutex);
+    loader->mixture = mixture;
+    for (int k = 0; k < mixture->n; k++) {
+        PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
+        uint64_t own = (uint64_t)key.k[1] << 32 | key.k[0];
+        if (!(loader->parts[k] = open_one(config, mixture->paths[k], tok, own, in_order, error))) {
+            loader_close(loader);
+            return NULL;
+        }
+        loader->n_rows += loader->parts[k]->n_rows;
+    }
+    loader->objective = loader->parts[0]->objective;
+    loader->config = loader->parts[0]->config;
+    return loader;
+}
+
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+                    GError **error)
+{
+    Mixture *mixture = mixture_parse(prefix, error);
+    if (mixture && mixture->n > 1)
+        return open_mixture(config, mixture, tok, seed, in_order, error);
+    bool good = mixture != NULL;
+    g_clear_pointer(&mixture, mixture_free);
+    return good ? open_one(config, prefix, tok, seed, in_order, error) : NULL;
 }
 
 void loader_close(Loader *loader)
 {
     if (!loader)
         return;
-    for (int i = 0; i < CACHED_EPOCHS; i++) {
-        g_free(loader->epochs[i].order);
-        g_free(loader->epochs[i].starts);
-    }
-    g_free(loader->example.inputs);
-    g_free(loader->example.targets);
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_close(loader->parts[k]);
+    g_clear_pointer(&loader->mixture, mixture_free);
+    example_clear(&loader->example);
     g_free(loader->tokens);
+    g_free(loader->continues);
+    pack_free(loader->plan);
+    pieces_close(loader->pieces);
     dataset_close(loader->data);
     g_mutex_clear(&loader->mutex);
     g_free(loader);
@@ -141,7 +283,7 @@ void loader_close(Loader *loader)
 
 int64_t loader_epoch_samples(const Loader *loader, G_GNUC_UNUSED int64_t epoch)
 {
-    return loader->n_pieces;
+    return loader->n_rows;
 }
 
 const ObjectiveConfig *loader_objective(const Loader *loader)
@@ -151,117 +293,51 @@ const ObjectiveConfig *loader_objective(const Loader *loader)
 
 int64_t loader_fingerprint(const Loader *loader)
 {
-    return indexed_fingerprint(loader->data->set);
+    int64_t all = 0;
+    if (!loader->mixture)
+        return indexed_fingerprint(loader->data->set);
+    for (int k = 0; k < loader->mixture->n; k++)
+        all ^= (k + 1) * (loader_fingerprint(loader->parts[k]) >> 16);
+    return all;
 }
 
 int64_t loader_raw_tokens(const Loader *loader)
 {
-    return loader->n_tokens;
+    int64_t all = 0;
+    if (!loader->mixture)
+        return pieces_tokens(loader->pieces);
+    for (int k = 0; k < loader->mixture->n; k++)
+        all += loader_raw_tokens(loader->parts[k]);
+    return all;
 }
 
-/* ---- epochs ---- */
-
-static int64_t document_length(const Indexed *set, int64_t document)
+int32_t loader_enc_length(const Loader *loader)
 {
-    int64_t first, last, length = 0;
-    indexed_document(set, document, &first, &last);
-    for (int64_t sequence = first; sequence < last; sequence++)
-        length += indexed_length(set, sequence);
-    return length;
+    return objective_enc_length(loader->objective, &loader->config);
 }
 
-static void shuffle_documents(const Loader *loader, Epoch *epoch)
+int32_t loader_dec_length(const Loader *loader)
 {
-    Philox rng = philox_open(philox_key(loader->seed, PHILOX_DOCUMENT_ORDER, 0), (uint64_t)epoch->number);
-    for (uint32_t i = 0; i < loader->n_documents; i++)
-        epoch->order[i] = i;
-    for (int64_t i = loader->n_documents - 1; i > 0; i--) {
-        uint64_t j = philox_below(&rng, (uint64_t)i + 1);
-        uint32_t swapped = epoch->order[i];
-        epoch->order[i] = epoch->order[j];
-        epoch->order[j] = swapped;
-    }
+    return objective_dec_length(loader->objective, &loader->config);
 }
 
-static int64_t document_at(const Epoch *epoch, int64_t place)
+static int64_t row_samples(const Loader *loader)
 {
-    return epoch->order ? epoch->order[place] : place;
+    int64_t most = 1;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        most = MAX(most, row_samples(loader->parts[k]));
+    if (loader->plan)
+        return loader->plan->max_samples;
+    return loader->config.reset_attention ? loader->config.input_length : most;
 }
 
-static void build_epoch(const Loader *loader, Epoch *epoch, int64_t number)
+Batch *loader_batch(const Loader *loader, int32_t rows)
 {
-    epoch->number = number;
-    if (!epoch->starts)
-        epoch->starts = g_new(int64_t, loader->n_documents + 1);
-    if (!loader->in_order) {
-        if (!epoch->order)
-            epoch->order = g_new(uint32_t, loader->n_documents);
-        shuffle_documents(loader, epoch);
-    }
-    epoch->starts[0] = 0;
-    for (int64_t place = 0; place < loader->n_documents; place++)
-        epoch->starts[place + 1] = epoch->starts[place] + document_length(loader->data->set, document_at(epoch, place));
-}
-
-static const Epoch *find_epoch(Loader *loader, int64_t number)
-{
-    Epoch *oldest = &loader->epochs[0];
-    for (int i = 0; i < CACHED_EPOCHS; i++) {
-        Epoch *epoch = &loader->epochs[i];
-        if (epoch->number == number) {
-            epoch->last_use = ++loader->uses;
-            return epoch;
-        }
-        if (epoch->last_use < oldest->last_use)
-            oldest = epoch;
-    }
-    build_epoch(loader, oldest, number);
-    oldest->last_use = ++loader->uses;
-    return oldest;
+    int64_t per_row = row_samples(loader);
+    return batch_new_packed(rows, (int32_t)per_row, loader_enc_length(loader), loader_dec_length(loader));
 }
 
 /* ---- samples ---- */
-
-/* The last place that begins at or before a token of the epoch. */
-static int64_t find_place(const Loader *loader, const Epoch *epoch, int64_t token)
-{
-    int64_t low = 0, high = loader->n_documents;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (epoch->starts[middle] <= token)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Copies tokens [from, from + n) of a document, or as many as it has; returns how many. */
-static int64_t read_document(const Indexed *set, int64_t document, int64_t from, int64_t n, int32_t *out)
-{
-    int64_t first, last, done = 0;
-    indexed_document(set, document, &first, &last);
-    for (int64_t sequence = first; sequence < last && done < n; sequence++) {
-        int64_t length = indexed_length(set, sequence), take = MIN(length - from, n - done);
-        if (take > 0) {
-            indexed_read(set, sequence, from, take, out + done);
-            done += take;
-        }
-        from = MAX(from - length, 0);
-    }
-    return done;
-}
-
-/* Tokens of a piece of an epoch into loader->tokens; returns how many. */
-static int64_t read_piece(const Loader *loader, const Epoch *epoch, int64_t piece)
-{
-    int64_t begin = piece * loader->config.raw_length;
-    int64_t n = MIN(loader->config.raw_length, loader->n_tokens - begin), done = 0;
-    for (int64_t place = find_place(loader, epoch, begin); done < n; place++)
-        done += read_document(loader->data->set, document_at(epoch, place), begin + done - epoch->starts[place],
-                              n - done, loader->tokens + done);
-    return n;
-}
 
 static bool check_ids(const Loader *loader, int64_t n, GError **error)
 {
@@ -274,34 +350,76 @@ static bool check_ids(const Loader *loader, int64_t n, GError **error)
     return true;
 }
 
-static bool add_sample(Loader *loader, int64_t sample, Batch *out, GError **error)
+/* A sequence for each document that attention ends with. */
+static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
-    int64_t number = sample / loader->n_pieces, piece = sample % loader->n_pieces;
-    if (loader->in_order)
-        number = 0;
-    else
-        piece = (int64_t)philox_permute(philox_key(loader->seed, PHILOX_SAMPLE_ORDER, 0), (uint64_t)number,
-                                        (uint64_t)piece, (uint64_t)loader->n_pieces);
-    int64_t n = read_piece(loader, find_epoch(loader, number), piece);
+    for (int64_t first = 0, end; first < example->n_inputs; first = end) {
+        for (end = first + 1; end < example->n_inputs && !example->begins[end]; end++)
+            continue;
+        const BatchSequence sequence = { .sample = sample,
+                                         .n = end - first,
+                                         .ids = example->inputs + first,
+                                         .targets = example->targets + first,
+                                         .weights = example->weights + first,
+                                         .place = example->place + first,
+                                         .segment = example->segment + first,
+                                         .first_position = (int32_t)first,
+                                         .label = example->label };
+        batch_add_sequence(out, &sequence);
+    }
+}
+
+/* `sample` is the global index; `choice` is NULL where the objective makes none. */
+static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, const Choice *choice, Batch *out,
+                       GError **error)
+{
+    int64_t n = pieces_read(loader->pieces, epoch, piece, loader->tokens);
     if (!check_ids(loader, n, error))
         return false;
-
     Example *example = &loader->example;
-    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), (uint64_t)sample);
-    loader->objective->apply(&loader->config, &rng, loader->tokens, n, example);
-    batch_add(out, sample, example->inputs, example->n_inputs, example->targets, example->n_targets,
-              loader->decoder_start);
+    uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
+    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
+    loader->objective->apply(&loader->config, choice, &rng, loader->tokens, n, example);
+    if (loader->objective->streams == STREAMS_BOTH)
+        batch_add(out, sample, example->inputs, example->n_inputs, example->targets, example->n_targets,
+                  loader->decoder_start);
+    else
+        add_sequences(example, sample, out);
     return true;
+}
+
+static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
+{
+    if (loader->mixture) {
+        int64_t within;
+        int k = mixture_at(loader->mixture, row, &within);
+        return add_row(loader->parts[k], within, out, error);
+    }
+    int64_t epoch = row / loader->n_rows, place = row % loader->n_rows, n = pieces_count(loader->pieces);
+    bool good = true;
+    if (loader->in_order)
+        epoch = 0;
+    if (!loader->in_order || loader->plan) /* a plan has its fullest rows first: no order to evaluate a part in */
+        place = (int64_t)philox_permute(philox_key(loader->seed, PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
+                                        (uint64_t)place, (uint64_t)loader->n_rows);
+    if (!loader->plan)
+        return add_sample(loader, row, epoch, place, NULL, out, error);
+    for (int64_t i = loader->plan->starts[place]; good && i < loader->plan->starts[place + 1]; i++) {
+        int64_t piece = loader->plan->samples[i];
+        Choice choice = choose(loader, piece);
+        good = add_sample(loader, epoch * n + piece, epoch, piece, &choice, out, error);
+    }
+    return good;
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)
 {
-    CHECK(first >= 0 && n >= 0, "samples %ld + %ld", first, n);
+    CHECK(first >= 0 && n >= 0, "rows %ld + %ld", first, n);
     bool good = true;
     batch_clear(out);
     g_mutex_lock(&loader->mutex);
     for (int64_t i = 0; good && i < n; i++)
-        good = add_sample(loader, first + i, out, error);
+        good = add_row(loader, first + i, out, error);
     g_mutex_unlock(&loader->mutex);
     return good;
 }

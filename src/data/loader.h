@@ -1,7 +1,8 @@
-/* loader.h: batches as a function of the sample's index. Epoch e of a dataset is its documents in an order drawn from
- * (seed, e), concatenated without separators and cut into raw_length pieces (the last one shorter); the pieces are
- * visited in an order drawn from (seed, e) too. Sample i is piece (i mod n) of epoch (i div n). Resume, prefetch and a
- * changed batch size need no state. */
+/* loader.h: batches as a function of the row's index. Row i of an objective whose samples fill their rows is piece
+ * (i mod n) of epoch (i div n), visited in an order drawn from (seed, epoch); the row is the sample. Shorter samples
+ * are packed: the lengths of all samples of an epoch are known when the loader opens and are the same in every epoch,
+ * so one plan (pack.h) says which samples share row (i mod rows). Resume, prefetch and a changed batch size need no
+ * state. */
 #pragma once
 
 #include "base/options.h"
@@ -14,10 +15,17 @@ typedef struct DataConfig {
     char *train, *valid; /* dataset prefixes */
     int objective;
     int64_t input_length, target_length;
+    int64_t raw_length;
     double noise_density, mean_span_length;
+    bool reset_attention, reset_position, mask_eod;
+    bool whole_word, sentence_order, static_masks;
+    int64_t max_ngram;
 } DataConfig;
 extern const OptionRow data_options[]; /* "data.*" */
 extern const int n_data_options;
+
+/* What the options say about the objective, not yet planned and without the tokenizer's ids. */
+ObjectiveConfig data_objective(const DataConfig *config);
 
 typedef struct Loader Loader;
 /* The dataset must have been made with this tokenizer (hashes differ: an error that names both). `in_order`: held-out
@@ -25,13 +33,17 @@ typedef struct Loader Loader;
 Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
                     GError **error);
 void loader_close(Loader *loader);
-int64_t loader_epoch_samples(const Loader *loader, int64_t epoch); /* the same for every epoch */
+int64_t loader_epoch_samples(const Loader *loader, int64_t epoch); /* rows; the same for every epoch */
 const ObjectiveConfig *loader_objective(const Loader *loader);     /* lengths after planning */
 /* Tells datasets apart: lengths, document boundaries and the start of the tokens. A run goes on only with the one it
  * had. */
 int64_t loader_fingerprint(const Loader *loader);
 int64_t loader_raw_tokens(const Loader *loader); /* tokens of one epoch */
-/* Samples [first, first + n) packed into `out` (cleared first). A function, not an iterator. */
+/* Tokens a row of either stream has room for; 0: the objective does without that stream. */
+int32_t loader_enc_length(const Loader *loader);
+int32_t loader_dec_length(const Loader *loader);
+Batch *loader_batch(const Loader *loader, int32_t rows); /* an empty batch of the right form */
+/* Rows [first, first + n) into `out` (cleared first). A function, not an iterator. */
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error);
 
 /* The same calls served by a thread that works ahead on the guess that the caller goes on where it left off. */

@@ -1,11 +1,71 @@
 #include "data/objective.h"
 
+#include "data/clm.h"
+#include "data/iid_denoising.h"
+#include "data/mlm.h"
+#include "data/prefix_lm.h"
 #include "data/span_corruption.h"
+#include "data/ul2.h"
 
+#include <string.h>
+
+/* name, streams, text, separated, overlap, min_length, plan, choose, apply */
 const Objective objectives[] = {
-    { "span_corruption", span_corruption_plan, span_corruption_example },
-    { NULL, NULL, NULL },
+    { "span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, span_corruption_plan, NULL,
+      span_corruption_example },
+    { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example },
+    { "iid_denoising", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, iid_denoising_plan, iid_denoising_choose,
+      iid_denoising_example },
+    { "ul2", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, ul2_plan, ul2_choose, ul2_example },
+    { "clm", STREAMS_DECODER, TEXT_CONCATENATED, true, 1, 2, clm_plan, NULL, clm_example },
+    { "full_lm", STREAMS_DECODER, TEXT_CONCATENATED, true, 0, 1, full_lm_plan, NULL, full_lm_example },
+    { "mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, false, 0, 2, mlm_plan, mlm_choose, mlm_example },
+    { NULL, STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 0, NULL, NULL, NULL },
 };
 
 /* The same names in the same order, for the option table. */
-const char *const objective_names[] = { "span_corruption", NULL };
+const char *const objective_names[] = {
+    "span_corruption", "prefix_lm", "iid_denoising", "ul2", "clm", "full_lm", "mlm", NULL
+};
+
+const Objective *objective_find(const char *name)
+{
+    for (const Objective *objective = objectives; objective->name; objective++)
+        if (strcmp(objective->name, name) == 0)
+            return objective;
+    return NULL;
+}
+
+int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config)
+{
+    return objective->streams == STREAMS_DECODER ? 0 : (int32_t)config->input_length;
+}
+
+int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config)
+{
+    if (objective->streams == STREAMS_BOTH)
+        return (int32_t)config->target_length;
+    return objective->streams == STREAMS_DECODER ? (int32_t)config->input_length : 0;
+}
+
+void example_init(Example *example, const ObjectiveConfig *config)
+{
+    gsize inputs = (gsize)config->input_length;
+    *example = (Example){ .inputs = g_new0(int32_t, inputs),
+                          .targets = g_new0(int32_t, MAX(inputs, (gsize)config->target_length)),
+                          .weights = g_new0(float, inputs),
+                          .place = g_new0(int32_t, inputs),
+                          .segment = g_new0(int32_t, inputs),
+                          .begins = g_new0(bool, inputs),
+                          .label = -1 };
+}
+
+void example_clear(Example *example)
+{
+    g_free(example->inputs);
+    g_free(example->targets);
+    g_free(example->weights);
+    g_free(example->place);
+    g_free(example->segment);
+    g_free(example->begins);
+}

@@ -3,34 +3,78 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "data/batch.h"
 
 typedef struct ObjectiveConfig {
-    int64_t input_length, target_length; /* what the model sees, EOS included */
+    int64_t input_length, target_length; /* capacity of a row of the batch, EOS included */
     int64_t raw_length;                  /* tokens of the source that one sample takes: objective_plan fills it */
     double noise_density, mean_span_length;
     int32_t eos, first_sentinel; /* id of sentinel 0; sentinel i is first_sentinel - i */
     int32_t n_sentinels;
+
+    bool reset_attention, reset_position, mask_eod; /* clm: what ends with a document; no loss after its end */
+
+    bool whole_word, sentence_order; /* mlm */
+    int64_t max_ngram;
+    int32_t cls, sep, mask, vocab; /* ids; vocab: their number */
+    const bool *continues;         /* (vocab) a piece that continues the word before it; NULL: none does */
 } ObjectiveConfig;
 
 typedef struct Example {
     int32_t *inputs, *targets; /* caller's memory: input_length and target_length */
     int64_t n_inputs, n_targets;
+
+    /* Of objectives with one stream, (input_length) each; their targets are aligned with their inputs. */
+    float *weights;
+    int32_t *place, *segment;
+    bool *begins;  /* a token that no token before it is seen from */
+    int32_t label; /* -1: none */
 } Example;
 
-/* Derives raw_length, and target_length where it is 0, from input_length, density and span length: 512 -> 568 / 114.
- * Refuses lengths whose spans outnumber the sentinels (1,809 with 100), and a target_length that cannot hold the
- * targets. */
+/* What is decided about an example before its text is read, so that its lengths are known. Drawn from `rng`, a stream
+ * of its own that is the same in every epoch. */
+typedef struct Choice {
+    Philox rng; /* as it was before the draws */
+    int64_t value;
+    int64_t n_inputs, n_targets;
+} Choice;
+
+/* Which streams of a batch an objective fills. */
+typedef enum ObjectiveStreams { STREAMS_BOTH, STREAMS_ENCODER, STREAMS_DECODER } ObjectiveStreams;
+
+/* How the source is cut: documents one after another into equal pieces, or each document for itself. */
+typedef enum ObjectiveText { TEXT_CONCATENATED, TEXT_DOCUMENTS } ObjectiveText;
+
+/* Derives raw_length, and target_length where it is 0, from the lengths and options given. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
-/* n <= raw_length tokens in. */
-typedef void (*ObjectiveFn)(const ObjectiveConfig *config, Philox *rng, const int32_t *tokens, int64_t n, Example *out);
+/* n <= raw_length tokens in; choice->rng is set, the rest is filled. */
+typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
+/* choice: NULL where the objective makes none. */
+typedef void (*ObjectiveFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
+                            int64_t n, Example *out);
 
 typedef struct Objective {
     const char *name;
+    ObjectiveStreams streams;
+    ObjectiveText text;
+    bool separated;     /* EOS ends every document */
+    int64_t overlap;    /* tokens that a piece shares with the next */
+    int64_t min_length; /* shorter rests of a document are left out */
     ObjectivePlanFn plan;
+    ObjectiveChooseFn choose; /* NULL: every sample fills its row, none is packed */
     ObjectiveFn apply;
 } Objective;
 extern const Objective objectives[]; /* ends with name NULL */
 extern const char *const objective_names[];
+
+/* NULL if there is none of that name. */
+const Objective *objective_find(const char *name);
+/* Tokens that a row of either stream has room for; 0: the objective does without it. */
+int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
+int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config);
+/* Memory for any example of a planned objective. */
+void example_init(Example *example, const ObjectiveConfig *config);
+void example_clear(Example *example);
 
 /* t5x.md §1, t5-experiments.md §2. n_noise is rounded in f32, half to even; both counts are split by a uniform
  * composition. */

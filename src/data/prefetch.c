@@ -49,7 +49,6 @@ static void *work_ahead(void *argument)
 
 Prefetch *prefetch_open(Loader *loader, int64_t batch_samples, int depth)
 {
-    const ObjectiveConfig *objective = loader_objective(loader);
     Prefetch *prefetch = g_new0(Prefetch, 1);
     prefetch->loader = loader;
     prefetch->batch_samples = batch_samples;
@@ -58,8 +57,7 @@ Prefetch *prefetch_open(Loader *loader, int64_t batch_samples, int depth)
     g_queue_init(&prefetch->spare);
     g_queue_init(&prefetch->ready);
     for (guint i = 0; i < prefetch->depth + SPARE_BATCHES; i++)
-        g_queue_push_tail(&prefetch->spare, batch_new((int32_t)batch_samples, (int32_t)objective->input_length,
-                                                      (int32_t)objective->target_length));
+        g_queue_push_tail(&prefetch->spare, loader_batch(loader, (int32_t)batch_samples));
     g_mutex_init(&prefetch->mutex);
     g_cond_init(&prefetch->changed);
     prefetch->thread = g_thread_new("prefetch", work_ahead, prefetch);

@@ -158,7 +158,8 @@ void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, cons
     out->n_targets = replace_runs(config, mask, false, tokens, n, out->targets, config->target_length);
 }
 
-void span_corruption_example(const ObjectiveConfig *config, Philox *rng, const int32_t *tokens, int64_t n, Example *out)
+void span_corruption_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng,
+                             const int32_t *tokens, int64_t n, Example *out)
 {
     CHECK(n > 0 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
     g_autofree bool *mask = g_new(bool, n);

@@ -4,5 +4,5 @@
 #include "data/objective.h"
 
 bool span_corruption_plan(ObjectiveConfig *config, GError **error);
-void span_corruption_example(const ObjectiveConfig *config, Philox *rng, const int32_t *tokens, int64_t n,
-                             Example *out);
+void span_corruption_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
+                             int64_t n, Example *out);

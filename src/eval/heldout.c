@@ -13,8 +13,7 @@ static int64_t sample_count(const Loader *loader, int64_t n)
 static bool for_batches(Loader *loader, int64_t n, int64_t micro, void (*each)(void *, const Batch *), void *context,
                         GError **error)
 {
-    const ObjectiveConfig *objective = loader_objective(loader);
-    Batch *batch = batch_new((int32_t)micro, (int32_t)objective->input_length, (int32_t)objective->target_length);
+    Batch *batch = loader_batch(loader, (int32_t)micro);
     bool done = true;
     n = sample_count(loader, n);
     for (int64_t first = 0; done && first < n; first += micro) {
@@ -50,7 +49,7 @@ typedef struct CountContext {
 static void count_targets(void *context, const Batch *batch)
 {
     CountContext *count = context;
-    for (int32_t row = 0; row < batch->dec.n_used; row++)
+    for (int32_t row = 0; row < batch_loss_stream(batch)->n_used; row++)
         if (batch->weights[row] > 0 && batch->targets[row] < count->vocab) {
             count->counts[batch->targets[row]]++;
             count->total++;

@@ -112,7 +112,7 @@ static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "hidden_activation", json_string(hf_activation_name(config)));
     json_object_set_new(root, "classifier_activation", json_string(hf_activation_name(config)));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "pad_token_id", ids.pad);
+    hf_id_write(root, "pad_token_id", MAX(ids.pad, 0));
     hf_id_write(root, "eos_token_id", ids.eos);
 }
 

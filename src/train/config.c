@@ -208,10 +208,15 @@ bool config_check(const Config *config, GError **error)
 
 bool config_check_objective(const Config *config, GError **error)
 {
+    static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
+                                          [STREAMS_ENCODER] = "an encoder alone",
+                                          [STREAMS_DECODER] = "a decoder alone" };
+    const Objective *objective = &objectives[config->data.objective];
     const ModelConfig *model = &config->model;
-    return (model->n_enc > 0 && model->n_dec > 0) ||
+    bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
+    return (enc == (model->n_enc > 0) && dec == (model->n_dec > 0)) ||
            fail_user(error,
-                     "data.objective=%s trains an encoder and a decoder, but the model has %" PRId64
-                     " encoder and %" PRId64 " decoder blocks; choose another model",
-                     objective_names[config->data.objective], model->n_enc, model->n_dec);
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec);
 }

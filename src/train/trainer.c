@@ -48,7 +48,7 @@ static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;
     for (int64_t i = 0; i < t->accum; i++) {
-        const TokenStream *inputs = t->batch[i]->enc.n_rows > 0 ? &t->batch[i]->enc : &t->batch[i]->dec;
+        const TokenStream *inputs = batch_input_stream(t->batch[i]);
         state->tokens += inputs->n_used;
         t->window_tokens += inputs->n_used;
         t->window_rows += inputs->n_rows;

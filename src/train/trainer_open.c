@@ -30,10 +30,9 @@ static bool open_loaders(Trainer *t, GError **error)
 static void open_batches(Trainer *t)
 {
     t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
-    const ObjectiveConfig *objective = loader_objective(t->train);
     t->batch = g_new0(Batch *, t->accum);
     for (int64_t i = 0; i < t->accum; i++)
-        t->batch[i] = batch_new((int32_t)t->micro, (int32_t)objective->input_length, (int32_t)objective->target_length);
+        t->batch[i] = loader_batch(t->train, (int32_t)t->micro);
 }
 
 /* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
@@ -54,17 +53,14 @@ static void plan_steps(Trainer *t)
 
 static bool plan_memory(Trainer *t, GError **error)
 {
-    const ObjectiveConfig *objective = loader_objective(t->train);
-    return memory_plan(&t->config, (int32_t)objective->input_length, (int32_t)objective->target_length, &t->memory,
-                       error) &&
+    return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
            memory_check(&t->memory, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    const ObjectiveConfig *objective = loader_objective(t->train);
-    int32_t enc_len = (int32_t)objective->input_length, dec_len = (int32_t)objective->target_length;
+    int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
     t->loss = (ModelLoss){ .n_targets = 1,
@@ -156,8 +152,8 @@ static bool check_paths(const Config *config, GError **error)
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (!check_paths(config, error) || !(t->tok = tokenizer_open(config->tokenizer.path, error)) ||
-        !config_check_objective(config, error) || !config_resolve_vocab(&t->config, t->tok, error))
+    if (!check_paths(config, error) || !config_check_objective(config, error) ||
+        !(t->tok = tokenizer_open(config->tokenizer.path, error)) || !config_resolve_vocab(&t->config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||

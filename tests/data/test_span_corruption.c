@@ -192,7 +192,7 @@ static void check_splice(ObjectiveConfig config, uint64_t sample)
     int64_t n = 1 + (int64_t)philox_below(&rng, (uint64_t)config.raw_length);
     for (int64_t i = 0; i < n; i++)
         tokens[i] = (int32_t)philox_below(&rng, V - 100);
-    objectives[0].apply(&config, &rng, tokens, n, &example);
+    objectives[0].apply(&config, NULL, &rng, tokens, n, &example);
 
     g_assert_cmpint(example.n_inputs, <=, config.input_length);
     g_assert_cmpint(example.n_targets, <=, config.target_length);

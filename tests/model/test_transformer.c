@@ -50,14 +50,16 @@ static void cpu_equals_reference(const void *data)
     }
 }
 
-/* One batch of four, and four batches of one whose gradients accumulate. */
+/* One batch of four in two rows, and four batches of one whose gradients accumulate; dropout is on. */
 static void packed_equals_unpacked(Device *dev, double tolerance)
 {
     Model *packed = tiny_open(dev, &tiny_gated), *unpacked = tiny_open(dev, &tiny_gated);
-    Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6), *one = batch_new(1, 9, 6);
+    Batch *batch = batch_new_packed(2, 3, 11, 9), *one = batch_new(1, 9, 6);
     ModelLoss loss = tiny_loss(TINY_TARGETS);
     LossSums sums = { 0 };
 
+    for (int64_t i = 0; i < TINY_SAMPLES; i++)
+        tiny_add(batch, i, tiny_gated.vocab);
     tiny_reserve(packed, batch, &loss);
     tiny_reserve(unpacked, one, &loss);
     double expected = loss_and_gradients(packed, batch, &loss);

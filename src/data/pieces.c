@@ -1,0 +1,224 @@
+#include "data/pieces.h"
+
+#include "base/check.h"
+
+#define CACHED_EPOCHS 2 /* neighbours: a batch may begin in one and end in the next */
+
+/* The documents of an epoch. Place p holds document order[p]; it begins at token starts[p] of the concatenation. */
+typedef struct Epoch {
+    int64_t number;  /* -1: not built */
+    uint32_t *order; /* (documents); NULL: the file's order */
+    int64_t *starts; /* (documents + 1) */
+    uint64_t last_use;
+} Epoch;
+
+struct Pieces {
+    const Indexed *set;
+    PiecesSpec spec;
+    int64_t n_documents, n_tokens, n_pieces;
+    int64_t n_full;       /* by documents: pieces of raw_length */
+    int64_t *full_starts; /* (documents + 1) the first full piece of a document */
+    uint32_t *rests;      /* (n_pieces - n_full) the document of each shorter piece */
+
+    Epoch epochs[CACHED_EPOCHS];
+    uint64_t uses;
+};
+
+static int64_t document_length(const Pieces *pieces, int64_t document)
+{
+    int64_t first, last, length = pieces->spec.separator >= 0;
+    indexed_document(pieces->set, document, &first, &last);
+    for (int64_t sequence = first; sequence < last; sequence++)
+        length += indexed_length(pieces->set, sequence);
+    return length;
+}
+
+static void cut_documents(Pieces *pieces)
+{
+    int64_t raw = pieces->spec.raw_length, n_rests = 0;
+    pieces->full_starts = g_new0(int64_t, pieces->n_documents + 1);
+    pieces->rests = g_new(uint32_t, pieces->n_documents);
+    for (int64_t document = 0; document < pieces->n_documents; document++) {
+        int64_t length = document_length(pieces, document);
+        pieces->full_starts[document + 1] = pieces->full_starts[document] + length / raw;
+        if (length % raw >= pieces->spec.min_length)
+            pieces->rests[n_rests++] = (uint32_t)document;
+    }
+    pieces->n_full = pieces->full_starts[pieces->n_documents];
+    pieces->n_pieces = pieces->n_full + n_rests;
+}
+
+Pieces *pieces_open(const Dataset *data, const PiecesSpec *spec)
+{
+    Pieces *pieces = g_new0(Pieces, 1);
+    int64_t stride = spec->raw_length - spec->overlap;
+    CHECK(stride > 0, "pieces of %ld that share %ld", spec->raw_length, spec->overlap);
+    pieces->set = data->set;
+    pieces->spec = *spec;
+    pieces->n_documents = indexed_documents(data->set);
+    pieces->n_tokens = indexed_tokens(data->set) + (spec->separator >= 0 ? pieces->n_documents : 0);
+    if (spec->text == TEXT_DOCUMENTS)
+        cut_documents(pieces);
+    else
+        pieces->n_pieces =
+            pieces->n_tokens >= spec->min_length ? (pieces->n_tokens - spec->min_length) / stride + 1 : 0;
+    for (int i = 0; i < CACHED_EPOCHS; i++)
+        pieces->epochs[i].number = -1;
+    return pieces;
+}
+
+void pieces_close(Pieces *pieces)
+{
+    if (!pieces)
+        return;
+    for (int i = 0; i < CACHED_EPOCHS; i++) {
+        g_free(pieces->epochs[i].order);
+        g_free(pieces->epochs[i].starts);
+    }
+    g_free(pieces->full_starts);
+    g_free(pieces->rests);
+    g_free(pieces);
+}
+
+int64_t pieces_count(const Pieces *pieces)
+{
+    return pieces->n_pieces;
+}
+
+int64_t pieces_tokens(const Pieces *pieces)
+{
+    return pieces->n_tokens;
+}
+
+int64_t pieces_length(const Pieces *pieces, int64_t piece)
+{
+    int64_t raw = pieces->spec.raw_length;
+    CHECK(piece >= 0 && piece < pieces->n_pieces, "piece %ld of %ld", piece, pieces->n_pieces);
+    if (pieces->spec.text == TEXT_CONCATENATED)
+        return MIN(raw, pieces->n_tokens - piece * (raw - pieces->spec.overlap));
+    return piece < pieces->n_full ? raw : document_length(pieces, pieces->rests[piece - pieces->n_full]) % raw;
+}
+
+/* ---- the order of an epoch ---- */
+
+static void shuffle_documents(const Pieces *pieces, Epoch *epoch)
+{
+    Philox rng = philox_open(philox_key(pieces->spec.seed, PHILOX_DOCUMENT_ORDER, 0), (uint64_t)epoch->number);
+    for (uint32_t i = 0; i < pieces->n_documents; i++)
+        epoch->order[i] = i;
+    for (int64_t i = pieces->n_documents - 1; i > 0; i--) {
+        uint64_t j = philox_below(&rng, (uint64_t)i + 1);
+        uint32_t swapped = epoch->order[i];
+        epoch->order[i] = epoch->order[j];
+        epoch->order[j] = swapped;
+    }
+}
+
+static int64_t document_at(const Epoch *epoch, int64_t place)
+{
+    return epoch->order ? epoch->order[place] : place;
+}
+
+static void build_epoch(const Pieces *pieces, Epoch *epoch, int64_t number)
+{
+    epoch->number = number;
+    if (!epoch->starts)
+        epoch->starts = g_new(int64_t, pieces->n_documents + 1);
+    if (!pieces->spec.in_order) {
+        if (!epoch->order)
+            epoch->order = g_new(uint32_t, pieces->n_documents);
+        shuffle_documents(pieces, epoch);
+    }
+    epoch->starts[0] = 0;
+    for (int64_t place = 0; place < pieces->n_documents; place++)
+        epoch->starts[place + 1] = epoch->starts[place] + document_length(pieces, document_at(epoch, place));
+}
+
+static const Epoch *find_epoch(Pieces *pieces, int64_t number)
+{
+    Epoch *oldest = &pieces->epochs[0];
+    for (int i = 0; i < CACHED_EPOCHS; i++) {
+        Epoch *epoch = &pieces->epochs[i];
+        if (epoch->number == number) {
+            epoch->last_use = ++pieces->uses;
+            return epoch;
+        }
+        if (epoch->last_use < oldest->last_use)
+            oldest = epoch;
+    }
+    build_epoch(pieces, oldest, number);
+    oldest->last_use = ++pieces->uses;
+    return oldest;
+}
+
+/* ---- reading ---- */
+
+/* The last of n ranges that begins at or before `at`. */
+static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
+{
+    int64_t low = 0, high = n;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (starts[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Copies tokens [from, from + n) of a document and the separator after it, or as many as there are; returns how many.
+ */
+static int64_t read_document(const Pieces *pieces, int64_t document, int64_t from, int64_t n, int32_t *out)
+{
+    int64_t first, last, done = 0;
+    indexed_document(pieces->set, document, &first, &last);
+    for (int64_t sequence = first; sequence < last && done < n; sequence++) {
+        int64_t length = indexed_length(pieces->set, sequence), take = MIN(length - from, n - done);
+        if (take > 0) {
+            indexed_read(pieces->set, sequence, from, take, out + done);
+            done += take;
+        }
+        from = MAX(from - length, 0);
+    }
+    if (pieces->spec.separator >= 0 && done < n && from == 0)
+        out[done++] = pieces->spec.separator;
+    return done;
+}
+
+static void read_concatenated(Pieces *pieces, int64_t epoch_number, int64_t begin, int64_t n, int32_t *out)
+{
+    const Epoch *epoch = find_epoch(pieces, epoch_number);
+    int64_t done = 0;
+    for (int64_t place = find_range(epoch->starts, pieces->n_documents, begin); done < n; place++)
+        done +=
+            read_document(pieces, document_at(epoch, place), begin + done - epoch->starts[place], n - done, out + done);
+}
+
+/* Full piece `piece` of an epoch is another one in the file: so a sample whose form is fixed meets other text. */
+static int64_t deal_piece(const Pieces *pieces, int64_t epoch, int64_t piece)
+{
+    if (pieces->spec.in_order || piece >= pieces->n_full)
+        return piece;
+    return (int64_t)philox_permute(philox_key(pieces->spec.seed, PHILOX_DOCUMENT_ORDER, 0), (uint64_t)epoch,
+                                   (uint64_t)piece, (uint64_t)pieces->n_full);
+}
+
+int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out)
+{
+    int64_t raw = pieces->spec.raw_length, n = pieces_length(pieces, piece);
+    if (pieces->spec.text == TEXT_CONCATENATED) {
+        read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, piece * (raw - pieces->spec.overlap), n, out);
+        return n;
+    }
+    int64_t dealt = deal_piece(pieces, epoch, piece), document, from;
+    if (dealt < pieces->n_full) {
+        document = find_range(pieces->full_starts, pieces->n_documents, dealt);
+        from = (dealt - pieces->full_starts[document]) * raw;
+    } else {
+        document = pieces->rests[dealt - pieces->n_full];
+        from = document_length(pieces, document) / raw * raw;
+    }
+    read_document(pieces, document, from, n, out);
+    return n;
+}

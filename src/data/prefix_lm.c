@@ -1,0 +1,45 @@
+#include "data/prefix_lm.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+/* Two samples of full length whose cuts complement each other share a row; this part of it is left over, so that some
+ * cut does. */
+#define PAIRING 64
+
+bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
+{
+    if (config->target_length == 0)
+        config->target_length = config->input_length;
+    if (config->input_length < 3 || config->target_length < 2)
+        return fail_user(error,
+                         "data.objective=prefix_lm needs data.input_length of 3 or more and data.target_length "
+                         "of 2 or more, not %ld and %ld",
+                         config->input_length, config->target_length);
+    if (config->raw_length == 0)
+        config->raw_length = MAX(config->input_length - 2 - config->input_length / PAIRING, 2);
+    config->raw_length = MIN(config->raw_length, config->input_length - 1);
+    return true;
+}
+
+/* The cut leaves a token at least on either side; targets that are too long lose their end. */
+void prefix_lm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+{
+    Philox rng = choice->rng;
+    CHECK(n >= 2 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
+    choice->value = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
+    choice->n_inputs = choice->value + 1;
+    choice->n_targets = MIN(n - choice->value + 1, config->target_length);
+}
+
+void prefix_lm_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                       const int32_t *tokens, G_GNUC_UNUSED int64_t n, Example *out)
+{
+    int64_t cut = choice->value, kept = choice->n_targets - 1;
+    memcpy(out->inputs, tokens, (size_t)cut * sizeof *tokens);
+    memcpy(out->targets, tokens + cut, (size_t)kept * sizeof *tokens);
+    out->inputs[cut] = out->targets[kept] = config->eos;
+    out->n_inputs = choice->n_inputs;
+    out->n_targets = choice->n_targets;
+}

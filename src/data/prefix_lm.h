@@ -1,0 +1,10 @@
+/* prefix_lm.h: a document's chunk is cut at a random place; the inputs are what comes before it, the targets the rest
+ * (t5-experiments.md §2). */
+#pragma once
+
+#include "data/objective.h"
+
+bool prefix_lm_plan(ObjectiveConfig *config, GError **error);
+void prefix_lm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice);
+void prefix_lm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
+                       int64_t n, Example *out);

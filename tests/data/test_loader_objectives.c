@@ -1,0 +1,319 @@
+/* The loader with objectives whose samples are shorter than a row. */
+#include "data/loader.h"
+
+#include "data/tiny_tokenizer.h"
+
+#include <stdlib.h>
+
+enum { SEED = 5, ROWS = 8 };
+#define TEXTS LOAM_SOURCE_DIR "/../shared/data/"
+
+static char *folder, *prefix;
+static Tokenizer *tok;
+
+static DataConfig config;
+
+static DataConfig config_of(const char *objective, int64_t input_length)
+{
+    DataConfig data = {
+        .input_length = input_length, .noise_density = 0.15, .mean_span_length = 3, .whole_word = true, .max_ngram = 3
+    };
+    while (strcmp(objective_names[data.objective], objective) != 0)
+        data.objective++;
+    return data;
+}
+
+/* 80 documents of 1 to 200 tokens. */
+static void write_dataset(void)
+{
+    g_autoptr(GError) error = NULL;
+    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
+    for (int document = 0; document < 80; document++) {
+        int32_t ids[200];
+        int64_t n = 1 + (int64_t)philox_below(&rng, 200);
+        for (int64_t i = 0; i < n; i++)
+            ids[i] = 3 + (int32_t)philox_below(&rng, 97);
+        g_assert_true(indexed_writer_add(writer, ids, n, &error) && indexed_writer_end_document(writer, &error));
+    }
+    g_assert_true(indexed_writer_finish(writer, &error));
+}
+
+static Loader *open_loader(bool in_order)
+{
+    g_autoptr(GError) error = NULL;
+    Loader *loader = loader_open(&config, prefix, tok, SEED, in_order, &error);
+    g_assert_no_error(error);
+    return loader;
+}
+
+static void get(Loader *loader, int64_t first, int64_t n, Batch *batch)
+{
+    g_autoptr(GError) error = NULL;
+    loader_get(loader, first, n, batch, &error);
+    g_assert_no_error(error);
+}
+
+/* Ids of the text alone, whatever the objective put around it: they lie between 3 and 99. */
+static void count_text(const int32_t *ids, int64_t n, int64_t *counts)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] >= 3 && ids[i] < 100)
+            counts[ids[i]]++;
+}
+
+static void count_batch(const Batch *batch, int64_t *counts)
+{
+    bool both = batch->enc.n_rows > 0 && batch->dec.n_rows > 0;
+    if (both)
+        count_text(batch->enc.ids, batch->enc.n_used, counts);
+    count_text(batch->targets, batch_loss_stream(batch)->n_used, counts);
+}
+
+static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
+{
+    Indexed *set = indexed_open(prefix, NULL);
+    for (int64_t i = 0; i < indexed_sequences(set); i++) {
+        int32_t out[200], n = indexed_length(set, i);
+        indexed_read(set, i, 0, n, out);
+        count_text(out, raw > 0 && n % raw < min_length ? n / raw * raw : n, counts);
+    }
+    indexed_close(set);
+}
+
+/* Sentinels and mode tokens lie above the text, so that every objective can be asked. */
+static void an_epoch_of_any_objective_holds_every_token_once(void)
+{
+    static const char *const names[] = { "prefix_lm", "iid_denoising", "ul2", "full_lm", "mlm" };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        config = config_of(names[i], 64);
+        Loader *loader = open_loader(false);
+        bool cut = objectives[config.objective].text == TEXT_DOCUMENTS;
+        int64_t want[100] = { 0 }, n = loader_epoch_samples(loader, 0);
+        Batch *batch = loader_batch(loader, 1);
+        count_dataset(cut ? loader_objective(loader)->raw_length : 0, objectives[config.objective].min_length, want);
+        for (int64_t epoch = 0; epoch < 3; epoch++) {
+            int64_t got[100] = { 0 };
+            for (int64_t row = 0; row < n; row++) {
+                get(loader, epoch * n + row, 1, batch);
+                count_batch(batch, got);
+            }
+            assert_same(got, want, sizeof got);
+        }
+        batch_free(batch);
+        loader_close(loader);
+    }
+}
+
+static void assert_same_batches(const Batch *a, const Batch *b)
+{
+    const TokenStream *streams[2][2] = { { &a->enc, &b->enc }, { &a->dec, &b->dec } };
+    int32_t rows = batch_loss_stream(a)->n_used;
+    g_assert_cmpint(a->n_targets, ==, b->n_targets);
+    for (int i = 0; i < 2; i++) {
+        const TokenStream *x = streams[i][0], *y = streams[i][1];
+        g_assert_cmpint(x->n_used, ==, y->n_used);
+        g_assert_cmpint(x->n_seq, ==, y->n_seq);
+        if (x->n_used == 0)
+            continue;
+        assert_same(x->ids, y->ids, (size_t)x->n_used * 4);
+        assert_same(x->sample, y->sample, (size_t)x->n_used * 8);
+        assert_same(x->place, y->place, (size_t)x->n_used * 4);
+        assert_same(x->segment, y->segment, (size_t)x->n_used * 4);
+        assert_same(x->cu, y->cu, (size_t)(x->n_seq + 1) * 4);
+    }
+    assert_same(a->targets, b->targets, (size_t)rows * 4);
+    assert_same(a->weights, b->weights, (size_t)rows * 4);
+}
+
+/* Rows [first, first + n) asked for at once, one by one, and from behind. */
+static void a_row_is_a_function_of_its_index(void)
+{
+    static const char *const names[] = { "prefix_lm", "iid_denoising", "ul2", "clm", "mlm" };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        config = config_of(names[i], 64);
+        config.reset_attention = config.reset_position = true;
+        Loader *loader = open_loader(false), *again = open_loader(false);
+        int64_t first = loader_epoch_samples(loader, 0) - 3; /* into the next epoch */
+        Batch *whole = loader_batch(loader, ROWS), *one = loader_batch(loader, 1), *other = loader_batch(loader, 1);
+        get(loader, first, ROWS, whole);
+        int64_t used = 0, targets = 0;
+        for (int64_t row = ROWS - 1; row >= 0; row--) {
+            get(again, first + row, 1, one);
+            get(loader, first + row, 1, other);
+            assert_same_batches(one, other);
+            used += batch_input_stream(one)->n_used;
+            targets += one->n_targets;
+        }
+        g_assert_cmpint(used, ==, batch_input_stream(whole)->n_used);
+        g_assert_cmpint(targets, ==, whole->n_targets);
+        batch_free(whole);
+        batch_free(one);
+        batch_free(other);
+        loader_close(loader);
+        loader_close(again);
+    }
+}
+
+/* Every sample of an epoch has an index of its own, and the next epoch goes on from there. */
+static void samples_are_numbered_through(void)
+{
+    config = config_of("prefix_lm", 64);
+    Loader *loader = open_loader(false);
+    Batch *batch = loader_batch(loader, 1);
+    int64_t rows = loader_epoch_samples(loader, 0), samples = 0, sum = 0;
+    for (int64_t row = 0; row < 2 * rows; row++) {
+        get(loader, row, 1, batch);
+        for (int32_t i = 0; i < batch->enc.n_seq; i++, samples++)
+            sum += batch->enc.sample[batch->enc.cu[i]];
+    }
+    g_assert_cmpint(samples, >, 2 * rows); /* rows are shared */
+    g_assert_cmpint(sum, ==, samples * (samples - 1) / 2);
+    batch_free(batch);
+    loader_close(loader);
+}
+
+static void attention_ends_with_a_document(void)
+{
+    config = config_of("clm", 64);
+    config.reset_attention = config.reset_position = config.mask_eod = true;
+    Loader *loader = open_loader(true);
+    Batch *batch = loader_batch(loader, 4);
+    get(loader, 0, 4, batch);
+    const TokenStream *dec = &batch->dec;
+    g_assert_cmpint(dec->n_used, ==, 4 * 64);
+    g_assert_cmpint(dec->n_seq, >, 4);
+    g_assert_cmpint(batch->n_samples, ==, 4);
+    for (int32_t i = 0; i < dec->n_seq; i++)
+        for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
+            bool ends = dec->ids[row] == tokenizer_eos(tok);
+            g_assert_cmpint(dec->place[row], ==, row - dec->cu[i]);
+            g_assert_cmpint(dec->position[row], ==, row % 64);
+            g_assert_true(!ends || row == dec->cu[i + 1] - 1);
+            g_assert_true(batch->weights[row] == (ends ? 0 : 1));
+        }
+    batch_free(batch);
+    loader_close(loader);
+}
+
+static void static_masks_are_the_same_in_every_epoch(void)
+{
+    for (int fixed = 0; fixed < 2; fixed++) {
+        config = config_of("mlm", 400); /* a piece is a document: no piece is dealt anew */
+        config.static_masks = fixed;
+        Loader *loader = open_loader(false);
+        int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_samples(loader, 0);
+        Batch *batch = loader_batch(loader, 1);
+        for (int64_t row = 0; row < 2 * rows; row++) {
+            get(loader, row, 1, batch);
+            for (int32_t i = 0; i < batch->enc.n_used; i++)
+                if (batch->weights[i] > 0)
+                    counts[row / rows][batch->targets[i]]++;
+        }
+        g_assert_true((memcmp(counts[0], counts[1], sizeof counts[0]) == 0) == fixed);
+        batch_free(batch);
+        loader_close(loader);
+    }
+}
+
+/* The same dataset twice. */
+static void a_mixture_is_a_function_of_the_index_too(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *both = g_strdup_printf("%s:3,%s:1", prefix, prefix);
+    config = config_of("prefix_lm", 64);
+    Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
+    g_assert_no_error(error);
+    int64_t rows = loader_epoch_samples(one, 0);
+    Batch *batch = loader_batch(mixed, 8), *again = loader_batch(mixed, 8);
+    g_assert_cmpint(loader_epoch_samples(mixed, 0), >, rows);
+    g_assert_cmpint(loader_raw_tokens(mixed), ==, 2 * loader_raw_tokens(one));
+    get(mixed, 8, 8, batch);
+    get(mixed, 0, 8, again);
+    get(mixed, 8, 8, again);
+    assert_same_batches(batch, again);
+    batch_free(batch);
+    batch_free(again);
+    loader_close(one);
+    loader_close(mixed);
+}
+
+/* ---- natural text ---- */
+
+/* Lines as documents. */
+static bool write_natural(const char *path, const Tokenizer *t5, const char *out)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return false;
+    g_auto(GStrv) lines = g_strsplit_set(text, "\n", -1);
+    IndexedWriter *writer = indexed_writer_open(out, tokenizer_size(t5), NULL);
+    for (char **line = lines; *line; line++) {
+        g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+        g_assert_true(tokenizer_encode(t5, *line, strlen(*line), false, ids, NULL));
+        if (ids->len > 0)
+            g_assert_true(indexed_writer_add(writer, (int32_t *)(void *)ids->data, ids->len, NULL) &&
+                          indexed_writer_end_document(writer, NULL));
+    }
+    return indexed_writer_finish(writer, NULL);
+}
+
+static void check_fill(const char *objective, int64_t input_length, int64_t raw_length, const Tokenizer *t5,
+                       const char *set, double least)
+{
+    config = config_of(objective, input_length);
+    config.raw_length = raw_length;
+    Loader *loader = loader_open(&config, set, t5, SEED, false, NULL);
+    Batch *batch = loader_batch(loader, 1);
+    int64_t rows = loader_epoch_samples(loader, 0), enc = 0, dec = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        get(loader, row, 1, batch);
+        enc += batch->enc.n_used;
+        dec += batch->dec.n_used;
+    }
+    double enc_fill = (double)enc / (double)MAX(rows * batch->enc.n_rows, 1);
+    double dec_fill = (double)dec / (double)MAX(rows * batch->dec.n_rows, 1);
+    g_test_message("%s: %ld rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
+    double fill = (double)(enc + dec) / (double)(rows * (batch->enc.n_rows + batch->dec.n_rows));
+    g_assert_cmpfloat(fill, >=, least);
+    batch_free(batch);
+    loader_close(loader);
+}
+
+static void rows_of_natural_text_are_full(void)
+{
+    g_autofree char *set = g_build_filename(folder, "natural", NULL);
+    Tokenizer *t5 = tokenizer_open(TEXTS "tokenizers/t5/spiece.model", NULL);
+    if (!t5 || !write_natural(TEXTS "text/wikitext-2.valid.txt", t5, set)) {
+        g_test_skip("needs ../shared/data");
+        tokenizer_close(t5);
+        return;
+    }
+    check_fill("prefix_lm", 512, 0, t5, set, 0.97);
+    check_fill("mlm", 512, 0, t5, set, 0.97);
+    check_fill("clm", 512, 0, t5, set, 0.97);
+    check_fill("ul2", 2048, 128, t5, set, 0.95);
+    tokenizer_close(t5);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = folder_new();
+    prefix = g_build_filename(folder, "set", NULL);
+    tok = tiny_tokenizer(folder, "tiny.model", 100);
+    write_dataset();
+    g_test_add_func("/loader/an_epoch_of_any_objective_holds_every_token_once",
+                    an_epoch_of_any_objective_holds_every_token_once);
+    g_test_add_func("/loader/a_row_is_a_function_of_its_index", a_row_is_a_function_of_its_index);
+    g_test_add_func("/loader/samples_are_numbered_through", samples_are_numbered_through);
+    g_test_add_func("/loader/attention_ends_with_a_document", attention_ends_with_a_document);
+    g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
+    g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);
+    g_test_add_func("/loader/rows_of_natural_text_are_full", rows_of_natural_text_are_full);
+    int failed = g_test_run();
+    tokenizer_close(tok);
+    g_free(prefix);
+    folder_remove(folder);
+    return failed;
+}

@@ -1,0 +1,433 @@
+/* The objectives beside span corruption, each as a function of its arguments. */
+#include "data/data_test.h"
+#include "data/objective.h"
+#include "data/ul2.h"
+
+#include <math.h>
+
+enum { V = 200, EOS = 1, FIRST_SENTINEL = V - 1, CLS = 2, SEP = 3, MASK = 4, TEXT = 5, TEXT_END = 100, PARTS = 60 };
+
+static bool continues[V];
+
+static ObjectiveConfig config_of(int64_t input_length)
+{
+    return (ObjectiveConfig){ .input_length = input_length,
+                              .noise_density = 0.15,
+                              .mean_span_length = 3,
+                              .eos = EOS,
+                              .first_sentinel = FIRST_SENTINEL,
+                              .n_sentinels = 100,
+                              .cls = CLS,
+                              .sep = SEP,
+                              .mask = MASK,
+                              .vocab = V,
+                              .whole_word = true,
+                              .max_ngram = 1,
+                              .continues = continues };
+}
+
+static Philox numbers(uint32_t purpose, uint64_t sample)
+{
+    return philox_open(philox_key(42, purpose, 0), sample);
+}
+
+/* Ids from PARTS on continue a word. */
+static void draw_text(int32_t *tokens, int64_t n, uint64_t sample)
+{
+    Philox rng = numbers(PHILOX_SAMPLING, sample);
+    for (int64_t i = 0; i < n; i++)
+        tokens[i] = TEXT + (int32_t)philox_below(&rng, TEXT_END - TEXT);
+}
+
+static const Objective *planned(const char *name, ObjectiveConfig *config)
+{
+    g_autoptr(GError) error = NULL;
+    const Objective *objective = objective_find(name);
+    g_assert_nonnull(objective);
+    g_assert_true(objective->plan(config, &error));
+    g_assert_no_error(error);
+    return objective;
+}
+
+/* The example of a sample, whose lengths must be those that were foretold. */
+static Choice make(const Objective *objective, const ObjectiveConfig *config, uint64_t sample, const int32_t *tokens,
+                   int64_t n, Example *out)
+{
+    Choice choice = { .rng = numbers(PHILOX_CHOICE, sample) };
+    Philox rng = numbers(PHILOX_OBJECTIVE, sample);
+    if (objective->choose)
+        objective->choose(config, n, &choice);
+    objective->apply(config, &choice, &rng, tokens, n, out);
+    if (objective->choose)
+        g_assert_cmpint(out->n_inputs, ==, choice.n_inputs);
+    if (objective->choose && objective->streams == STREAMS_BOTH)
+        g_assert_cmpint(out->n_targets, ==, choice.n_targets);
+    g_assert_cmpint(out->n_inputs, <=,
+                    objective->streams == STREAMS_DECODER ? objective_dec_length(objective, config)
+                                                          : objective_enc_length(objective, config));
+    if (objective->streams == STREAMS_BOTH)
+        g_assert_cmpint(out->n_targets, <=, config->target_length);
+    return choice;
+}
+
+/* ---- encoder and decoder ---- */
+
+static void prefix_lm_halves_make_the_text(void)
+{
+    ObjectiveConfig config = config_of(32);
+    config.raw_length = 31;
+    const Objective *objective = planned("prefix_lm", &config);
+    int cuts[32] = { 0 };
+    int32_t tokens[31];
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 6000; sample++) {
+        int64_t n = sample % 2 ? 31 : 2 + (int64_t)(sample % 30);
+        draw_text(tokens, n, sample);
+        int64_t cut = make(objective, &config, sample, tokens, n, &out).value;
+        g_assert_cmpint(out.n_inputs + out.n_targets, ==, n + 2);
+        assert_same(out.inputs, tokens, (size_t)cut * 4);
+        assert_same(out.targets, tokens + cut, (size_t)(n - cut) * 4);
+        g_assert_cmpint(out.inputs[out.n_inputs - 1], ==, EOS);
+        g_assert_cmpint(out.targets[out.n_targets - 1], ==, EOS);
+        cuts[cut] += n == 31;
+    }
+    g_assert_cmpint(cuts[0] + cuts[31], ==, 0);
+    for (int cut = 1; cut < 31; cut++) /* 3000 draws of 30: 100 each, deviation 10 */
+        g_assert_cmpint(ABS(cuts[cut] - 100), <, 45);
+    example_clear(&out);
+}
+
+static void prefix_lm_cuts_targets_to_their_length(void)
+{
+    ObjectiveConfig config = config_of(32);
+    config.target_length = 4;
+    config.raw_length = 31;
+    const Objective *objective = planned("prefix_lm", &config);
+    int32_t tokens[31];
+    Example out;
+    example_init(&out, &config);
+    draw_text(tokens, 31, 0);
+    for (uint64_t sample = 0; sample < 50; sample++) {
+        make(objective, &config, sample, tokens, 31, &out);
+        g_assert_cmpint(out.targets[out.n_targets - 1], ==, EOS);
+    }
+    example_clear(&out);
+}
+
+static void check_spliced(const ObjectiveConfig *config, const Example *example, const int32_t *tokens, int64_t n)
+{
+    int32_t out[2000];
+    g_assert_cmpint(span_corruption_splice(config, example, out), ==, n);
+    assert_same(out, tokens, (size_t)n * 4);
+}
+
+static void iid_denoising_splices_and_keeps_its_density(void)
+{
+    ObjectiveConfig config = config_of(128);
+    const Objective *objective = planned("iid_denoising", &config);
+    enum { SAMPLES = 2000 };
+    int64_t masked = 0;
+    int32_t tokens[127];
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < SAMPLES; sample++) {
+        int64_t n = sample < 1000 ? 127 : 1 + (int64_t)(sample % 127);
+        draw_text(tokens, n, sample);
+        make(objective, &config, sample, tokens, n, &out);
+        check_spliced(&config, &out, tokens, n);
+        for (int64_t i = 0; sample < 1000 && i < out.n_targets; i++)
+            masked += out.targets[i] < TEXT_END && out.targets[i] != EOS;
+    }
+    /* 126,000 draws of 0.15: deviation 127. */
+    g_assert_cmpfloat(fabs((double)masked - 126000 * 0.15), <, 5 * 127);
+    example_clear(&out);
+}
+
+static void iid_denoising_ends_its_noise_where_sentinels_end(void)
+{
+    ObjectiveConfig config = config_of(128);
+    config.n_sentinels = 3;
+    const Objective *objective = planned("iid_denoising", &config);
+    int32_t tokens[127];
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 100; sample++) {
+        draw_text(tokens, 127, sample);
+        make(objective, &config, sample, tokens, 127, &out);
+        check_spliced(&config, &out, tokens, 127);
+    }
+    example_clear(&out);
+}
+
+/* UL2, table 1: lengths for inputs of 512, here without the mode token that the paper leaves out. */
+static void ul2_takes_the_denoisers_of_the_paper(void)
+{
+    ObjectiveConfig config = config_of(512);
+    const Objective *objective = planned("ul2", &config);
+    enum { SAMPLES = 6000 };
+    int counts[UL2_DENOISERS] = { 0 };
+    g_autofree int32_t *tokens = g_new(int32_t, config.raw_length);
+    Example out;
+    example_init(&out, &config);
+    g_assert_cmpint(config.raw_length, ==, 567);
+    for (uint64_t sample = 0; sample < SAMPLES; sample++) {
+        draw_text(tokens, config.raw_length, sample);
+        int64_t denoiser = make(objective, &config, sample, tokens, config.raw_length, &out).value;
+        counts[denoiser]++;
+        g_assert_cmpint(out.inputs[0], ==, ul2_mode_token(&config, ul2_denoisers[denoiser].mode));
+        const Example rest = { .inputs = out.inputs + 1,
+                               .targets = out.targets,
+                               .n_inputs = out.n_inputs - 1,
+                               .n_targets = out.n_targets,
+                               .label = -1 };
+        check_spliced(&config, &rest, tokens, config.raw_length);
+        if (ul2_denoisers[denoiser].mode == UL2_SEQUENTIAL) { /* one span at the end */
+            g_assert_cmpint(rest.inputs[rest.n_inputs - 2], ==, FIRST_SENTINEL);
+            assert_same(rest.inputs, tokens, (size_t)(rest.n_inputs - 2) * 4);
+        }
+    }
+    for (int i = 0; i < UL2_DENOISERS; i++) {
+        double want = SAMPLES * ul2_denoisers[i].weight;
+        g_assert_cmpfloat(fabs(counts[i] - want), <, 5 * sqrt(want));
+    }
+    example_clear(&out);
+}
+
+static void ul2_takes_texts_of_any_length(void)
+{
+    ObjectiveConfig config = config_of(40);
+    const Objective *objective = planned("ul2", &config);
+    int32_t tokens[100];
+    Example out;
+    example_init(&out, &config);
+    for (int64_t n = 1; n <= config.raw_length; n++)
+        for (uint64_t sample = 0; sample < 40; sample++) {
+            draw_text(tokens, n, sample);
+            make(objective, &config, sample, tokens, n, &out);
+            const Example rest = { .inputs = out.inputs + 1,
+                                   .targets = out.targets,
+                                   .n_inputs = out.n_inputs - 1,
+                                   .n_targets = out.n_targets,
+                                   .label = -1 };
+            check_spliced(&config, &rest, tokens, n);
+        }
+    example_clear(&out);
+}
+
+/* ---- a decoder alone ---- */
+
+static const int32_t documents[] = { 11, 12, EOS, 13, EOS, 14, 15 };
+
+static void clm_moves_targets_by_one(void)
+{
+    ObjectiveConfig config = config_of(6);
+    const Objective *objective = planned("clm", &config);
+    Example out;
+    example_init(&out, &config);
+    make(objective, &config, 0, documents, 7, &out);
+    g_assert_cmpint(config.raw_length, ==, 7);
+    g_assert_cmpint(out.n_inputs, ==, 6);
+    assert_same(out.inputs, documents, 6 * 4);
+    assert_same(out.targets, documents + 1, 6 * 4);
+    assert_same(out.place, ((int32_t[]){ 0, 1, 2, 3, 4, 5 }), 6 * 4);
+    assert_same(out.weights, ((float[]){ 1, 1, 1, 1, 1, 1 }), 6 * 4);
+    assert_same(out.begins, ((bool[]){ true, false, false, false, false, false }), 6);
+    example_clear(&out);
+}
+
+static void clm_ends_attention_positions_and_loss_at_eod(void)
+{
+    ObjectiveConfig config = config_of(6);
+    config.reset_attention = config.reset_position = config.mask_eod = true;
+    const Objective *objective = planned("clm", &config);
+    Example out;
+    example_init(&out, &config);
+    make(objective, &config, 0, documents, 7, &out);
+    assert_same(out.begins, ((bool[]){ true, false, false, true, false, true }), 6);
+    assert_same(out.place, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
+    assert_same(out.weights, ((float[]){ 1, 1, 0, 1, 0, 1 }), 6 * 4);
+    example_clear(&out);
+}
+
+static void full_lm_predicts_its_first_token_too(void)
+{
+    ObjectiveConfig config = config_of(7);
+    const Objective *objective = planned("full_lm", &config);
+    Example out;
+    example_init(&out, &config);
+    make(objective, &config, 0, documents, 7, &out);
+    assert_same(out.inputs, ((int32_t[]){ EOS, 11, 12, EOS, 13, EOS, 14 }), 7 * 4);
+    assert_same(out.targets, documents, 7 * 4);
+    example_clear(&out);
+}
+
+/* ---- an encoder alone ---- */
+
+typedef struct MlmCounts {
+    int64_t predicted, hidden, kept, random;
+} MlmCounts;
+
+/* Adds what became of the predicted tokens of an example. */
+static void count_hidden(const Example *out, MlmCounts *counts)
+{
+    for (int64_t i = 0; i < out->n_inputs; i++) {
+        if (out->weights[i] == 0)
+            continue;
+        counts->predicted++;
+        counts->hidden += out->inputs[i] == MASK;
+        counts->kept += out->inputs[i] == out->targets[i];
+        counts->random += out->inputs[i] != MASK && out->inputs[i] != out->targets[i];
+    }
+}
+
+static bool near_share(int64_t count, int64_t all, double share)
+{
+    return fabs((double)count - (double)all * share) < 5 * sqrt((double)all * share * (1 - share));
+}
+
+static void mlm_hides_80_10_10(void)
+{
+    ObjectiveConfig config = config_of(64);
+    config.whole_word = false;
+    const Objective *objective = planned("mlm", &config);
+    int32_t tokens[62];
+    MlmCounts counts = { 0 };
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 5000; sample++) {
+        draw_text(tokens, 62, sample);
+        make(objective, &config, sample, tokens, 62, &out);
+        g_assert_cmpint(out.inputs[0], ==, CLS);
+        g_assert_cmpint(out.inputs[63], ==, SEP);
+        assert_same(out.targets + 1, tokens, 62 * 4);
+        g_assert_true(out.weights[0] == 0 && out.weights[63] == 0);
+        count_hidden(&out, &counts);
+    }
+    g_assert_cmpint(counts.predicted, ==, 5000 * 9); /* round(0.15 × 62) */
+    g_assert_true(near_share(counts.hidden, counts.predicted, 0.8 + 0.1 / V));
+    g_assert_true(near_share(counts.kept, counts.predicted, 0.1 + 0.1 / V));
+    g_assert_true(near_share(counts.random, counts.predicted, 0.1 * (V - 2) / V));
+    example_clear(&out);
+}
+
+static void mlm_hides_whole_words(void)
+{
+    ObjectiveConfig config = config_of(64);
+    const Objective *objective = planned("mlm", &config);
+    int32_t tokens[62];
+    int64_t cut_words = 0, predicted = 0;
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 1000; sample++) {
+        draw_text(tokens, 62, sample);
+        make(objective, &config, sample, tokens, 62, &out);
+        for (int i = 2; i < 63; i++) {
+            cut_words += continues[out.targets[i]] && out.weights[i] != out.weights[i - 1];
+            predicted += out.weights[i] > 0;
+        }
+    }
+    g_assert_cmpint(cut_words, ==, 0);
+    g_assert_cmpint(predicted, >, 8 * 1000);
+    example_clear(&out);
+}
+
+/* Single-token words and a budget that always fits: n has p(n) = .5455, .2727, .1818. */
+static void mlm_ngrams_have_the_shares_of_one_over_n(void)
+{
+    ObjectiveConfig config = config_of(1002);
+    config.whole_word = false;
+    config.max_ngram = 3;
+    config.noise_density = 0.003; /* 3 tokens: the first n-gram is never cut */
+    const Objective *objective = planned("mlm", &config);
+    g_autofree int32_t *tokens = g_new(int32_t, 1000);
+    int64_t runs[4] = { 0 }, all = 0;
+    Example out;
+    example_init(&out, &config);
+    draw_text(tokens, 1000, 1);
+    for (uint64_t sample = 0; sample < 4000; sample++) {
+        make(objective, &config, sample, tokens, 1000, &out);
+        int64_t run = 0, longest = 0;
+        for (int64_t i = 0; i < out.n_inputs; i++) {
+            run = out.weights[i] > 0 ? run + 1 : 0;
+            longest = MAX(longest, run);
+        }
+        runs[longest]++;
+        all++;
+    }
+    /* 3 hidden at once: the first draw was 3, or two that lie side by side, which is rare. */
+    g_assert_true(near_share(runs[3], all, 0.1818 + 0.004));
+    /* 1 at most: the first draw is 1, and then no pair: the next is 1, too (2 and 3 give a pair). */
+    g_assert_true(near_share(runs[1], all, 0.5455 * 0.5455));
+    example_clear(&out);
+}
+
+static void mlm_sentence_order_swaps_half_of_the_time(void)
+{
+    ObjectiveConfig config = config_of(64);
+    config.sentence_order = true;
+    const Objective *objective = planned("mlm", &config);
+    int32_t tokens[61];
+    int64_t swapped = 0;
+    Example out;
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 2000; sample++) {
+        draw_text(tokens, 61, sample);
+        make(objective, &config, sample, tokens, 61, &out);
+        int64_t a = 1;
+        while (out.targets[a] != SEP)
+            a++;
+        int64_t n_a = a - 1, n_b = 61 - n_a;
+        g_assert_true(n_a > 0 && n_b > 0 && out.targets[63] == SEP && out.n_inputs == 64);
+        assert_same(out.targets + 1, out.label ? tokens + n_b : tokens, (size_t)n_a * 4);
+        assert_same(out.targets + a + 1, out.label ? tokens : tokens + n_a, (size_t)n_b * 4);
+        g_assert_cmpint(out.segment[a], ==, 0);
+        g_assert_cmpint(out.segment[a + 1], ==, 1);
+        swapped += out.label;
+    }
+    g_assert_true(near_share(swapped, 2000, 0.5));
+    example_clear(&out);
+}
+
+static void lengths_that_leave_no_room_are_refused(void)
+{
+    static const struct {
+        const char *name, *phrase;
+        int64_t input_length, target_length;
+    } cases[] = { { "prefix_lm", "data.input_length of 3", 2, 0 },
+                  { "iid_denoising", "data.target_length=2", 64, 2 },
+                  { "ul2", "longest denoiser", 64, 9 },
+                  { "clm", "data.target_length=9", 64, 9 },
+                  { "mlm", "no text between", 3, 0 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        ObjectiveConfig config = config_of(cases[i].input_length);
+        config.target_length = cases[i].target_length;
+        g_assert_false(objective_find(cases[i].name)->plan(&config, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, cases[i].phrase));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (int id = PARTS; id < TEXT_END; id++)
+        continues[id] = true;
+    g_test_add_func("/prefix_lm/halves_make_the_text", prefix_lm_halves_make_the_text);
+    g_test_add_func("/prefix_lm/cuts_targets_to_their_length", prefix_lm_cuts_targets_to_their_length);
+    g_test_add_func("/iid_denoising/splices_and_keeps_its_density", iid_denoising_splices_and_keeps_its_density);
+    g_test_add_func("/iid_denoising/ends_its_noise_where_sentinels_end",
+                    iid_denoising_ends_its_noise_where_sentinels_end);
+    g_test_add_func("/ul2/takes_the_denoisers_of_the_paper", ul2_takes_the_denoisers_of_the_paper);
+    g_test_add_func("/ul2/takes_texts_of_any_length", ul2_takes_texts_of_any_length);
+    g_test_add_func("/clm/moves_targets_by_one", clm_moves_targets_by_one);
+    g_test_add_func("/clm/ends_attention_positions_and_loss_at_eod", clm_ends_attention_positions_and_loss_at_eod);
+    g_test_add_func("/full_lm/predicts_its_first_token_too", full_lm_predicts_its_first_token_too);
+    g_test_add_func("/mlm/hides_80_10_10", mlm_hides_80_10_10);
+    g_test_add_func("/mlm/hides_whole_words", mlm_hides_whole_words);
+    g_test_add_func("/mlm/ngrams_have_the_shares_of_one_over_n", mlm_ngrams_have_the_shares_of_one_over_n);
+    g_test_add_func("/mlm/sentence_order_swaps_half_of_the_time", mlm_sentence_order_swaps_half_of_the_time);
+    g_test_add_func("/objective/lengths_that_leave_no_room_are_refused", lengths_that_leave_no_room_are_refused);
+    return g_test_run();
+}
