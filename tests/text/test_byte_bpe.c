@@ -22,6 +22,12 @@ static char *put(const char *name, const char *text)
     return path;
 }
 
+/* merges.txt, which is found beside vocab.json. */
+static void put_merges(const char *text)
+{
+    g_free(put("merges.txt", text));
+}
+
 static char *encode(const Tokenizer *tok, const char *text, bool specials)
 {
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
@@ -65,7 +71,8 @@ static void expect_toy(Tokenizer *tok)
 
 static void merges_go_by_rank(void)
 {
-    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *vocab = put("vocab.json", VOCAB);
+    put_merges(MERGES);
     expect_toy(open_or_fail(vocab));
     expect_toy(open_or_fail(merges));
     expect_toy(open_or_fail(folder));
@@ -116,7 +123,8 @@ static void ranks_are_read(void)
 static void parts_of_a_character_are_shown(void)
 {
     static const int32_t whole[] = { 6, 7 };
-    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *vocab = put("vocab.json", VOCAB);
+    put_merges(MERGES);
     Tokenizer *tok = open_or_fail(vocab);
     g_autofree char *both = tokenizer_decode(tok, whole, 2, NULL), *half = tokenizer_decode(tok, whole, 1, NULL);
     g_assert_cmpstr(both, ==, "é");
@@ -129,7 +137,7 @@ static void bad_files_are_refused(void)
     static const char *const merges[] = { "a b\nab\n", "a q\n", "a b c\n", "a  b\n" };
     g_autofree char *vocab = put("vocab.json", VOCAB);
     for (size_t i = 0; i < G_N_ELEMENTS(merges); i++) {
-        g_autofree char *path = put("merges.txt", merges[i]);
+        put_merges(merges[i]);
         g_autoptr(GError) error = NULL;
         g_assert_null(tokenizer_open(vocab, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
@@ -141,7 +149,8 @@ static void bad_files_are_refused(void)
 /* A word with more symbols than are searched one by one has the merges of any other. */
 static void long_words_merge_alike(void)
 {
-    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *vocab = put("vocab.json", VOCAB);
+    put_merges(MERGES);
     Tokenizer *tok = open_or_fail(vocab);
     GString *text = g_string_new(NULL), *ids = g_string_new("8");
     for (int i = 0; i < 1000; i++)
@@ -178,7 +187,8 @@ static void gpt2_equals_golden(void)
 
 static void copies_are_found_and_the_same(void)
 {
-    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *vocab = put("vocab.json", VOCAB);
+    put_merges(MERGES);
     g_autofree char *copies = g_build_filename(folder, "copies", NULL);
     const char *const paths[] = { vocab, "bytes" };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
@@ -197,9 +207,10 @@ static void copies_are_found_and_the_same(void)
 
 static void hash_covers_the_merges(void)
 {
-    g_autofree char *vocab = put("vocab.json", VOCAB), *merges = put("merges.txt", MERGES);
+    g_autofree char *vocab = put("vocab.json", VOCAB);
+    put_merges(MERGES);
     Tokenizer *tok = open_or_fail(vocab);
-    g_autofree char *other = put("merges.txt", "a b\n");
+    put_merges("a b\n");
     Tokenizer *changed = open_or_fail(vocab);
     g_assert_cmpstr(tokenizer_hash(tok), !=, tokenizer_hash(changed));
     tokenizer_close(tok);
