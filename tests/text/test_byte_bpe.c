@@ -72,7 +72,7 @@ static void expect_toy(Tokenizer *tok)
 static void merges_go_by_rank(void)
 {
     g_autofree char *vocab = put("vocab.json", VOCAB);
-    put_merges(MERGES);
+    g_autofree char *merges = put("merges.txt", MERGES);
     expect_toy(open_or_fail(vocab));
     expect_toy(open_or_fail(merges));
     expect_toy(open_or_fail(folder));
