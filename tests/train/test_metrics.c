@@ -52,7 +52,9 @@ static void a_number_that_is_none_becomes_null(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const TrainState state = { .attempts = 3, .updates = 3, .window = { 6, 5, 1, 2 }, .window_steps = 1 };
+    const TrainState state = {
+        .attempts = 3, .updates = 3, .window = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 }, .window_steps = 1
+    };
     const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = NAN, .left_s = -1 };
     metrics_train(metrics, &record);
     metrics_close(metrics);
