@@ -1,4 +1,5 @@
-/* loam: one program that trains T5 from raw text. The first argument is a verb; each verb is a file of this folder. */
+/* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
+ * this folder. */
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -39,7 +40,7 @@ static int finish(int status)
 
 static void print_help(FILE *out)
 {
-    fprintf(out, "loam %s: pre-train T5 language models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
+    fprintf(out, "loam %s: pre-train T5, BERT and GPT models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
             LOAM_VERSION);
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
         fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].does);
