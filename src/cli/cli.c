@@ -67,3 +67,33 @@ bool print_json_line(json_t *object, GError **error)
     free(line);
     return true;
 }
+
+static void print_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example)
+{
+    printf("usage: loam %s WHAT …\n\n", verb);
+    for (size_t i = 0; i < n; i++)
+        printf("  %-11s %s\n", sub_verbs[i].name, sub_verbs[i].does);
+    printf("\n`loam %s WHAT --help` tells more.\n\n  %s\n", verb, example);
+}
+
+bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
+                      GError **error)
+{
+    g_autofree const char **names = g_new0(const char *, n + 1);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        print_sub_verbs(sub_verbs, n, verb, example);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = sub_verbs[i].name;
+        if (argc > 1 && strcmp(argv[1], names[i]) == 0)
+            return sub_verbs[i].run(argc - 1, argv + 1, error);
+    }
+    g_autofree char *list = g_strjoinv(", ", (char **)names);
+    if (argc < 2)
+        return fail_user(error, "say what: one of %s", list);
+    const char *nearest = text_nearest(argv[1], names);
+    if (nearest)
+        return fail_user(error, "unknown: %s, did you mean %s?", argv[1], nearest);
+    return fail_user(error, "unknown: %s; one of: %s", argv[1], list);
+}

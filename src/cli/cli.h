@@ -34,3 +34,12 @@ json_t *json_finite(double value);
 /* The object as one line on standard output, and frees it. An error where a string in it is not UTF-8 (jansson then
  * makes no object at all: NULL will do). */
 bool print_json_line(json_t *object, GError **error);
+
+/* A verb of verbs, `loam bench ops`: `what` heads its help ("loam bench WHAT …"), `example` ends it. */
+typedef struct SubVerb {
+    const char *name;
+    VerbFn run;
+    const char *does;
+} SubVerb;
+bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
+                      GError **error);

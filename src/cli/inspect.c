@@ -1,47 +1,16 @@
 #include "cli/inspect.h"
 
-#include "base/text.h"
 #include "cli/cli.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static const struct {
-    const char *name;
-    VerbFn run;
-    const char *does;
-} sub_verbs[] = {
+static const SubVerb sub_verbs[] = {
     { "dataset", inspect_dataset, "a token dataset: counts, lengths, tokenizer, first documents" },
     { "batch", inspect_batch, "what the model sees at a step of a configuration" },
     { "checkpoint", inspect_checkpoint, "what a checkpoint holds, checked to the last byte" },
     { "model", inspect_model, "the tensors of a safetensors file or a Hugging Face folder" },
 };
 
-static void print_help(void)
-{
-    printf("usage: loam inspect WHAT …\n\n");
-    for (size_t i = 0; i < G_N_ELEMENTS(sub_verbs); i++)
-        printf("  %-11s %s\n", sub_verbs[i].name, sub_verbs[i].does);
-    printf("\n`loam inspect WHAT --help` tells more.\n\n  loam inspect dataset data/train --documents 3\n");
-}
-
 bool verb_inspect(int argc, char **argv, GError **error)
 {
-    const char *names[G_N_ELEMENTS(sub_verbs) + 1] = { NULL };
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        print_help();
-        return false;
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(sub_verbs); i++) {
-        names[i] = sub_verbs[i].name;
-        if (argc > 1 && strcmp(argv[1], names[i]) == 0)
-            return sub_verbs[i].run(argc - 1, argv + 1, error);
-    }
-    g_autofree char *list = g_strjoinv(", ", (char **)names);
-    const char *nearest = argc > 1 ? text_nearest(argv[1], names) : NULL;
-    if (argc < 2)
-        return fail_user(error, "nothing named to look into; one of: %s", list);
-    if (nearest)
-        return fail_user(error, "unknown: %s, did you mean %s?", argv[1], nearest);
-    return fail_user(error, "unknown: %s; one of: %s", argv[1], list);
+    return cli_run_sub_verb(sub_verbs, G_N_ELEMENTS(sub_verbs), "inspect",
+                            "loam inspect dataset data/train --documents 3", argc, argv, error);
 }
