@@ -50,3 +50,4 @@ pid=$!
 until grep -q '"step":3,' "$work/busy/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
 expect 1 'another process is training in' "$loam" train "$work/config.yaml" run.dir="$work/busy" optim.schedule=constant
 kill -9 "$pid"
+wait "$pid" 2>/dev/null || true # a process that still writes would keep its folder from being removed
