@@ -1,0 +1,100 @@
+#include "base/mt19937.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+#define N32 624
+#define M32 397
+#define N64 312
+#define M64 156
+
+void mt19937_seed(Mt19937 *rng, uint32_t seed)
+{
+    for (uint32_t i = 0; i < N32; i++) {
+        rng->state[i] = seed;
+        seed = 1812433253u * (seed ^ seed >> 30) + i + 1;
+    }
+    rng->next = N32;
+}
+
+static void refill32(uint32_t *state)
+{
+    for (int i = 0; i < N32; i++) {
+        uint32_t y = (state[i] & 0x80000000u) | (state[(i + 1) % N32] & 0x7fffffffu);
+        state[i] = state[(i + M32) % N32] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+}
+
+uint32_t mt19937_u32(Mt19937 *rng)
+{
+    if (rng->next == N32) {
+        refill32(rng->state);
+        rng->next = 0;
+    }
+    uint32_t y = rng->state[rng->next++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+double numpy_random(Mt19937 *rng)
+{
+    uint32_t high = mt19937_u32(rng) >> 5, low = mt19937_u32(rng) >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0;
+}
+
+uint32_t numpy_interval(Mt19937 *rng, uint32_t most)
+{
+    uint32_t mask = most, value;
+    if (most == 0)
+        return 0;
+    for (int shift = 1; shift < 32; shift *= 2)
+        mask |= mask >> shift;
+    while ((value = mt19937_u32(rng) & mask) > most)
+        continue;
+    return value;
+}
+
+void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size)
+{
+    char *bytes = items, held[16];
+    CHECK(size <= sizeof held && n <= INT64_C(1) << 32, "%zu bytes", size);
+    for (int64_t i = n - 1; i > 0; i--) {
+        char *a = bytes + (size_t)i * size, *b = bytes + numpy_interval(rng, (uint32_t)i) * size;
+        memcpy(held, a, size);
+        memcpy(a, b, size);
+        memcpy(b, held, size);
+    }
+}
+
+void mt19937_64_seed(Mt19937_64 *rng, uint64_t seed)
+{
+    for (uint64_t i = 0; i < N64; i++) {
+        rng->state[i] = seed;
+        seed = 6364136223846793005u * (seed ^ seed >> 62) + i + 1;
+    }
+    rng->next = N64;
+}
+
+static void refill64(uint64_t *state)
+{
+    for (int i = 0; i < N64; i++) {
+        uint64_t y = (state[i] & 0xffffffff80000000u) | (state[(i + 1) % N64] & 0x7fffffffu);
+        state[i] = state[(i + M64) % N64] ^ y >> 1 ^ (y & 1 ? 0xb5026f5aa96619e9u : 0);
+    }
+}
+
+uint64_t mt19937_64_u64(Mt19937_64 *rng)
+{
+    if (rng->next == N64) {
+        refill64(rng->state);
+        rng->next = 0;
+    }
+    uint64_t y = rng->state[rng->next++];
+    y ^= y >> 29 & 0x5555555555555555u;
+    y ^= y << 17 & 0x71d67fffeda60000u;
+    y ^= y << 37 & 0xfff7eee000000000u;
+    return y ^ y >> 43;
+}
