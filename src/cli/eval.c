@@ -98,13 +98,25 @@ static double bits_per_byte(const Result *result)
     return result->sums.nll / G_LN2 / (double)result->bytes;
 }
 
+/* Where sequences have labels the loss is that of tokens and labels together. */
+static void add_labels(json_t *object, const LossSums *sums)
+{
+    if (sums->label_weight == 0)
+        return;
+    json_object_set_new(object, "loss_mlm", json_finite(sums->nll / sums->weight));
+    json_object_set_new(object, "loss_label", json_finite(loss_sums_label(sums)));
+    json_object_set_new(object, "accuracy_label", json_finite(loss_sums_label_accuracy(sums)));
+}
+
 static bool print_json(const Result *result, GError **error)
 {
     double nll = result->sums.nll / result->sums.weight;
     json_t *object =
-        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss", json_finite(nll), "tokens",
-                  (json_int_t)result->sums.weight, "bits", json_finite(nll / G_LN2), "perplexity",
-                  json_finite(exp(nll)), "accuracy", json_finite(result->sums.correct / result->sums.weight));
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss",
+                  json_finite(nll + loss_sums_label(&result->sums)), "tokens", (json_int_t)result->sums.weight, "bits",
+                  json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy",
+                  json_finite(result->sums.correct / result->sums.weight));
+    add_labels(object, &result->sums);
     if (result->bytes > 0)
         json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
     if (unigram)
@@ -114,9 +126,13 @@ static bool print_json(const Result *result, GError **error)
 
 static void print_text(const Result *result)
 {
-    double nll = result->sums.nll / result->sums.weight;
-    printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name, nll,
-           nll / G_LN2, exp(nll), 100 * result->sums.correct / result->sums.weight, result->sums.weight);
+    const LossSums *sums = &result->sums;
+    double nll = sums->nll / sums->weight;
+    printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name,
+           nll + loss_sums_label(sums), nll / G_LN2, exp(nll), 100 * sums->correct / sums->weight, sums->weight);
+    if (sums->label_weight > 0)
+        printf("%s: tokens: loss %.4f; labels: loss %.4f, accuracy %.1f %%, over %.0f sequences\n", result->name, nll,
+               loss_sums_label(sums), 100 * loss_sums_label_accuracy(sums), sums->label_weight);
     if (result->bytes > 0)
         printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
     if (unigram)

@@ -23,6 +23,11 @@ typedef struct LossSums {
     double label_nll, label_correct, label_weight;
 } LossSums;
 
+void loss_sums_add(LossSums *sums, const LossSums *more);
+/* Mean of a label's loss and of how often it is right; 0 where there are no labels. */
+double loss_sums_label(const LossSums *sums);
+double loss_sums_label_accuracy(const LossSums *sums);
+
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
                   GError **error); /* parameters are zero: init or load */
 void model_close(Model *model);

@@ -192,15 +192,36 @@ static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     params_release(model->params, BUCKET_POOLER);
 }
 
-static void add_sums(LossSums *sums, const double *tokens, const double *labels)
+void loss_sums_add(LossSums *sums, const LossSums *more)
 {
-    sums->loss += tokens[XENT_LOSS];
-    sums->nll += tokens[XENT_NLL];
-    sums->correct += tokens[XENT_CORRECT];
-    sums->weight += tokens[XENT_WEIGHT];
-    sums->label_nll += labels[XENT_NLL];
-    sums->label_correct += labels[XENT_CORRECT];
-    sums->label_weight += labels[XENT_WEIGHT];
+    sums->loss += more->loss;
+    sums->nll += more->nll;
+    sums->correct += more->correct;
+    sums->weight += more->weight;
+    sums->label_nll += more->label_nll;
+    sums->label_correct += more->label_correct;
+    sums->label_weight += more->label_weight;
+}
+
+double loss_sums_label(const LossSums *sums)
+{
+    return sums->label_weight > 0 ? sums->label_nll / sums->label_weight : 0;
+}
+
+double loss_sums_label_accuracy(const LossSums *sums)
+{
+    return sums->label_weight > 0 ? sums->label_correct / sums->label_weight : 0;
+}
+
+static LossSums batch_sums(const double *tokens, const double *labels)
+{
+    return (LossSums){ .loss = tokens[XENT_LOSS],
+                       .nll = tokens[XENT_NLL],
+                       .correct = tokens[XENT_CORRECT],
+                       .weight = tokens[XENT_WEIGHT],
+                       .label_nll = labels[XENT_NLL],
+                       .label_correct = labels[XENT_CORRECT],
+                       .label_weight = labels[XENT_WEIGHT] };
 }
 
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums)
@@ -219,8 +240,10 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
         label_loss(model, pass.last, labels, dx, x, batch, loss);
     if (loss->grad)
         pass_bwd(model, &pass, dx, loss);
-    if (model->dev->computes)
-        add_sums(sums, tokens.p, labels.p);
+    if (model->dev->computes) {
+        const LossSums found = batch_sums(tokens.p, labels.p);
+        loss_sums_add(sums, &found);
+    }
 }
 
 void model_logits(Model *model, const Batch *batch, float *logits)

@@ -27,6 +27,9 @@ const StateField checkpoint_reals[] = {
     { "window_nll", offsetof(TrainState, window.nll) },
     { "window_correct", offsetof(TrainState, window.correct) },
     { "window_weight", offsetof(TrainState, window.weight) },
+    { "window_label_nll", offsetof(TrainState, window.label_nll) },
+    { "window_label_correct", offsetof(TrainState, window.label_correct) },
+    { "window_label_weight", offsetof(TrainState, window.label_weight) },
     { "best_loss", offsetof(TrainState, best_loss) },
     { NULL, 0 },
 };

@@ -122,17 +122,40 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     complain(metrics, problem);
 }
 
+/* Where sequences have labels the loss is that of the tokens and that of the labels together; these tell them apart.
+ */
+static void add_labels(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, double tokens,
+                       int64_t step)
+{
+    const Scalar scalars[] = {
+        { "loss_mlm", group, tokens },
+        { "loss_label", group, loss_sums_label(sums) },
+        { "accuracy_label", group, loss_sums_label_accuracy(sums) },
+    };
+    if (sums->label_weight > 0)
+        add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+}
+
+static void say_labels(GString *line, const LossSums *sums)
+{
+    if (sums->label_weight > 0)
+        g_string_append_printf(line, "  label loss %.4f  label accuracy %.1f %%", loss_sums_label(sums),
+                               100 * loss_sums_label_accuracy(sums));
+}
+
 static void console_train(const TrainRecord *record)
 {
     const TrainState *state = record->state;
+    const LossSums *window = &state->window;
     g_autoptr(GString) line = g_string_new(NULL);
     g_string_append_printf(line, "step %" PRId64, state->attempts);
     if (record->total_steps)
         g_string_append_printf(line, "/%" PRId64, record->total_steps);
     g_autofree char *rate = text_count(record->tokens_per_s);
-    g_string_append_printf(line, "  loss %.4f  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s",
-                           state->window.loss / state->window.weight, record->lr, record->grad_norm, rate,
-                           record->flops_per_s / 1e9);
+    g_string_append_printf(line, "  loss %.4f", window->loss / window->weight + loss_sums_label(window));
+    say_labels(line, window);
+    g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
+                           rate, record->flops_per_s / 1e9);
     if (record->left_s >= 0) {
         g_autofree char *left = text_duration(round(record->left_s));
         g_string_append_printf(line, "  left %s", left);
@@ -147,8 +170,9 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
                              "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
                              (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
+    double tokens = window->loss / window->weight;
     const Scalar scalars[] = {
-        { "loss", "train", window->loss / window->weight },
+        { "loss", "train", tokens + loss_sums_label(window) },
         { "nll", "train", window->nll / window->weight },
         { "accuracy", "train", window->correct / window->weight },
         { "lr", "train", record->lr },
@@ -160,8 +184,19 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "fill", "perf", record->fill },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
+    add_labels(metrics, line, "train", window, tokens, state->attempts);
     write_line(metrics, line);
     console_train(record);
+}
+
+static void console_valid(int64_t step, const char *name, const LossSums *sums)
+{
+    double nll = sums->nll / sums->weight;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step,
+                           nll + loss_sums_label(sums), exp(nll), 100 * sums->correct / sums->weight);
+    say_labels(line, sums);
+    log_info("%s%s%s", line->str, name ? "  " : "", name ? name : "");
 }
 
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
@@ -171,15 +206,15 @@ void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossS
     json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
                              name ? name : "valid", "target_tokens", (json_int_t)sums->weight);
     const Scalar scalars[] = {
-        { "loss", group, nll },
+        { "loss", group, nll + loss_sums_label(sums) },
         { "perplexity", group, exp(nll) },
         { "accuracy", group, sums->correct / sums->weight },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+    add_labels(metrics, line, group, sums, nll, step);
     json_object_set_new(line, "seconds", json_real(seconds));
     write_line(metrics, line);
-    log_info("step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%%s%s", step, nll, exp(nll),
-             100 * sums->correct / sums->weight, name ? "  " : "", name ? name : "");
+    console_valid(step, name, sums);
 }
 
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)

@@ -60,10 +60,7 @@ static void count_step(Trainer *t, const StepStats *stats)
         return;
     state->updates++;
     state->window_steps++;
-    state->window.loss += stats->sums.loss;
-    state->window.nll += stats->sums.nll;
-    state->window.correct += stats->sums.correct;
-    state->window.weight += stats->sums.weight;
+    loss_sums_add(&state->window, &stats->sums);
 }
 
 static bool train_step(Trainer *t, StepStats *stats, GError **error)
@@ -75,7 +72,7 @@ static bool train_step(Trainer *t, StepStats *stats, GError **error)
     for (int64_t i = 0; i < t->accum; i++)
         model_loss(t->model, t->batch[i], &t->loss, &stats->sums);
     stats->norm = grads_norm(model_params(t->model));
-    stats->updated = isfinite(stats->norm) && isfinite(stats->sums.loss);
+    stats->updated = isfinite(stats->norm) && isfinite(stats->sums.loss) && isfinite(stats->sums.label_nll);
     if (stats->updated) {
         int64_t update = t->state.updates + 1;
         stats->lr = optimizer_step(t->optimizer, update, schedule_lr(&t->schedule, update), stats->norm);
@@ -131,15 +128,15 @@ static bool evaluation_due(const Trainer *t, bool end)
            (end || state->attempts == 0 || due(state->attempts, t->eval_every));
 }
 
-/* The mean loss of a held-out set in nats. */
-static bool evaluate_set(Trainer *t, const HeldoutSet *set, double *nll, GError **error)
+/* The mean loss of a held-out set in nats, that of its labels included. */
+static bool evaluate_set(Trainer *t, const HeldoutSet *set, double *mean, GError **error)
 {
     LossSums sums = { 0 };
     gint64 start = g_get_monotonic_time();
     if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, &sums, error))
         return false;
     metrics_valid(t->metrics, t->state.attempts, set->name, &sums, seconds_since(start));
-    *nll = sums.nll / sums.weight;
+    *mean = sums.nll / sums.weight + loss_sums_label(&sums);
     return true;
 }
 
@@ -147,14 +144,14 @@ static bool evaluate_set(Trainer *t, const HeldoutSet *set, double *nll, GError 
 static bool evaluate(Trainer *t, bool *best, GError **error)
 {
     gint64 start = g_get_monotonic_time();
-    double nll = 0, other;
+    double mean = 0, other;
     for (guint i = 0; i < t->valid->len; i++)
-        if (!evaluate_set(t, t->valid->pdata[i], i == 0 ? &nll : &other, error))
+        if (!evaluate_set(t, t->valid->pdata[i], i == 0 ? &mean : &other, error))
             return false;
     t->state.evaluated = t->state.attempts;
-    *best = t->state.attempts > 0 && isfinite(nll) && (t->state.best_step < 0 || nll < t->state.best_loss);
+    *best = t->state.attempts > 0 && isfinite(mean) && (t->state.best_step < 0 || mean < t->state.best_loss);
     if (*best) {
-        t->state.best_loss = nll;
+        t->state.best_loss = mean;
         t->state.best_step = t->state.attempts;
     }
     t->window_started += g_get_monotonic_time() - start; /* evaluation does not slow the training rate shown */

@@ -17,11 +17,26 @@ learns() {
 small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
-learns bert model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
+bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_order=true"
+learns bert $bert
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm
 for objective in prefix_lm iid_denoising ul2; do
     learns "t5-$objective" data.objective="$objective"
 done
+
+# A run cut between two log lines goes on with what its labels added to the next one.
+constant="$bert model.vocab=auto optim.schedule=constant train.log_every=4"
+"$loam" train "$work/config.yaml" run.dir="$work/whole" $constant 'train.length=12 steps' 2>"$work/log"
+"$loam" train "$work/config.yaml" run.dir="$work/cut" $constant 'train.length=6 steps' 2>"$work/log"
+"$loam" train "$work/config.yaml" run.dir="$work/cut" $constant 'train.length=12 steps' 2>"$work/log"
+labels() { grep '"kind":"train"' "$1/metrics.jsonl" | grep -o '"step":[0-9]*\|"[a-z_]*\(loss\|accuracy\)[a-z_]*":[0-9.e-]*'; }
+diff <(labels "$work/whole") <(labels "$work/cut") || fail "a run that was cut logs other losses"
+[ "$(labels "$work/cut" | grep -c '"loss_label"')" = 3 ] || fail "no loss of the labels"
+grep -q 'label loss [0-9.]*  label accuracy' "$work/cut/log.txt" || fail "no label loss on the console"
+"$loam" eval "$work/cut" --json >"$work/out" 2>"$work/err" || fail "eval: $(cat "$work/err")"
+grep -q '"loss_mlm":[0-9.]*,"loss_label":[0-9.]*,"accuracy_label":[0-9.]*' "$work/out" || fail "$(cat "$work/out")"
+grep -aq 'valid/loss_label' "$work"/cut/tb/* || fail "TensorBoard has no valid/loss_label"
+echo "ok: losses of tokens and labels"
 
 expect 1 'decoder' "$loam" train "$work/config.yaml" run.dir="$work/wrong" data.objective=clm
 echo "ba" | "$loam" generate --model "$work/gpt2" --max-tokens 8 >"$work/answer" || fail "generate"

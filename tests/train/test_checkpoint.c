@@ -50,10 +50,8 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state = (TrainState){
-        5,       4, 40, 123456789012,       77, { .loss = 0.1, .nll = 1.0 / 3, .correct = 2, .weight = 3 }, 2,
-        1.0 / 7, 4, 5,  1234567890123456789
-    };
+    f->state = (TrainState){ 5,       4, 40, 123456789012,       77, { 0.1, 1.0 / 3, 2, 3, 0.7, 1, 4 }, 2,
+                             1.0 / 7, 4, 5,  1234567890123456789 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

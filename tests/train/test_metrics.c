@@ -81,11 +81,42 @@ static void held_out_sets_are_told_apart(void)
     folder_remove(folder);
 }
 
+/* The loss is that of tokens and labels together, told apart beside it; without labels neither is named. */
+static void losses_of_tokens_and_labels_are_told_apart(void)
+{
+    char *folder = folder_new();
+    Metrics *metrics = metrics_open(folder, 0, NULL);
+    const TrainState state = { .attempts = 3,
+                               .window = { .loss = 6,
+                                           .nll = 5,
+                                           .correct = 1,
+                                           .weight = 2,
+                                           .label_nll = 2,
+                                           .label_correct = 3,
+                                           .label_weight = 4 } };
+    const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = 1, .left_s = -1 };
+    const LossSums bare = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 };
+    metrics_train(metrics, &record);
+    metrics_valid(metrics, 3, NULL, &state.window, 1);
+    metrics_valid(metrics, 4, NULL, &bare, 1);
+    metrics_close(metrics);
+    g_autofree char *text = contents(folder);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_assert_nonnull(strstr(lines[0], "\"loss\":3.5,\"nll\":2.5,\"accuracy\":0.5,"));
+    g_assert_nonnull(strstr(lines[0], "\"loss_mlm\":3.0,\"loss_label\":0.5,\"accuracy_label\":0.75"));
+    g_assert_nonnull(strstr(lines[1], "\"loss\":3.0,"));
+    g_assert_nonnull(strstr(lines[1], "\"loss_mlm\":2.5,\"loss_label\":0.5,\"accuracy_label\":0.75"));
+    g_assert_null(strstr(lines[2], "label"));
+    g_assert_null(strstr(lines[2], "mlm"));
+    folder_remove(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/a_resumed_run_cuts_back_its_lines", a_resumed_run_cuts_back_its_lines);
     g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
     g_test_add_func("/metrics/held_out_sets_are_told_apart", held_out_sets_are_told_apart);
+    g_test_add_func("/metrics/losses_of_tokens_and_labels_are_told_apart", losses_of_tokens_and_labels_are_told_apart);
     return g_test_run();
 }
