@@ -232,6 +232,19 @@ static void check_lengths(const char *op, const char *name, const int32_t *cu, i
               s, cu[s], cu[s + 1], max);
 }
 
+static void check_layout(const char *op, const AttnSpec *spec)
+{
+    const BlockLayout *layout = spec->layout;
+    CHECK(layout->size > 0 && layout->size % 4 == 0, "%s: blocks of %d tokens", op, layout->size);
+    CHECK(layout->heads == 1 || layout->heads == spec->heads, "%s: a layout of %d heads for %d", op, layout->heads,
+          spec->heads);
+    for (int32_t s = 0; s < spec->n_seq; s++) {
+        int64_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
+        CHECK(tq <= tk && tk <= (int64_t)layout->size * layout->blocks, "%s: %lld x %lld under %d blocks of %d", op,
+              (long long)tq, (long long)tk, layout->blocks, layout->size);
+    }
+}
+
 static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Tensor v, Tensor bias,
                        const AttnSpec *spec, const Dropout *drop)
 {
@@ -250,6 +263,8 @@ static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Te
         check_tensor(op, "bias", bias, dev->real, 2, spec->heads, (int64_t)spec->max_q + spec->max_k - 1);
     check_lengths(op, "cu_q", spec->cu_q, spec->n_seq, spec->max_q, q.d[0]);
     check_lengths(op, "cu_k", spec->cu_k, spec->n_seq, spec->max_k, k.d[0]);
+    if (spec->layout)
+        check_layout(op, spec);
     check_dropout(op, drop);
 }
 

@@ -12,6 +12,14 @@
 
 typedef struct Device Device;
 
+/* Block-sparse attention: blocks of `size` tokens (a multiple of 4), counted from each sequence's start. Queries of
+ * block r of head h see key blocks keys[first[c]] … keys[first[c + 1] - 1], in rising order, where c = h·blocks + r, or
+ * r where all heads are alike (heads 1). No sequence is longer than `blocks` blocks. */
+typedef struct BlockLayout {
+    int32_t size, blocks, heads;
+    const int32_t *first, *keys; /* (heads·blocks + 1), host memory */
+} BlockLayout;
+
 /* Which query may see which key, over packed sequences. Rows of a tensor that no sequence covers (a stream filled below
  * its capacity) get zeros, forward and backward. */
 typedef struct AttnSpec {
@@ -22,14 +30,21 @@ typedef struct AttnSpec {
     int32_t window; /* 0: none; else keys further than this from the query, |j - i - (Tk - Tq)|, are not seen */
     bool causal;    /* key j is seen by query i if j - i <= Tk - Tq: the last query sees every key */
     float scale;    /* on q·k; T5: 1 */
+    const BlockLayout *layout; /* NULL: none; else only keys of the blocks of query i + Tk - Tq, and of those only such
+                                  as the rest lets through */
 } AttnSpec;
 
 static inline int32_t attn_kv_heads(const AttnSpec *spec)
 {
     return spec->kv_heads ? spec->kv_heads : spec->heads;
 }
-/* Keys that query i of sequence s sees: [*begin, *end), *begin <= *end; neither falls as i grows. */
+/* Keys that query i of sequence s sees, layout aside: [*begin, *end), *begin <= *end; neither falls as i grows. */
 void attn_visible(const AttnSpec *spec, int32_t s, int64_t i, int64_t *begin, int64_t *end);
+/* Where in layout->first the key blocks begin that the query at `position` of its sequence sees. */
+static inline const int32_t *attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
+{
+    return layout->first + (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
+}
 
 /* Elementwise dropout over rows of tokens; rate 0 switches it off and nothing else is read. The mask is a function of
  * (key, sample, position, channel): see base/philox.h. */

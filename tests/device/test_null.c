@@ -21,6 +21,10 @@ static void products_count_two_per_multiply_add(void)
     device_close(dev);
 }
 
+/* Blocks of 4; each sees itself and, but for the first, block 0. */
+static const int32_t layout_first[] = { 0, 1, 3 }, layout_keys[] = { 0, 0, 1 };
+static const BlockLayout layout = { .size = 4, .blocks = 2, .heads = 1, .first = layout_first, .keys = layout_keys };
+
 /* Multiply-adds of one head, counted one pair at a time. */
 static double pairs_seen(const AttnSpec *spec)
 {
@@ -29,25 +33,26 @@ static double pairs_seen(const AttnSpec *spec)
         int32_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
         for (int32_t i = 0; i < tq; i++)
             for (int32_t j = 0; j < tk; j++)
-                pairs += !spec->causal || j - i <= tk - tq;
+                pairs += (!spec->causal || j - i <= tk - tq) && (!spec->layout || j / 4 == 0 || i + tk - tq >= 4);
     }
     return pairs;
 }
 
 static void attention_counts_the_pairs_it_sees(void)
 {
-    static const int32_t cu_q[] = { 0, 3, 3, 10 }, cu_k[] = { 0, 5, 9, 13 };
-    for (int causal = 0; causal < 2; causal++) {
+    static const int32_t cu_q[] = { 0, 3, 3, 10 }, fewer[] = { 0, 3, 3, 7 }, cu_k[] = { 0, 5, 9, 13 };
+    for (int form = 0; form < 4; form++) {
         Device *dev = device_open_null();
         Arena arena;
-        AttnSpec spec = { .cu_q = cu_q,
+        AttnSpec spec = { .cu_q = form & 2 ? fewer : cu_q,
                           .cu_k = cu_k,
                           .n_seq = 3,
                           .max_q = 7,
                           .max_k = 5,
                           .heads = 2,
-                          .causal = causal != 0,
-                          .scale = 1 };
+                          .causal = form & 1,
+                          .scale = 1,
+                          .layout = form & 2 ? &layout : NULL };
         Dropout drop = { .rate = 0 };
         arena_init(&arena, "test", NULL, 0);
         Tensor q = matrix(&arena, 12, 16), k = matrix(&arena, 13, 16);

@@ -273,14 +273,16 @@ static void test_attn(void)
 /* Grouped queries under a window, with and without the causal mask and a prefix. */
 static void test_attn_forms(void)
 {
-    static const int32_t cu[] = { 0, 3, 8 }, prefix[] = { 2, 4 };
-    for (int form = 0; form < 8; form++) {
+    static const int32_t cu[] = { 0, 3, 8 }, prefix[] = { 2, 4 }, first[] = { 0, 1, 2 }, keys[] = { 0, 1 };
+    static const BlockLayout layout = { .size = 4, .blocks = 2, .heads = 1, .first = first, .keys = keys };
+    for (int form = 0; form < 16; form++) {
         Call c = { .q = normal(8, 12), .k = normal(8, 6), .v = normal(8, 6), .y = normal(8, 12), .r = normal(8, 12) };
         c.lse = normal(4, 8);
         c.attn = (AttnSpec){ .cu_q = cu, .cu_k = cu, .n_seq = 2, .max_q = 5, .max_k = 5, .heads = 4, .kv_heads = 2 };
         c.attn.causal = form & 1;
         c.attn.prefix = form & 2 ? prefix : NULL;
         c.attn.window = form & 4 ? 2 : 0;
+        c.attn.layout = form & 8 ? &layout : NULL;
         c.attn.scale = 0.5f;
         c.drop = dropout(0.3f);
         Tensor dq = normal(8, 12), dk = normal(8, 6), dv = normal(8, 6);

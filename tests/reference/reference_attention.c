@@ -12,11 +12,24 @@ typedef struct Block {
     int sequence, head;
 } Block;
 
+static bool in_layout(const Block *b, int64_t position, int64_t j)
+{
+    const BlockLayout *layout = b->spec->layout;
+    bool found = !layout;
+    if (layout) {
+        const int32_t *first = attn_layout_row(layout, b->head, position);
+        for (int32_t k = first[0]; k < first[1]; k++)
+            found |= layout->keys[k] == j / layout->size;
+    }
+    return found;
+}
+
 static bool visible(const Block *b, int64_t i, int64_t j)
 {
     int64_t distance = j - i - (b->tk - b->tq);
     bool in_prefix = b->spec->prefix && j < b->spec->prefix[b->sequence];
-    return (!b->spec->causal || distance <= 0 || in_prefix) && (!b->spec->window || llabs(distance) <= b->spec->window);
+    return (!b->spec->causal || distance <= 0 || in_prefix) &&
+           (!b->spec->window || llabs(distance) <= b->spec->window) && in_layout(b, j - distance, j);
 }
 
 /* The first channel of the keys and values that the head reads. */

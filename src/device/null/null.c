@@ -135,14 +135,32 @@ static void null_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32
     count(dev, 0, BYTES(x, x, table, place));
 }
 
+/* Of the keys [begin, end) of a query those in its key blocks, averaged over the heads. */
+static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t begin, int64_t end)
+{
+    const BlockLayout *layout = spec->layout;
+    double keys = 0;
+    for (int32_t h = 0; h < layout->heads; h++) {
+        const int32_t *first = attn_layout_row(layout, h, position);
+        for (int32_t k = first[0]; k < first[1]; k++) {
+            int64_t from = (int64_t)layout->keys[k] * layout->size, to = from + layout->size;
+            from = from > begin ? from : begin;
+            to = to < end ? to : end;
+            keys += to > from ? (double)(to - from) : 0;
+        }
+    }
+    return keys / layout->heads;
+}
+
 /* Pairs of a query and a key it sees, of one sequence and head. */
 static double pairs_seen(const AttnSpec *spec, int32_t s)
 {
+    int64_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
     double pairs = 0;
-    for (int64_t i = 0; i < spec->cu_q[s + 1] - spec->cu_q[s]; i++) {
+    for (int64_t i = 0; i < tq; i++) {
         int64_t begin, end;
         attn_visible(spec, s, i, &begin, &end);
-        pairs += (double)(end - begin);
+        pairs += spec->layout ? keys_of_layout(spec, i + tk - tq, begin, end) : (double)(end - begin);
     }
     return pairs;
 }
@@ -155,7 +173,7 @@ static double visible_pairs(const AttnSpec *spec)
         double tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
         /* Causal: query i sees tk - tq + i + 1 keys, where that is positive. */
         double rows = tq < tk ? tq : tk;
-        if (spec->window || spec->prefix)
+        if (spec->window || spec->prefix || spec->layout)
             pairs += pairs_seen(spec, s);
         else
             pairs += spec->causal ? rows * (tk - (rows - 1) / 2) : tq * tk;

@@ -1,0 +1,142 @@
+#include "device/rig.h"
+
+/* Lengths of queries and keys. */
+static const int32_t one_token[] = { 1, -1 }, several[] = { 5, 13, 2, -1 };
+static const int32_t unequal[] = { 3, 2, 0, 11, -1 }, longer_keys[] = { 9, 0, 0, 14, -1 };
+static const int32_t many_tiles[] = { 150, 33, -1 }, many_key_tiles[] = { 181, 40, -1 };
+
+static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t *longest)
+{
+    int32_t *cu = allocate(r, 8 * sizeof *cu);
+    *n_seq = *longest = 0;
+    for (; lengths[*n_seq] >= 0; ++*n_seq) {
+        cu[*n_seq + 1] = cu[*n_seq] + lengths[*n_seq];
+        *longest = MAX(*longest, lengths[*n_seq]);
+    }
+    return cu;
+}
+
+static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int32_t heads, int64_t dim)
+{
+    int64_t spare = PICK_SIZE(r, 0, 3), pad = spare; /* rows and diagonals that no sequence covers */
+    int bias_form = choose(r, 3);                    /* none; its gradient with beta 0; with beta 1 */
+    bool with_bias = bias_form > 0;
+    float beta = bias_form == 2 ? 1 : 0;
+    double rate = PICK(r, 0, 0.3);
+    AttnSpec spec = { .heads = heads, .scale = dim == 20 ? 1 : 0.125f };
+    bool more_queries = choose(r, 2); /* causal: the first see no key at all */
+    spec.causal = choose(r, 2);
+    spec.cu_q = cumulate(r, more_queries ? lengths_k : lengths_q, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, more_queries ? lengths_q : lengths_k, &spec.n_seq, &spec.max_k);
+    int64_t nq = spec.cu_q[spec.n_seq] + spare, nk = spec.cu_k[spec.n_seq] + spare, c = heads * dim;
+    spec.max_q += (int32_t)spare;
+    spec.max_k += (int32_t)spare;
+    Dropout drop = dropout(r, nq, rate);
+    int64_t width = spec.max_q + spec.max_k - 1;
+    Tensor q = normal(r, nq, c, pad, 0.5), k = normal(r, nk, c, pad, 0.5), v = normal(r, nk, c, pad, 1);
+    Tensor bias = with_bias ? normal(r, heads, width, pad, 1) : NO_TENSOR;
+    Tensor dbias = with_bias ? accumulator(r, heads, width, pad, beta) : NO_TENSOR;
+    Tensor o = blank(r, nq, c, pad), lse = blank(r, heads, nq, pad), dout = normal(r, nq, c, pad, 1);
+    Tensor dq = blank(r, nq, c, pad), dk = blank(r, nk, c, pad), dv = blank(r, nk, c, pad);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
+    op_attn_bwd(r->dev, dq, dk, dv, dbias, beta, dout, o, lse, q, k, v, bias, &spec, &drop);
+    Tensor results[] = { o, lse, dq, dk, dv };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+    if (with_bias)
+        output(r, dbias);
+}
+
+/* With a bias and dropout where there are spare rows, that no sequence covers. */
+static void attn_outputs(Rig *r, const AttnSpec *spec, int64_t dim, int64_t spare)
+{
+    bool with_bias = spare > 0;
+    int64_t nq = spec->cu_q[spec->n_seq] + spare, nk = spec->cu_k[spec->n_seq] + spare;
+    int64_t c = spec->heads * dim, ckv = attn_kv_heads(spec) * dim, width = spec->max_q + spec->max_k - 1;
+    Dropout drop = dropout(r, nq, with_bias ? 0.3 : 0);
+    Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
+    Tensor bias = with_bias ? normal(r, spec->heads, width, spare, 1) : NO_TENSOR;
+    Tensor dbias = with_bias ? blank(r, spec->heads, width, spare) : NO_TENSOR;
+    Tensor o = blank(r, nq, c, spare), lse = blank(r, spec->heads, nq, spare), dout = normal(r, nq, c, spare, 1);
+    Tensor dq = blank(r, nq, c, spare), dk = blank(r, nk, ckv, spare), dv = blank(r, nk, ckv, spare);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, spec, &drop);
+    op_attn_bwd(r->dev, dq, dk, dv, dbias, 0, dout, o, lse, q, k, v, bias, spec, &drop);
+    Tensor results[] = { o, lse, dq, dk, dv, with_bias ? dbias : dv };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
+/* Grouped queries, a window, prefixes. */
+static void case_attn_forms(Rig *r)
+{
+    static const int32_t lengths[] = { 21, 1, 140, -1 };
+    int32_t prefix[] = { 3, 0, 7 };
+    int64_t spare = PICK_SIZE(r, 0, 3);
+    AttnSpec spec = { .heads = 2, .scale = 0.3f };
+    spec.kv_heads = (int32_t)PICK(r, 0, 1);
+    spec.window = (int32_t)PICK(r, 0, 17);
+    spec.causal = choose(r, 2);
+    spec.prefix = choose(r, 2) ? prefix : NULL;
+    spec.cu_q = spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_q);
+    spec.max_k = spec.max_q;
+    attn_outputs(r, &spec, 6, spare);
+}
+
+/* Three blocks of keys a row, drawn so that they rise; every second row sees its own block only. */
+static BlockLayout *layout_new(Rig *r, int32_t size, int32_t blocks, int32_t heads)
+{
+    BlockLayout *layout = allocate(r, sizeof *layout);
+    int32_t *first = allocate(r, (size_t)(heads * blocks + 1) * sizeof *first);
+    int32_t *keys = allocate(r, (size_t)(heads * blocks * 3) * sizeof *keys);
+    for (int32_t c = 0; c < heads * blocks; c++) {
+        int32_t n = first[c];
+        if (c % 2)
+            keys[n++] = c % blocks;
+        else
+            for (int32_t k = (int32_t)philox_below(&r->rng, 3); k < blocks && n < first[c] + 3;
+                 k += 1 + (int32_t)philox_below(&r->rng, 3))
+                keys[n++] = k;
+        first[c + 1] = n;
+    }
+    *layout = (BlockLayout){ size, blocks, heads, first, keys };
+    return layout;
+}
+
+/* Queries of few and of many keys, blocks smaller and larger than a tile, the last one cut short. */
+static void case_attn_layout(Rig *r)
+{
+    static const int32_t lengths[] = { 21, 1, 150, -1 }, fewer[] = { 3, 0, 150, -1 };
+    int32_t size = (int32_t)PICK(r, 4, 16, 144);
+    int64_t spare = PICK_SIZE(r, 0, 3);
+    AttnSpec spec = { .heads = 2, .scale = 0.3f, .layout = layout_new(r, size, 150 / size + 1, 1 + choose(r, 2)) };
+    spec.window = (int32_t)PICK(r, 0, 17);
+    spec.causal = choose(r, 2);
+    spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_k);
+    spec.cu_q = cumulate(r, choose(r, 2) ? lengths : fewer, &spec.n_seq, &spec.max_q);
+    attn_outputs(r, &spec, 6, spare);
+}
+
+static void case_attn(Rig *r)
+{
+    static const int32_t *const lengths_q[] = { one_token, several, unequal };
+    static const int32_t *const lengths_k[] = { one_token, several, longer_keys };
+    int kind = choose(r, 3), many_heads = choose(r, 2);
+    attn(r, lengths_q[kind], lengths_k[kind], many_heads ? 3 : 1, many_heads ? 20 : 64);
+}
+
+static void case_attn_long(Rig *r)
+{
+    attn(r, many_tiles, many_key_tiles, 1, 12);
+}
+
+static const Case cases[] = {
+    { "attn", case_attn, 5e-6, 1 },
+    { "attn_long", case_attn_long, 5e-6, 1 },
+    { "attn_forms", case_attn_forms, 5e-6, 1 },
+    { "attn_layout", case_attn_layout, 5e-6, 1 },
+};
+
+int main(int argc, char **argv)
+{
+    return run_cases(cases, G_N_ELEMENTS(cases), argc, argv);
+}
