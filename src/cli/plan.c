@@ -16,9 +16,12 @@ static const char about[] =
     "  loam plan config.yaml train.batch=\"256 samples\"\n";
 
 static gboolean options_reference;
+static int megatron_tp;
 static const GOptionEntry entries[] = {
     { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print the reference of every option, as Markdown",
       NULL },
+    { "megatron-tp", 0, 0, G_OPTION_ARG_INT, &megatron_tp,
+      "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N" },
     { 0 },
 };
 
@@ -76,6 +79,16 @@ static bool describe(const Config *config, int64_t epoch, GString *lines, GError
     return true;
 }
 
+/* Megatron pads the vocabulary so that every rank holds a multiple of 128 rows, and counts the padding. */
+static void add_megatron(GString *plan, const ModelConfig *config)
+{
+    ModelConfig padded = *config;
+    int64_t multiple = 128 * (int64_t)megatron_tp;
+    padded.vocab = (config->vocab + multiple - 1) / multiple * multiple;
+    g_autofree char *vocab = text_grouped(padded.vocab), *params = text_grouped(model_config_params(&padded));
+    add_line(plan, "Megatron", "vocabulary %s, parameters %s at tensor parallel size %d", vocab, params, megatron_tp);
+}
+
 bool verb_plan(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -87,6 +100,8 @@ bool verb_plan(int argc, char **argv, GError **error)
     }
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
+    if (megatron_tp < 0 || megatron_tp > 1024)
+        return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     Config config = { 0 };
     int64_t epoch;
     bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && (epoch = resolve(&config, error)) >= 0;
@@ -94,6 +109,8 @@ bool verb_plan(int argc, char **argv, GError **error)
         g_autofree char *yaml = options_to_yaml(config_options(), &config);
         g_autoptr(GString) lines = g_string_new(NULL);
         done = describe(&config, epoch, lines, error);
+        if (done && megatron_tp > 0)
+            add_megatron(lines, &config.model);
         if (done)
             printf("%s%s", yaml, lines->str);
     }

@@ -18,6 +18,7 @@ struct OpTable {
                           Tensor rstd, Tensor residual, float beta);
     void (*bias_add)(Device *dev, Tensor y, Tensor x, Tensor b);
     void (*bias_bwd)(Device *dev, Tensor db, Tensor dy, float beta);
+    void (*scale)(Device *dev, Tensor y, Tensor x, float factor);
     void (*dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
     void (*dropout_bwd)(Device *dev, Tensor dx, Tensor dy, const Dropout *drop);
     void (*act_fwd)(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop);
@@ -26,6 +27,7 @@ struct OpTable {
     void (*relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
     void (*relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
     void (*alibi)(Device *dev, Tensor bias, int32_t first);
+    void (*sinusoid_table)(Device *dev, Tensor table, int32_t first);
     void (*rotary_table)(Device *dev, Tensor table, double base);
     void (*rotary)(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse);
     void (*attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,

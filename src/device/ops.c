@@ -136,6 +136,13 @@ void op_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
     RUN(bias_bwd, db, dy, beta);
 }
 
+void op_scale(Device *dev, Tensor y, Tensor x, float factor)
+{
+    CHECK_MATRIX(x, y.d[0], y.d[1]);
+    CHECK_LIKE(y, x);
+    RUN(scale, y, x, factor);
+}
+
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     CHECK_MATRIX(x, y.d[0], y.d[1]);
@@ -204,6 +211,13 @@ void op_alibi(Device *dev, Tensor bias, int32_t first)
 {
     CHECK_MATRIX(bias, bias.d[0], bias.d[1]);
     RUN(alibi, bias, first);
+}
+
+void op_sinusoid_table(Device *dev, Tensor table, int32_t first)
+{
+    CHECK_MATRIX(table, table.d[0], table.d[1]);
+    CHECK(table.d[1] % 2 == 0 && table.d[1] >= 4, "sinusoids: %lld channels", (long long)table.d[1]);
+    RUN(sinusoid_table, table, first);
 }
 
 void op_rotary_table(Device *dev, Tensor table, double base)

@@ -117,6 +117,8 @@ void op_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, T
 void op_bias_add(Device *dev, Tensor y, Tensor x, Tensor b);
 /* db (C) = beta db + Σ over rows of dy. */
 void op_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta);
+/* y = factor · x; y may be x. */
+void op_scale(Device *dev, Tensor y, Tensor x, float factor);
 /* y = residual + dropout(x); residual may be NO_TENSOR; y may be x or residual. */
 void op_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
 /* dx = dropout mask · dy; dx may be dy. */
@@ -131,6 +133,9 @@ void op_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spe
 void op_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
 /* bias (H,T) = -slope of the head · |first + column|: attention with linear biases. */
 void op_alibi(Device *dev, Tensor bias, int32_t first);
+/* table (T,C), C even and at least 4: row t holds sin((first + t)·f_c), c < C/2, then cos, f_c = 10000^(-c/(C/2 - 1)).
+ */
+void op_sinusoid_table(Device *dev, Tensor table, int32_t first);
 /* table (T,R): row t holds cos(t·f_c), c < R/2, then sin(t·f_c), f_c = base^(-2c/R). */
 void op_rotary_table(Device *dev, Tensor table, double base);
 /* In place, the first R channels of each head of x (N,H·head_dim): the pair (c, c + R/2) turns by the angles of row

@@ -4,8 +4,10 @@
 
 static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
 static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };
-static const char *const position_names[] = { "relative_bias", "learned", "rotary", "alibi", "none", NULL };
-static const char *const init_names[] = { "t5", "normal", NULL };
+static const char *const position_names[] = {
+    "relative_bias", "learned", "rotary", "alibi", "sinusoidal", "none", NULL
+};
+static const char *const init_names[] = { "t5", "normal", "fairseq", NULL };
 
 #define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
     {                                                                                                                  \
@@ -23,7 +25,8 @@ const OptionRow model_options[] = {
     ROW("heads",            OPT_I64, heads, "6", 1, 1024, OPT_IDENTITY, "attention heads", NULL),
     ROW("head_dim",         OPT_I64, head_dim, "64", 1, 1024, OPT_IDENTITY, "channels of one head", NULL),
     ROW("kv_heads",         OPT_I64, kv_heads, "0", 0, 1024, OPT_IDENTITY, "heads of keys and values, each read by heads / kv_heads heads of queries; 0: as many as heads", NULL),
-    ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding; auto: the tokenizer's size with its sentinels, rounded up to 128", NULL),
+    ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding; auto: the tokenizer's size with its sentinels, rounded up to vocab_multiple", NULL),
+    ROW("vocab_multiple",   OPT_I64, vocab_multiple, "128", 1, 65536, OPT_IDENTITY, "what vocab auto is rounded up to", NULL),
     ROW("activation",       OPT_ENUM, activation, "gelu_tanh", 0, 0, OPT_IDENTITY, "of the feed-forward network", activation_names),
     ROW("gated",            OPT_BOOL, gated, "true", 0, 0, OPT_IDENTITY, "feed-forward network with a multiplicative gate", NULL),
     ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
@@ -34,7 +37,8 @@ const OptionRow model_options[] = {
     ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
     ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
-    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "rows of learned positions: the longest sequence", NULL),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions", NULL),
+    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of a sequence's first token; fairseq and RoBERTa leave 2 rows unused", NULL),
     ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
     ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
     ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
@@ -43,15 +47,18 @@ const OptionRow model_options[] = {
     ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... see everything; 0: none does", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
+    ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
     ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
     ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "linear, activation and norm before the projection to the vocabulary (BERT)", NULL),
     ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
     ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
     ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
-    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere", init_names),
+    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's", init_names),
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
-    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings, attention weights, hidden and output activations", NULL),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and output activations, and where no other is given", NULL),
+    ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on attention weights; -1: as dropout", NULL),
+    ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate inside the feed-forward network; -1: as dropout with inner_dropout, else 0", NULL),
     ROW("inner_dropout",    OPT_BOOL, inner_dropout, "true", 0, 0, OPT_IDENTITY, "dropout also inside the feed-forward network and after the final norm (T5)", NULL),
     ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
     ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
@@ -73,6 +80,18 @@ void model_config_defaults(ModelConfig *config)
 int64_t model_config_kv_heads(const ModelConfig *config)
 {
     return config->kv_heads ? config->kv_heads : config->heads;
+}
+
+double model_config_attention_dropout(const ModelConfig *config)
+{
+    return config->attention_dropout < 0 ? config->dropout : config->attention_dropout;
+}
+
+double model_config_activation_dropout(const ModelConfig *config)
+{
+    if (config->activation_dropout >= 0)
+        return config->activation_dropout;
+    return config->inner_dropout ? config->dropout : 0;
 }
 
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
@@ -118,6 +137,10 @@ static bool check_attention(const ModelConfig *config, GError **error)
                          "rotary positions of %" G_GINT64_FORMAT
                          " channels a head: model.rotary_dim (or head_dim) must be even and at most %" G_GINT64_FORMAT,
                          rotary_dim, config->head_dim);
+    if (config->position == POSITION_SINUSOIDAL && (config->width % 2 != 0 || config->width < 4))
+        return fail_user(error,
+                         "sinusoidal positions of a width of %" G_GINT64_FORMAT ": it must be even and at least 4",
+                         config->width);
     if (config->norm_bias && config->norm != NORM_LAYER)
         return fail_user(error, "model.norm_bias needs model.norm layernorm");
     return true;

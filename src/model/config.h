@@ -11,13 +11,15 @@ typedef struct ModelConfig {
     int64_t n_enc, n_dec; /* blocks; BERT has no decoder, GPT no encoder */
     int64_t width, ffn, heads, head_dim;
     int64_t kv_heads; /* 0: as many as heads */
-    int64_t vocab;    /* rows of the embedding; 0: the tokenizer's size rounded up to 128 */
+    int64_t vocab;    /* rows of the embedding; 0: the tokenizer's size rounded up to vocab_multiple */
+    int64_t vocab_multiple;
     int activation;   /* Activation */
     bool gated, bias; /* bias: in every linear of the blocks */
     int norm;         /* NormKind */
     bool norm_bias, norm_after, first_norm, final_norm, embed_norm;
     int position;                     /* PositionKind */
-    int64_t max_positions;            /* rows of learned positions */
+    int64_t max_positions;            /* the longest sequence with learned positions */
+    int64_t position_offset;          /* row of the first place: rows before it are unused (fairseq's pad + 1) */
     double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
     int64_t rotary_dim;               /* 0: head_dim */
     int64_t segments;                 /* token types; 0: none */
@@ -29,9 +31,11 @@ typedef struct ModelConfig {
     double init_std;
     bool init_scale_outputs; /* std × (2·blocks)^-1/2 for what is added to the residual stream */
     bool tie_embeddings;     /* logits from the embedding */
+    bool scale_embedding;    /* × width^1/2 */
     bool scale_logits;       /* hidden states × width^-1/2 before the logits: T5 v1.0 */
     double dropout;
-    bool inner_dropout; /* T5: also inside the mlp and after the final norm */
+    double attention_dropout, activation_dropout; /* below 0: follow dropout */
+    bool inner_dropout;                           /* T5: also inside the mlp and after the final norm */
     double norm_eps;
     int64_t rel_buckets, rel_max_distance;
 } ModelConfig;
@@ -42,9 +46,10 @@ typedef enum PositionKind {
     POSITION_LEARNED,
     POSITION_ROTARY,
     POSITION_ALIBI,
+    POSITION_SINUSOIDAL,
     POSITION_NONE
 } PositionKind;
-typedef enum InitScheme { INIT_SCHEME_T5, INIT_SCHEME_NORMAL } InitScheme;
+typedef enum InitScheme { INIT_SCHEME_T5, INIT_SCHEME_NORMAL, INIT_SCHEME_FAIRSEQ } InitScheme;
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
@@ -58,6 +63,8 @@ extern const char *const model_preset_names[];
 /* Rules across fields: heads, lengths, vocabulary. */
 bool model_config_check(const ModelConfig *config, GError **error);
 int64_t model_config_kv_heads(const ModelConfig *config);
+double model_config_attention_dropout(const ModelConfig *config);
+double model_config_activation_dropout(const ModelConfig *config);
 /* Learned positions end somewhere: whether sequences of this length have them all. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

@@ -50,6 +50,7 @@ static const HfIntKey ints[] = {
 
 static const HfRealKey reals[] = {
     { "hidden_dropout_prob", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
+    { "attention_probs_dropout_prob", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
     { "layer_norm_eps", offsetof(ModelConfig, norm_eps), 1e-12, 0, 1 },
     { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
 };
@@ -102,7 +103,6 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
     json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
-    json_object_set_new(root, "attention_probs_dropout_prob", json_real(config->dropout));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", ids.pad);
 }

@@ -70,9 +70,12 @@ static const char *dtype_in_json(const char *dtype)
 
 char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, const char *dtype)
 {
+    ModelConfig rates = *config; /* with every rate of dropout as it is */
+    rates.attention_dropout = model_config_attention_dropout(config);
+    rates.activation_dropout = model_config_activation_dropout(config);
     json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", kind->architecture, "model_type",
                              kind->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
-    hf_keys_write(kind, root, config);
+    hf_keys_write(kind, root, &rates);
     kind->write(root, config, ids);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     char *line = g_strconcat(text, "\n", NULL);

@@ -38,6 +38,7 @@ static const HfIntKey ints[] = {
 
 static const HfRealKey reals[] = {
     { "resid_pdrop", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
+    { "attn_pdrop", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
     { "layer_norm_epsilon", offsetof(ModelConfig, norm_eps), 1e-5, 0, 1 },
     { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
 };
@@ -73,7 +74,6 @@ static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
     json_object_set_new(root, "activation_function", json_string(hf_activation_name(config)));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
-    json_object_set_new(root, "attn_pdrop", json_real(config->dropout));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "bos_token_id", ids.eos);
     hf_id_write(root, "eos_token_id", ids.eos);

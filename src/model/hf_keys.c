@@ -95,10 +95,11 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->n_dec = family == FAMILY_BERT ? 0 : config->n_dec;
     config->kv_heads = config->rotary_dim = config->segments = config->window = config->global_every = 0;
     config->norm = NORM_RMS;
+    config->position_offset = 0;
     config->rotary_local = 0;
     config->first_norm = config->final_norm = true;
     config->bias = config->norm_bias = config->norm_after = config->embed_norm = false;
-    config->gated = config->scale_scores = config->scale_logits = false;
+    config->gated = config->scale_scores = config->scale_logits = config->scale_embedding = false;
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
 }
 

@@ -23,6 +23,7 @@ typedef enum InitRule {
     RULE_ZEROS,
     RULE_ONES,
     RULE_UNIT,             /* normal, 1 */
+    RULE_HEAD,             /* RULE_FAN_IN_TRUNCATED of what makes logits */
     RULE_FAN_IN,           /* normal, in^-1/2 */
     RULE_FAN_IN_TRUNCATED, /* truncated normal, in^-1/2 */
     RULE_OUTPUT,           /* RULE_FAN_IN of what is added to the residual stream */
@@ -71,7 +72,7 @@ static const ParamDef shared_params[] = {
 };
 
 static const ParamDef lm_head_params[] = {
-    { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  UNTIED },
+    { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_HEAD,             true,  UNTIED },
     { "lm_head.bias",        W(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
     { "transform.dense",     W(transform.dense.w), NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  TRANSFORM },
     { "transform.dense.bias", W(transform.dense.b), NO_GROUP, DIM_WIDTH,  DIM_NONE,  RULE_ZEROS,            false, TRANSFORM | BIAS },
@@ -155,7 +156,7 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
     case DIM_BUCKETS:
         return config->rel_buckets;
     case DIM_POSITIONS:
-        return config->max_positions;
+        return config->max_positions + config->position_offset;
     case DIM_SEGMENTS:
         return config->segments;
     case DIM_CLASSES:
@@ -172,6 +173,20 @@ static void set_init_normal(ParamSpec *spec, InitRule rule, const ModelConfig *c
     spec->std = config->init_std;
     if (output && config->init_scale_outputs)
         spec->std /= sqrt(2 * (double)(config->n_enc + config->n_dec));
+}
+
+/* transformer_lm's: embeddings and logits normal with width^-1/2, attention as Glorot & Bengio say, its q, k and v with
+ * gain 2^-1/2, everything else uniform within in^-1/2. */
+static void set_init_fairseq(ParamSpec *spec, InitRule rule)
+{
+    double out = (double)spec->rows, in = (double)spec->cols;
+    bool normal = rule == RULE_UNIT || rule == RULE_HEAD;
+    spec->init = normal ? INIT_NORMAL : INIT_UNIFORM;
+    spec->std = 1 / sqrt(in);
+    if (rule == RULE_QUERY || rule == RULE_FAN_IN)
+        spec->std = sqrt(3 / (out + in));
+    if (rule == RULE_OUTPUT || rule == RULE_GLOROT)
+        spec->std = sqrt(6 / (out + in));
 }
 
 static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
@@ -192,6 +207,7 @@ static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
     case RULE_OUTPUT:
         spec->init = INIT_NORMAL;
         break;
+    case RULE_HEAD:
     case RULE_FAN_IN_TRUNCATED:
     case RULE_OUTPUT_TRUNCATED:
         spec->init = INIT_TRUNCATED_NORMAL;
@@ -207,6 +223,8 @@ static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
     }
     if (config->init == INIT_SCHEME_NORMAL)
         set_init_normal(spec, rule, config);
+    if (config->init == INIT_SCHEME_FAIRSEQ)
+        set_init_fairseq(spec, rule);
 }
 
 static unsigned flag(bool there, Feature feature)

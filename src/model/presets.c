@@ -17,6 +17,14 @@
     "family=gpt norm=layernorm norm_bias=true norm_eps=1e-5 position=learned max_positions=1024 bias=true "            \
     "scale_scores=true activation=gelu_tanh gated=false tie_embeddings=true dropout=0.1 inner_dropout=false "          \
     "init=normal init_scale_outputs=true"
+#define FAIRSEQ                                                                                                        \
+    "family=gpt norm=layernorm norm_bias=true norm_eps=1e-5 position_offset=2 bias=true scale_embedding=true "         \
+    "scale_scores=true gated=false inner_dropout=false init=fairseq"
+#define FAIRSEQ_LM    FAIRSEQ " position=sinusoidal activation=relu dropout=0.1 attention_dropout=0"
+#define FAIRSEQ_GPT3  FAIRSEQ " position=learned max_positions=2048 activation=gelu_erf tie_embeddings=true"
+#define BERT_PRE_NORM BERT " norm_after=false final_norm=true"
+/* No pairs of sentences, and the padding's id + 1 rows before the first position. */
+#define ROBERTA BERT " segments=1 position_offset=2 pooler=false sentence_head=false norm_eps=1e-5"
 #define LLAMA                                                                                                          \
     "family=gpt norm_eps=1e-5 position=rotary scale_scores=true activation=silu gated=true inner_dropout=false "       \
     "init=normal"
@@ -43,12 +51,25 @@
     ROW("bert-tiny", BERT, 2, 0, 128, 512, 2, 64, "auto")                                                              \
     ROW("bert-base", BERT, 12, 0, 768, 3072, 12, 64, "30522")                                                          \
     ROW("bert-large", BERT, 24, 0, 1024, 4096, 16, 64, "30522")                                                        \
+    ROW("bert-4l-preln-rel", BERT_PRE_NORM " position=relative_bias", 4, 0, 768, 3072, 12, 64, "30522")                \
+    ROW("bert-4l-preln-rope", BERT_PRE_NORM " position=rotary", 4, 0, 768, 3072, 12, 64, "30522")                      \
+    ROW("roberta-base", ROBERTA, 12, 0, 768, 3072, 12, 64, "50265")                                                    \
+    ROW("roberta-large", ROBERTA, 24, 0, 1024, 4096, 16, 64, "50265")                                                  \
     ROW("modernbert-base", MODERNBERT, 22, 0, 768, 1152, 12, 64, "50368")                                              \
     ROW("gpt2-tiny", GPT2, 0, 4, 256, 1024, 4, 64, "auto")                                                             \
     ROW("gpt2", GPT2, 0, 12, 768, 3072, 12, 64, "50257")                                                               \
     ROW("gpt2-medium", GPT2, 0, 24, 1024, 4096, 16, 64, "50257")                                                       \
     ROW("gpt2-large", GPT2, 0, 36, 1280, 5120, 20, 64, "50257")                                                        \
     ROW("gpt2-xl", GPT2, 0, 48, 1600, 6400, 25, 64, "50257")                                                           \
+    ROW("tr1-13b", GPT2 " max_positions=2048", 0, 40, 5120, 20480, 32, 160, "50257")                                   \
+    ROW("fairseq-transformer-lm", FAIRSEQ_LM, 0, 6, 512, 2048, 8, 64, "auto")                                          \
+    ROW("fairseq-gpt3-small", FAIRSEQ_GPT3, 0, 12, 768, 3072, 12, 64, "50272")                                         \
+    ROW("fairseq-gpt3-medium", FAIRSEQ_GPT3, 0, 24, 1024, 4096, 16, 64, "50272")                                       \
+    ROW("fairseq-gpt3-large", FAIRSEQ_GPT3, 0, 24, 1536, 6144, 16, 96, "50272")                                        \
+    ROW("fairseq-gpt3-xl", FAIRSEQ_GPT3, 0, 24, 2048, 8192, 32, 64, "50272")                                           \
+    ROW("fairseq-gpt3-2.7b", FAIRSEQ_GPT3, 0, 32, 2560, 10240, 32, 80, "50272")                                        \
+    ROW("fairseq-gpt3-6.7b", FAIRSEQ_GPT3, 0, 32, 4096, 16384, 32, 128, "50272")                                       \
+    ROW("fairseq-gpt3-13b", FAIRSEQ_GPT3, 0, 40, 5120, 20480, 40, 128, "50272")                                        \
     ROW("llama-tiny", LLAMA " kv_heads=2", 0, 4, 256, 688, 4, 64, "auto")                                              \
     ROW("tinyllama-1.1b", LLAMA " kv_heads=4", 0, 22, 2048, 5632, 32, 64, "32000")
 

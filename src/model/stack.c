@@ -19,27 +19,37 @@ void stack_clear(Stack *stack)
     g_free(stack->blocks);
 }
 
+static void set_dropout(Ctx *cx, const ModelConfig *config)
+{
+    cx->dropout = (float)config->dropout;
+    cx->attention_dropout = (float)model_config_attention_dropout(config);
+    cx->activation_dropout = (float)model_config_activation_dropout(config);
+    cx->final_dropout = (float)(config->inner_dropout ? config->dropout : 0);
+}
+
 Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
                   const TokenStream *memory_rows, const ModelLoss *loss)
 {
     const ModelConfig *config = &model->config;
-    return (Ctx){ .dev = model->dev,
-                  .save = &work->save,
-                  .scratch = &work->scratch,
-                  .dtype = model->dev->real,
-                  .rows = rows,
-                  .memory_rows = memory_rows,
-                  .heads = (int32_t)config->heads,
-                  .kv_heads = (int32_t)model_config_kv_heads(config),
-                  .activation = (Activation)config->activation,
-                  .norm = (NormKind)config->norm,
-                  .norm_after = config->norm_after,
-                  .inner_dropout = config->inner_dropout,
-                  .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
-                  .decoder = stack->decoder,
-                  .dropout = loss->train ? (float)config->dropout : 0,
-                  .seed = loss->seed,
-                  .eps = (float)config->norm_eps };
+    Ctx cx = { .dev = model->dev,
+               .save = &work->save,
+               .scratch = &work->scratch,
+               .dtype = model->dev->real,
+               .rows = rows,
+               .memory_rows = memory_rows,
+               .heads = (int32_t)config->heads,
+               .kv_heads = (int32_t)model_config_kv_heads(config),
+               .activation = (Activation)config->activation,
+               .norm = (NormKind)config->norm,
+               .norm_after = config->norm_after,
+               .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+               .decoder = stack->decoder,
+               .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
+               .seed = loss->seed,
+               .eps = (float)config->norm_eps };
+    if (loss->train)
+        set_dropout(&cx, config);
+    return cx;
 }
 
 static RelposSpec relpos_spec(const Model *model, const Stack *stack, int32_t first)
@@ -58,13 +68,17 @@ void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const
     RelposSpec relpos = relpos_spec(model, stack, first);
     bool local = config->window > 0 && config->rotary_local > 0;
 
-    stack->bias = stack->rotary[0] = stack->rotary[1] = NO_TENSOR;
+    stack->bias = stack->rotary[0] = stack->rotary[1] = stack->sinusoids = NO_TENSOR;
     if (config->position == POSITION_RELATIVE_BIAS || config->position == POSITION_ALIBI)
         stack->bias = arena_tensor(&work->save, cx->dtype, cx->heads, n, "stack.bias");
     if (config->position == POSITION_RELATIVE_BIAS)
         op_relpos_fwd(cx->dev, stack->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
         op_alibi(cx->dev, stack->bias, first);
+    if (config->position == POSITION_SINUSOIDAL) {
+        stack->sinusoids = arena_tensor(&work->save, cx->dtype, n_places, config->width, "stack.sinusoids");
+        op_sinusoid_table(cx->dev, stack->sinusoids, (int32_t)config->position_offset);
+    }
     if (config->position != POSITION_ROTARY)
         return;
     for (int i = 0; i < 2; i++) {
@@ -84,11 +98,15 @@ void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i)
     cx->rotary = stack->rotary[local];
 }
 
-/* The stack's embedding with the table that all share. */
-static EmbedW embed_weights(const StackW *w, Tensor table)
+/* The stack's embedding, or its gradient, with the table that all share and the rows of learned positions that are in
+ * use. */
+static EmbedW embed_weights(const Model *model, const StackW *w, Tensor table)
 {
+    int64_t offset = model->config.position_offset;
     EmbedW embed = w->embed;
     embed.table = table;
+    if (tensor_present(embed.positions))
+        embed.positions = tensor_slice_rows(embed.positions, offset, embed.positions.d[0] - offset);
     return embed;
 }
 
@@ -98,7 +116,9 @@ void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w)
 
     cx->layer = 0;
     params_acquire(model->params, BUCKET_SHARED, &shared);
-    EmbedW embed = embed_weights(w, shared.shared);
+    EmbedW embed = embed_weights(model, w, shared.shared);
+    if (tensor_present(stack->sinusoids))
+        embed.positions = stack->sinusoids;
     embed_fwd(cx, x, &embed, &stack->embed);
     params_release(model->params, BUCKET_SHARED);
 }
@@ -175,7 +195,9 @@ static void embed_gradients(Model *model, Stack *stack, Ctx *cx, Tensor dx, cons
     cx->layer = 0;
     params_acquire(model->params, BUCKET_SHARED, &shared);
     float table_beta = grads_acquire(model->params, BUCKET_SHARED, &dshared);
-    EmbedW embed = embed_weights(w, shared.shared), dembed = embed_weights(g, dshared.shared);
+    EmbedW embed = embed_weights(model, w, shared.shared), dembed = embed_weights(model, g, dshared.shared);
+    if (tensor_present(dembed.positions) && model->config.position_offset > 0 && beta == 0)
+        op_fill(cx->dev, tensor_slice_rows(g->embed.positions, 0, model->config.position_offset), 0);
     cx->g_beta = beta;
     embed_bwd(cx, dx, &embed, &dembed, table_beta, &stack->embed);
     grads_ready(model->params, BUCKET_SHARED);

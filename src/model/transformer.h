@@ -27,6 +27,7 @@ typedef struct Stack {
     EmbedSave embed;
     NormSave final_norm;
     Tensor bias;      /* (H, 2 max_len - 1), or NO_TENSOR */
+    Tensor sinusoids; /* (max_len, C), or NO_TENSOR */
     Tensor rotary[2]; /* (max_len, R) of global and of local layers, or NO_TENSOR */
 } Stack;
 
@@ -43,8 +44,8 @@ void stack_clear(Stack *stack);
 /* The context of a stack over the rows of its stream; memory_rows are those of the encoder, if a decoder has one. */
 Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
                   const TokenStream *memory_rows, const ModelLoss *loss);
-/* What attention needs to know of positions, into stack->bias and stack->rotary in work->save: relative positions from
- * `first` on, n of them, and the places below n_places. */
+/* What there is to know of positions that are not learned, into stack->bias, sinusoids and rotary in work->save:
+ * relative positions from `first` on, n of them, and the places below n_places. */
 void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
                      int32_t n_places);
 void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w);

@@ -26,6 +26,8 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
     Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embed.sum") : y;
 
     op_embedding_fwd(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
+    if (cx->embed_scale != 1)
+        op_scale(cx->dev, sum, sum, cx->embed_scale);
     add_rows(cx, sum, w->positions, cx->rows->place);
     add_rows(cx, sum, w->segments, cx->rows->segment);
     if (normed)
@@ -42,10 +44,12 @@ void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table
     op_dropout_bwd(cx->dev, de, dy, &drop);
     if (tensor_present(w->norm.w))
         norm_bwd(cx, de, de, NO_TENSOR, w->norm, g->norm, &save->norm);
-    op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
-    if (tensor_present(w->positions))
+    if (tensor_present(g->positions))
         op_embedding_bwd(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
     if (tensor_present(w->segments))
         op_embedding_bwd(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
+    if (cx->embed_scale != 1)
+        op_scale(cx->dev, de, de, cx->embed_scale);
+    op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
     arena_reset(cx->scratch, mark);
 }

@@ -36,14 +36,16 @@ typedef struct Ctx {
     int32_t heads, kv_heads;
     Activation activation;
     NormKind norm;
-    bool norm_after;    /* of a sublayer's sum with its input (post-LN), not of its input */
-    bool inner_dropout; /* also on the hidden activations of the mlp and after the final norm: T5 */
-    float score_scale;  /* on q·k */
-    bool decoder;       /* self-attention is causal */
-    int layer;          /* block number in its stack */
-    int32_t window;     /* of the layer's self-attention, as in AttnSpec */
-    Tensor rotary;      /* (T,R) of the layer, or NO_TENSOR */
-    float dropout;      /* 0 when not training */
+    bool norm_after;   /* of a sublayer's sum with its input (post-LN), not of its input */
+    float score_scale; /* on q·k */
+    bool decoder;      /* self-attention is causal */
+    int layer;         /* block number in its stack */
+    int32_t window;    /* of the layer's self-attention, as in AttnSpec */
+    Tensor rotary;     /* (T,R) of the layer, or NO_TENSOR */
+    float embed_scale; /* on the rows of the embedding */
+    /* Rates, 0 when not training: of embeddings and outputs, attention weights, the mlp's hidden activations, and after
+     * the final norm. */
+    float dropout, attention_dropout, activation_dropout, final_dropout;
     uint64_t seed;
     float eps;    /* of the norms */
     float g_beta; /* of the gradients acquired last */
@@ -86,8 +88,8 @@ void sublayer_leave(Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, N
 void sublayer_leave_bwd(Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, const NormSave *save);
 void sublayer_enter_bwd(Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, const NormSave *save);
 
-/* y (N,C) = dropout(norm(table (V,C) [ids] + positions [place] + segments [segment])) of the stream's rows; all but the
- * table may be absent. */
+/* y (N,C) = dropout(norm(embed_scale · table (V,C) [ids] + positions [place] + segments [segment])) of the stream's
+ * rows; all but the table may be absent, and so may the gradient of positions that are not learned. */
 typedef struct EmbedW {
     Tensor table, positions, segments;
     NormW norm;

@@ -106,7 +106,7 @@ bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
         return fail_user(error, "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path, or "
                                 "model.vocab to a number");
     if (model->vocab == 0)
-        model->vocab = (size + 127) / 128 * 128;
+        model->vocab = (size + model->vocab_multiple - 1) / model->vocab_multiple * model->vocab_multiple;
     return model->vocab >= size ||
            fail_user(error,
                      "model.vocab %" PRId64 " is smaller than the tokenizer's %d ids (sentinels included); use auto or "

@@ -19,6 +19,8 @@ learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.o
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_order=true"
 learns bert $bert
+learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
+learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm
 for objective in prefix_lm iid_denoising ul2; do
     learns "t5-$objective" data.objective="$objective"
@@ -42,3 +44,7 @@ expect 1 'decoder' "$loam" train "$work/config.yaml" run.dir="$work/wrong" data.
 echo "ba" | "$loam" generate --model "$work/gpt2" --max-tokens 8 >"$work/answer" || fail "generate"
 [ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
 echo "ok: a GPT goes on from its prompt"
+
+expect 0 'vocabulary 50,432, parameters 12,854,282,240' "$loam" plan "$work/config.yaml" --megatron-tp 2 model.preset=tr1-13b \
+    model.n_enc=0 model.n_dec=40 model.width=5120 model.ffn=20480 model.heads=32 model.head_dim=160 model.vocab=50257 data.objective=clm
+expect 1 'want 1 to 1024' "$loam" plan --megatron-tp -1 "$work/config.yaml"

@@ -69,7 +69,7 @@ static void case_layernorm(Rig *r)
         output(r, results[i]);
 }
 
-static void case_bias(Rig *r)
+static void case_bias_and_scale(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
@@ -77,6 +77,7 @@ static void case_bias(Rig *r)
     Tensor x = normal(r, n, c, pad, 1), y = in_place ? x : blank(r, n, c, pad), dy = normal(r, n, c, pad, 1);
     Tensor db = as_vector(accumulator(r, 1, c, 0, beta));
     op_bias_add(r->dev, y, x, as_vector(normal(r, 1, c, 0, 1)));
+    op_scale(r->dev, y, y, 1.7f);
     op_bias_bwd(r->dev, db, dy, beta);
     output(r, y);
     output(r, db);
@@ -88,8 +89,11 @@ static void case_rotary(Rig *r)
     int64_t turned = choose(r, 2) ? dim : 4;
     bool inverse = choose(r, 2);
     Tensor x = normal(r, n, heads * dim, pad, 1), table = blank(r, 40, turned, pad), place = integers(r, n, 40);
+    Tensor waves = blank(r, 40, turned, pad);
+    op_sinusoid_table(r->dev, waves, 2);
     op_rotary_table(r->dev, table, 10000);
     op_rotary(r->dev, x, table, place, (int32_t)dim, inverse);
+    output(r, waves);
     output(r, table);
     output(r, x);
 }
@@ -262,8 +266,8 @@ static const Case cases[] = {
     { "embedding", case_embedding, 1e-6, 0 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0 },
     { "layernorm", case_layernorm, 2e-6, 0 },
-    { "bias", case_bias, 2e-6, 0 },
-    { "rotary", case_rotary, 2e-6, 0 },
+    { "bias_and_scale", case_bias_and_scale, 2e-6, 0 },
+    { "rotary_and_sinusoids", case_rotary, 2e-6, 0 },
     { "alibi", case_alibi, 2e-6, 0 },
     { "dropout", case_dropout, 1e-6, 0 },
     { "act", case_act, 2e-6, 0 },

@@ -80,6 +80,21 @@ static void test_rotary(void)
     device_close(dev);
 }
 
+/* fairseq's for 6 channels from place 2 on: sin, then cos, of 10000^(-c/2) times the place. */
+static void test_sinusoids(void)
+{
+    Device *dev = device_open_reference();
+    double table[2 * 6];
+    op_sinusoid_table(dev, tensor_matrix(table, DT_F64, 2, 6), 2);
+    for (int t = 0; t < 2; t++)
+        for (int c = 0; c < 3; c++) {
+            double angle = (2 + t) / (c == 0 ? 1.0 : c == 1 ? 100.0 : 10000.0);
+            g_assert_cmpfloat_with_epsilon(table[6 * t + c], sin(angle), 1e-14);
+            g_assert_cmpfloat_with_epsilon(table[6 * t + 3 + c], cos(angle), 1e-14);
+        }
+    device_close(dev);
+}
+
 /* Press et al.: 8 heads have 1/2, 1/4, … 1/256; 12 heads those of 8 and every second one of 16. */
 static void test_alibi_slopes(void)
 {
@@ -249,6 +264,7 @@ int main(int argc, char **argv)
     g_test_add_func("/relpos/powers_of_two_are_exact", test_buckets_at_powers);
     g_test_add_func("/rmsnorm/published_example", test_rmsnorm);
     g_test_add_func("/layernorm/matches_its_formula", test_layernorm);
+    g_test_add_func("/sinusoids/are_fairseqs", test_sinusoids);
     g_test_add_func("/rotary/matches_the_published_values", test_rotary);
     g_test_add_func("/alibi/slopes_are_those_of_the_paper", test_alibi_slopes);
     g_test_add_func("/act/matches_known_values", test_activations);

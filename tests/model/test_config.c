@@ -37,19 +37,44 @@ static void presets_have_the_published_counts(void)
         const char *preset;
         gint64 params;
     } published[] = {
-        { "t5-1.1-small", 76961152 }, { "t5-1.1-base", 247577856 },     { "t5-1.1-large", 783150080 },
-        { "t5-1.1-xl", 2849757184 },  { "t5-1.1-xxl", 11135332352 },    { "t5-small", 60506624 },
-        { "t5-base", 222903552 },     { "t5-large", 737668096 },        { "t5-3b", 2851598336 },
-        { "t5-11b", 11307321344 },    { "mt5-small", 300176768 },       { "mt5-base", 582401280 },
-        { "mt5-large", 1229581312 },  { "mt5-xl", 3742619648 },         { "mt5-xxl", 12921057280 },
-        { "byt5-small", 299637760 },  { "bert-base", 110106428 },       { "bert-large", 336226108 },
-        { "gpt2", 124439808 },        { "gpt2-medium", 354823168 },     { "gpt2-large", 774030080 },
-        { "gpt2-xl", 1557611200 },    { "tinyllama-1.1b", 1100048384 }, { "modernbert-base", 149655232 },
+        { "t5-1.1-small", 76961152 },  { "t5-1.1-base", 247577856 },     { "t5-1.1-large", 783150080 },
+        { "t5-1.1-xl", 2849757184 },   { "t5-1.1-xxl", 11135332352 },    { "t5-small", 60506624 },
+        { "t5-base", 222903552 },      { "t5-large", 737668096 },        { "t5-3b", 2851598336 },
+        { "t5-11b", 11307321344 },     { "mt5-small", 300176768 },       { "mt5-base", 582401280 },
+        { "mt5-large", 1229581312 },   { "mt5-xl", 3742619648 },         { "mt5-xxl", 12921057280 },
+        { "byt5-small", 299637760 },   { "bert-base", 110106428 },       { "bert-large", 336226108 },
+        { "gpt2", 124439808 },         { "gpt2-medium", 354823168 },     { "gpt2-large", 774030080 },
+        { "gpt2-xl", 1557611200 },     { "tinyllama-1.1b", 1100048384 }, { "modernbert-base", 149655232 },
+        { "roberta-base", 124697433 }, { "roberta-large", 355412057 },   { "fairseq-gpt3-13b", 12853473280 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
         ModelConfig config;
         GError *error = NULL;
         apply(&config, published[i].preset, "", &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(model_config_params(&config), ==, published[i].params);
+        clear(&config);
+    }
+}
+
+/* Counts of the reference systems that name a vocabulary or an option apart from the preset's. */
+static void variants_have_the_published_counts(void)
+{
+    static const struct {
+        const char *preset, *assignment;
+        gint64 params;
+    } published[] = {
+        { "tr1-13b", "model.vocab=50432", 12854282240 },
+        { "fairseq-transformer-lm", "model.vocab=1000", 18915328 + 1024 * 1000 },
+        { "fairseq-gpt3-13b", "model.tie_embeddings=false", 13110865920 },
+        { "bert-base", "model.n_enc=4", 53403452 },
+        { "bert-4l-preln-rel", "", 53012156 },
+        { "bert-4l-preln-rope", "", 53011772 },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
+        ModelConfig config;
+        GError *error = NULL;
+        apply(&config, published[i].preset, published[i].assignment, &error);
         g_assert_no_error(error);
         g_assert_cmpint(model_config_params(&config), ==, published[i].params);
         clear(&config);
@@ -131,6 +156,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/config/presets_have_the_published_counts", presets_have_the_published_counts);
+    g_test_add_func("/config/variants_have_the_published_counts", variants_have_the_published_counts);
     g_test_add_func("/config/every_preset_applies", every_preset_applies);
     g_test_add_func("/config/bare_config_is_t5_1_1_small_with_the_tokenizers_vocabulary",
                     bare_config_is_t5_1_1_small_with_the_tokenizers_vocabulary);

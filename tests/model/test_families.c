@@ -43,6 +43,26 @@ static void alibi(ModelConfig *config)
     config->global_every = 2;
 }
 
+/* fairseq's transformer_lm: sinusoids from place 2 on, scaled embeddings. */
+static void fairseq(ModelConfig *config)
+{
+    gpt2(config);
+    config->position = POSITION_SINUSOIDAL;
+    config->position_offset = 2;
+    config->scale_embedding = true;
+    config->tie_embeddings = false;
+    config->attention_dropout = 0;
+    config->activation_dropout = 0.3;
+}
+
+static void fairseq_gpt3(ModelConfig *config)
+{
+    fairseq(config);
+    config->position = POSITION_LEARNED;
+    config->tie_embeddings = true;
+    config->attention_dropout = 0.4;
+}
+
 static void bert(ModelConfig *config)
 {
     gpt2(config);
@@ -97,6 +117,8 @@ static void post_norm_t5(ModelConfig *config)
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
+                              { "fairseq", fairseq },
+                              { "fairseq_gpt3", fairseq_gpt3 },
                               { "bert", bert },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
@@ -191,6 +213,8 @@ static void gradient_matches_finite_difference(const void *data)
 
     d.loss.grad = false;
     tiny_reserve(model, batch, &loss);
+    for (int p = 0; p < params_count(model_params(model)); p++)
+        op_fill(dev, params_get(model_params(model), p)->g, 9); /* what no gradient may read */
     loss_and_gradients(model, batch, &loss);
     for (int p = 0; p < params_count(model_params(model)); p++)
         check_parameter(&d, params_get(model_params(model), p), &rng);
@@ -358,7 +382,7 @@ static void positions_end(void)
 static void encoders_do_not_generate(void)
 {
     Device *dev = device_open_reference();
-    Model *model = kind_open(dev, &kinds[3]);
+    Model *model = kind_open(dev, &kinds[5]);
     const int32_t id = 1, cu[] = { 0, 1 };
     g_autoptr(GError) error = NULL;
 
@@ -388,6 +412,38 @@ static void outputs_start_smaller(void)
     g_assert_cmpint(seen, ==, 4);
 }
 
+/* fairseq's: Glorot's half-widths, smaller by the square root of two for queries, keys and values. */
+static void fairseq_starts_as_fairseq_does(void)
+{
+    static const struct {
+        const char *name;
+        int init;
+        double std;
+    } expected[] = {
+        { "shared", INIT_NORMAL, 0.35355339 },
+        { "lm_head", INIT_NORMAL, 0.35355339 },
+        { "decoder.0.self.q", INIT_UNIFORM, 0.38729833 },
+        { "decoder.0.self.v", INIT_UNIFORM, 0.38729833 },
+        { "decoder.1.self.o", INIT_UNIFORM, 0.54772256 },
+        { "decoder.1.mlp.wi", INIT_UNIFORM, 0.35355339 },
+        { "decoder.0.mlp.wo", INIT_UNIFORM, 0.25 },
+    };
+    ModelConfig config = tiny_config(&tiny_gated);
+    int n_specs;
+    size_t seen = 0;
+    fairseq(&config);
+    config.init = INIT_SCHEME_FAIRSEQ;
+    g_autofree ParamSpec *specs = model_param_specs(&config, &n_specs);
+    for (int i = 0; i < n_specs; i++)
+        for (size_t e = 0; e < G_N_ELEMENTS(expected); e++)
+            if (g_str_equal(specs[i].name, expected[e].name)) {
+                g_assert_cmpint((int)specs[i].init, ==, expected[e].init);
+                g_assert_cmpfloat_with_epsilon(specs[i].std, expected[e].std, 1e-8);
+                seen++;
+            }
+    g_assert_cmpint((int)seen, ==, (int)G_N_ELEMENTS(expected));
+}
+
 typedef struct Test {
     const char *what;
     void (*run)(const void *kind);
@@ -408,11 +464,12 @@ int main(int argc, char **argv)
     for (size_t t = 0; t < G_N_ELEMENTS(tests); t++)
         for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
             g_autofree char *path = g_strdup_printf("/%s/%s", kinds[k].name, tests[t].what);
-            if (!tests[t].decodes || k < 3) /* the decoders alone */
+            if (!tests[t].decodes || k < 5) /* the decoders alone */
                 g_test_add_data_func(path, &kinds[k], tests[t].run);
         }
     g_test_add_func("/families/learned_positions_end", positions_end);
     g_test_add_func("/families/encoders_do_not_generate", encoders_do_not_generate);
     g_test_add_func("/families/outputs_start_smaller", outputs_start_smaller);
+    g_test_add_func("/families/fairseq_starts_as_fairseq_does", fairseq_starts_as_fairseq_does);
     return g_test_run();
 }

@@ -31,6 +31,8 @@ static inline ModelConfig tiny_config(const Shape *shape)
                           .final_norm = true,
                           .inner_dropout = true,
                           .dropout = 0.2,
+                          .attention_dropout = -1,
+                          .activation_dropout = -1,
                           .norm_eps = 1e-6,
                           .rel_buckets = 8,
                           .rel_max_distance = 16 };

@@ -319,12 +319,14 @@ static void fixture_open(Fixture *f, const Case *c)
                    .memory_rows = c->decoder ? &f->batch->enc : NULL,
                    .heads = HEADS,
                    .kv_heads = HEADS,
-                   .inner_dropout = true,
                    .score_scale = 1,
                    .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,
                    .decoder = c->decoder,
                    .layer = 3,
+                   .embed_scale = 1.5f,
                    .dropout = 0.2f,
+                   .attention_dropout = 0.2f,
+                   .activation_dropout = 0.2f,
                    .seed = 11,
                    .eps = 1e-6f };
     c->setup(f);
@@ -454,14 +456,26 @@ static void dropout_keys_differ(void)
     for (int decoder = 0; decoder < 2; decoder++)
         for (int layer = 0; layer < 24; layer++)
             for (int site = SITE_EMBED; site <= SITE_FINAL; site++) {
-                Ctx cx = {
-                    .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1, .dropout = 0.1f, .inner_dropout = true
-                };
+                Ctx cx = { .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1 };
                 PhiloxKey key = ctx_dropout(&cx, (DropoutSite)site).key;
                 gint64 *word = g_new(gint64, 1);
                 *word = (gint64)((uint64_t)key.k[1] << 32 | key.k[0]);
                 g_assert_true(g_hash_table_add(seen, word));
             }
+}
+
+static void each_site_has_its_rate(void)
+{
+    static const float rates[] = {
+        [SITE_EMBED] = 0.1f,     [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f, [SITE_CROSS_PROBS] = 0.2f,
+        [SITE_CROSS_OUT] = 0.1f, [SITE_MLP_HIDDEN] = 0.3f, [SITE_MLP_OUT] = 0.1f,  [SITE_FINAL] = 0.4f
+    };
+    const TokenStream rows = { 0 };
+    const Ctx cx = {
+        .rows = &rows, .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f
+    };
+    for (int site = SITE_EMBED; site <= SITE_FINAL; site++)
+        g_assert_cmpfloat(ctx_dropout(&cx, (DropoutSite)site).rate, ==, rates[site]);
 }
 
 int main(int argc, char **argv)
@@ -471,5 +485,6 @@ int main(int argc, char **argv)
         g_test_add_data_func(cases[i].path, &cases[i], bwd_matches_finite_difference);
     g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
     g_test_add_func("/dropout/keys_differ", dropout_keys_differ);
+    g_test_add_func("/dropout/each_site_has_its_rate", each_site_has_its_rate);
     return g_test_run();
 }

@@ -164,6 +164,14 @@ static void bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
             *at(db, 0, c) += *at(dy, i, c);
 }
 
+static void scale_by(Device *dev, Tensor y, Tensor x, float factor)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(y, i, c) = (double)factor * *at(x, i, c);
+}
+
 static void dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     (void)dev;
@@ -254,6 +262,19 @@ static void alibi(Device *dev, Tensor bias, int32_t first)
     for (int64_t h = 0; h < tensor_rows(bias); h++)
         for (int64_t t = 0; t < tensor_cols(bias); t++)
             *at(bias, h, t) = -alibi_slope((int32_t)h, (int32_t)tensor_rows(bias)) * fabs((double)(first + t));
+}
+
+static void sinusoid_table(Device *dev, Tensor table, int32_t first)
+{
+    (void)dev;
+    int64_t half = tensor_cols(table) / 2;
+    for (int64_t t = 0; t < tensor_rows(table); t++) {
+        for (int64_t c = 0; c < half; c++) {
+            double angle = (double)(first + t) * exp(-log(10000) * (double)c / (double)(half - 1));
+            *at(table, t, c) = sin(angle);
+            *at(table, t, half + c) = cos(angle);
+        }
+    }
 }
 
 static void rotary_table(Device *dev, Tensor table, double base)
@@ -435,6 +456,7 @@ static const OpTable reference_ops = {
     .layernorm_bwd = layernorm_bwd,
     .bias_add = bias_add,
     .bias_bwd = bias_bwd,
+    .scale = scale_by,
     .dropout_fwd = dropout_fwd,
     .dropout_bwd = dropout_bwd,
     .act_fwd = act_fwd,
@@ -442,6 +464,7 @@ static const OpTable reference_ops = {
     .relpos_fwd = relpos_fwd,
     .relpos_bwd = relpos_bwd,
     .alibi = alibi,
+    .sinusoid_table = sinusoid_table,
     .rotary_table = rotary_table,
     .rotary = rotary,
     .attn_fwd = reference_attn_fwd,

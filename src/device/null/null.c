@@ -80,6 +80,12 @@ static void null_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
     count(dev, 0, BYTES(db, dy));
 }
 
+static void null_scale(Device *dev, Tensor y, Tensor x, float factor)
+{
+    (void)factor;
+    count(dev, 0, BYTES(y, x));
+}
+
 static void null_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     (void)drop;
@@ -121,6 +127,12 @@ static void null_alibi(Device *dev, Tensor bias, int32_t first)
 {
     (void)first;
     count(dev, 0, BYTES(bias));
+}
+
+static void null_sinusoid_table(Device *dev, Tensor table, int32_t first)
+{
+    (void)first;
+    count(dev, 0, BYTES(table));
 }
 
 static void null_rotary_table(Device *dev, Tensor table, double base)
@@ -254,6 +266,7 @@ static const OpTable null_ops = {
     .layernorm_bwd = null_layernorm_bwd,
     .bias_add = null_bias_add,
     .bias_bwd = null_bias_bwd,
+    .scale = null_scale,
     .dropout_fwd = null_dropout_fwd,
     .dropout_bwd = null_dropout_bwd,
     .act_fwd = null_act_fwd,
@@ -261,6 +274,7 @@ static const OpTable null_ops = {
     .relpos_fwd = null_relpos_fwd,
     .relpos_bwd = null_relpos_bwd,
     .alibi = null_alibi,
+    .sinusoid_table = null_sinusoid_table,
     .rotary_table = null_rotary_table,
     .rotary = null_rotary,
     .attn_fwd = null_attn_fwd,

@@ -32,6 +32,16 @@ static const float *chunk_mask(float *mask, const Dropout *drop, int64_t row, in
     return mask;
 }
 
+void cpu_scale(Device *dev, Tensor y, Tensor x, float factor)
+{
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++) {
+        const float *in = row_of(x, i);
+        float *out = row_of(y, i);
+        SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = factor * in[c];
+    }
+}
+
 void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)

@@ -13,6 +13,18 @@ void cpu_alibi(Device *dev, Tensor bias, int32_t first)
     }
 }
 
+void cpu_sinusoid_table(Device *dev, Tensor table, int32_t first)
+{
+    int64_t half = table.d[1] / 2;
+#pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
+    for (int64_t t = 0; t < table.d[0]; t++)
+        for (int64_t c = 0; c < half; c++) {
+            double angle = (double)(first + t) * pow(10000, -(double)c / (double)(half - 1));
+            row_of(table, t)[c] = (float)sin(angle);
+            row_of(table, t)[half + c] = (float)cos(angle);
+        }
+}
+
 void cpu_rotary_table(Device *dev, Tensor table, double base)
 {
     int64_t half = table.d[1] / 2;
