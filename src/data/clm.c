@@ -2,16 +2,22 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
+
 static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
 {
     if (config->target_length != 0)
         return fail_user(error,
-                         "data.target_length=%ld: this objective has no targets apart from its inputs; leave it "
+                         "data.target_length=%" PRId64
+                         ": this objective has no targets apart from its inputs; leave it "
                          "out",
                          config->target_length);
     int64_t longest = config->input_length + overlap;
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;
+    if (config->raw_length <= overlap)
+        return fail_user(error, "data.raw_length=%" PRId64 " leaves no token to predict; use 2 or more",
+                         config->raw_length);
     return true;
 }
 

@@ -84,3 +84,14 @@ void dataset_close(Dataset *data)
     g_free(data->prefix);
     g_free(data);
 }
+
+bool dataset_check_ids(const Dataset *data, const int32_t *ids, int64_t n, int32_t vocab, GError **error)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= vocab)
+            return fail_user(error,
+                             "the dataset %s holds token id %d, but the tokenizer has %d ids: it was made with another "
+                             "tokenizer; run loam prepare again",
+                             data->prefix, ids[i], vocab);
+    return true;
+}

@@ -16,3 +16,5 @@ typedef struct Dataset {
 /* The prefix; a folder with train.idx in it, as fairseq-preprocess writes, stands for its train set. */
 Dataset *dataset_open(const char *prefix, GError **error);
 void dataset_close(Dataset *data);
+/* Ids read from the dataset must be those of a tokenizer with `vocab`. */
+bool dataset_check_ids(const Dataset *data, const int32_t *ids, int64_t n, int32_t vocab, GError **error);

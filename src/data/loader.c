@@ -5,7 +5,11 @@
 #include "data/pack.h"
 #include "data/pieces.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#define COMPAT_SURPLUS 1.005
 
 #define AT(field) offsetof(DataConfig, field)
 const OptionRow data_options[] = {
@@ -15,6 +19,10 @@ const OptionRow data_options[] = {
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
     { "data.objective", OPT_ENUM, AT(objective), "span_corruption", 0, 0, OPT_IDENTITY,
       "what the model is asked to predict", objective_names },
+    { "data.compat", OPT_ENUM, AT(compat), "none", 0, 0, OPT_IDENTITY,
+      "take the samples of this system, in its order, each in a row of its own", compat_names },
+    { "data.compat_samples", OPT_I64, AT(compat_samples), "auto", 0, 1e12, OPT_IDENTITY,
+      "megatron: samples that its order is made for; auto: those of train.length", NULL },
     { "data.input_length", OPT_I64, AT(input_length), "512", 2, 1e6, OPT_IDENTITY,
       "tokens of an input at most, EOS included", NULL },
     { "data.target_length", OPT_I64, AT(target_length), "0", 0, 1e6, OPT_IDENTITY,
@@ -64,14 +72,16 @@ struct Loader {
 
     Dataset *data;
     Pieces *pieces;
-    int32_t vocab, decoder_start;
+    int32_t decoder_start;
     uint64_t seed;
     bool in_order, static_masks;
     const Objective *objective;
     ObjectiveConfig config;
-    bool *continues; /* (vocab) or NULL */
-    PackPlan *plan;  /* NULL: a row is a sample */
-    int64_t n_rows;  /* of an epoch */
+    bool *continues;          /* (vocab) or NULL */
+    PackPlan *plan;           /* NULL: a row is a sample */
+    const CompatKind *compat; /* NULL: pieces; else an index instead of them */
+    void *index;
+    int64_t n_rows; /* of an epoch */
 
     GMutex mutex;    /* guards what follows, pieces and mixture */
     int32_t *tokens; /* (raw_length) */
@@ -184,6 +194,33 @@ static bool open_pieces(Loader *loader, GError **error)
     return true;
 }
 
+/* Numpy's seeds have 32 bits. */
+static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
+{
+    if (loader->seed > UINT32_MAX)
+        return fail_user(error, "run.seed=%" PRIu64 ": data.compat=%s draws by a seed below 2^32", loader->seed,
+                         compat_names[data->compat]);
+    if (loader->objective->separated && loader->data->tokenizer_hash && !loader->data->append_eod)
+        return fail_user(
+            error,
+            "the dataset %s has nothing between its documents, which data.compat=%s takes as they are; make "
+            "it again: loam prepare --append-eod",
+            loader->data->prefix, compat_names[data->compat]);
+    const CompatSpec spec = { .data = loader->data,
+                              .config = &loader->config,
+                              .seed = (uint32_t)loader->seed,
+                              .n_samples = loader->in_order ? 0 : data->compat_samples,
+                              .held_out = loader->in_order };
+    const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
+    if (!kind || !(loader->index = kind->open(&spec, error)))
+        return false;
+    loader->compat = kind;
+    loader->n_rows = kind->count(loader->index);
+    return loader->n_rows > 0 ||
+           fail_user(error, "the dataset %s has too little text for one sample of %" PRId64 " tokens",
+                     loader->data->prefix, loader->config.raw_length);
+}
+
 /* ---- packing ---- */
 
 static Choice choose(const Loader *loader, int64_t sample)
@@ -199,15 +236,18 @@ static PackLength sample_length(const void *context, int64_t sample)
     return (PackLength){ choice.n_inputs, choice.n_targets };
 }
 
-static void plan_rows(Loader *loader)
+static bool plan_rows(Loader *loader, GError **error)
 {
+    if (!open_pieces(loader, error))
+        return false;
     int64_t n = pieces_count(loader->pieces);
     PackLength capacity = { loader_enc_length(loader), loader_dec_length(loader) };
     loader->n_rows = n;
-    if (!loader->objective->choose)
-        return;
-    loader->plan = pack_plan(n, capacity, sample_length, loader);
-    loader->n_rows = loader->plan->n_rows;
+    if (loader->objective->choose) {
+        loader->plan = pack_plan(n, capacity, sample_length, loader);
+        loader->n_rows = loader->plan->n_rows;
+    }
+    return true;
 }
 
 static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
@@ -218,21 +258,20 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->in_order = in_order;
     loader->static_masks = config->static_masks;
-    loader->vocab = tokenizer_size(tok);
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
-        !open_pieces(loader, error)) {
+        !(config->compat ? open_compat(loader, config, error) : plan_rows(loader, error))) {
         loader_close(loader);
         return NULL;
     }
-    plan_rows(loader);
     loader->tokens = g_new(int32_t, loader->config.raw_length);
     example_init(&loader->example, &loader->config);
     return loader;
 }
 
-/* An epoch of a mixture is as many rows as its datasets have together. Each draws by a seed of its own. */
+/* An epoch of a mixture is as many rows as its datasets have together. Each draws by a seed of its own, but in Megatron
+ * all by the same, and for half a percent more samples than their share. */
 static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
                             bool in_order, GError **error)
 {
@@ -241,8 +280,10 @@ static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const To
     loader->mixture = mixture;
     for (int k = 0; k < mixture->n; k++) {
         PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
-        uint64_t own = (uint64_t)key.k[1] << 32 | key.k[0];
-        if (!(loader->parts[k] = open_one(config, mixture->paths[k], tok, own, in_order, error))) {
+        uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
+        DataConfig part = *config;
+        part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
+        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error))) {
             loader_close(loader);
             return NULL;
         }
@@ -275,6 +316,8 @@ void loader_close(Loader *loader)
     g_free(loader->tokens);
     g_free(loader->continues);
     pack_free(loader->plan);
+    if (loader->compat)
+        loader->compat->close(loader->index);
     pieces_close(loader->pieces);
     dataset_close(loader->data);
     g_mutex_clear(&loader->mutex);
@@ -305,7 +348,7 @@ int64_t loader_raw_tokens(const Loader *loader)
 {
     int64_t all = 0;
     if (!loader->mixture)
-        return pieces_tokens(loader->pieces);
+        return loader->pieces ? pieces_tokens(loader->pieces) : indexed_tokens(loader->data->set);
     for (int k = 0; k < loader->mixture->n; k++)
         all += loader_raw_tokens(loader->parts[k]);
     return all;
@@ -339,17 +382,6 @@ Batch *loader_batch(const Loader *loader, int32_t rows)
 
 /* ---- samples ---- */
 
-static bool check_ids(const Loader *loader, int64_t n, GError **error)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (loader->tokens[i] < 0 || loader->tokens[i] >= loader->vocab)
-            return fail_user(error,
-                             "the dataset %s holds token id %d, but the tokenizer has %d ids: it was made with another "
-                             "tokenizer; run loam prepare again",
-                             loader->data->prefix, loader->tokens[i], loader->vocab);
-    return true;
-}
-
 /* A sequence for each document that attention ends with. */
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
@@ -369,23 +401,41 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
     }
 }
 
-/* `sample` is the global index; `choice` is NULL where the objective makes none. */
-static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, const Choice *choice, Batch *out,
-                       GError **error)
+static void add_example(const Loader *loader, int64_t sample, Batch *out)
 {
-    int64_t n = pieces_read(loader->pieces, epoch, piece, loader->tokens);
-    if (!check_ids(loader, n, error))
-        return false;
-    Example *example = &loader->example;
-    uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
-    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
-    loader->objective->apply(&loader->config, choice, &rng, loader->tokens, n, example);
+    const Example *example = &loader->example;
     if (loader->objective->streams == STREAMS_BOTH)
         batch_add(out, sample, example->inputs, example->n_inputs, example->targets, example->n_targets,
                   loader->decoder_start);
     else
         add_sequences(example, sample, out);
+}
+
+/* `sample` is the global index; `choice` is NULL where the objective makes none. */
+static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, const Choice *choice, Batch *out,
+                       GError **error)
+{
+    int64_t n = pieces_read(loader->pieces, epoch, piece, loader->tokens);
+    if (!dataset_check_ids(loader->data, loader->tokens, n, loader->config.vocab, error))
+        return false;
+    Example *example = &loader->example;
+    uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
+    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
+    loader->objective->apply(&loader->config, choice, &rng, loader->tokens, n, example);
+    add_example(loader, sample, out);
     return true;
+}
+
+static bool add_packed_row(Loader *loader, int64_t epoch, int64_t place, Batch *out, GError **error)
+{
+    const PackPlan *plan = loader->plan;
+    bool good = true;
+    for (int64_t i = plan->starts[place]; good && i < plan->starts[place + 1]; i++) {
+        int64_t piece = plan->samples[i];
+        Choice choice = choose(loader, piece);
+        good = add_sample(loader, epoch * plan->n_samples + piece, epoch, piece, &choice, out, error);
+    }
+    return good;
 }
 
 static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
@@ -395,21 +445,18 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         int k = mixture_at(loader->mixture, row, &within);
         return add_row(loader->parts[k], within, out, error);
     }
-    int64_t epoch = row / loader->n_rows, place = row % loader->n_rows, n = pieces_count(loader->pieces);
-    bool good = true;
-    if (loader->in_order)
-        epoch = 0;
+    int64_t epoch = loader->in_order ? 0 : row / loader->n_rows, place = row % loader->n_rows;
+    if (loader->compat) {
+        bool good = loader->compat->fill(loader->index, epoch, place, &loader->example, error);
+        if (good)
+            add_example(loader, row, out);
+        return good;
+    }
     if (!loader->in_order || loader->plan) /* a plan has its fullest rows first: no order to evaluate a part in */
         place = (int64_t)philox_permute(philox_key(loader->seed, PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
                                         (uint64_t)place, (uint64_t)loader->n_rows);
-    if (!loader->plan)
-        return add_sample(loader, row, epoch, place, NULL, out, error);
-    for (int64_t i = loader->plan->starts[place]; good && i < loader->plan->starts[place + 1]; i++) {
-        int64_t piece = loader->plan->samples[i];
-        Choice choice = choose(loader, piece);
-        good = add_sample(loader, epoch * n + piece, epoch, piece, &choice, out, error);
-    }
-    return good;
+    return loader->plan ? add_packed_row(loader, epoch, place, out, error)
+                        : add_sample(loader, row, epoch, place, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)

@@ -1,19 +1,21 @@
 /* loader.h: batches as a function of the row's index. Row i of an objective whose samples fill their rows is piece
  * (i mod n) of epoch (i div n), visited in an order drawn from (seed, epoch); the row is the sample. Shorter samples
  * are packed: the lengths of all samples of an epoch are known when the loader opens and are the same in every epoch,
- * so one plan (pack.h) says which samples share row (i mod rows). Resume, prefetch and a changed batch size need no
- * state. */
+ * so one plan (pack.h) says which samples share row (i mod rows). With data.compat, row i is a sample of a reference
+ * system's order (compat.h). Resume, prefetch and a changed batch size need no state. */
 #pragma once
 
 #include "base/options.h"
 #include "data/batch.h"
+#include "data/compat.h"
 #include "data/dataset.h"
 #include "data/objective.h"
 #include "text/tokenizer.h"
 
 typedef struct DataConfig {
     char *train, *valid; /* dataset prefixes */
-    int objective;
+    int objective, compat;
+    int64_t compat_samples; /* 0: auto */
     int64_t input_length, target_length;
     int64_t raw_length;
     double noise_density, mean_span_length;

@@ -6,6 +6,8 @@
 
 #define MAX_ROWS (1 << 28) /* tokens of a microbatch: what 32-bit row numbers hold, with room for long targets */
 
+#define MAX_COMPAT_SAMPLES 1e12 /* as the option */
+
 static const char *const precision_names[] = { "f32", NULL };
 static const char *const recompute_names[] = { "none", "block", NULL };
 
@@ -81,6 +83,21 @@ static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
            options_apply(config_options(), config, settings, error);
 }
 
+/* The order of a reference system is made for a number of samples: those of the run, where nothing else is said. */
+static bool resolve_compat(Config *config, GError **error)
+{
+    Amount length = config->train.length;
+    if (config->data.compat != COMPAT_MEGATRON || config->data.compat_samples > 0)
+        return true;
+    if (length.unit == UNIT_EPOCHS || length.unit == UNIT_SECONDS)
+        return fail_user(error, "data.compat=megatron: its order depends on the number of samples of the run; give "
+                                "train.length in steps, samples or tokens, or set data.compat_samples");
+    double samples = length.unit == UNIT_STEPS ? length.value * (double)config_batch_samples(config)
+                                               : (double)config_samples(config, length, 0);
+    config->data.compat_samples = (int64_t)MIN(samples, MAX_COMPAT_SAMPLES);
+    return true;
+}
+
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
@@ -90,7 +107,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     for (int i = 0; i < n_overrides; i++)
         if (!option_settings_parse(settings, overrides[i], error))
             return false;
-    return apply_settings(config, settings, error) && config_check(config, error);
+    return apply_settings(config, settings, error) && config_check(config, error) && resolve_compat(config, error);
 }
 
 void config_clear(Config *config)

@@ -41,6 +41,28 @@ static void amounts_become_steps(void)
     config_clear(&config);
 }
 
+static void an_order_is_made_for_the_samples_of_the_run(void)
+{
+    static const struct {
+        const char *length, *samples;
+        int64_t want;
+    } cases[] = {
+        { "train.length=10 steps", "data.compat_samples=auto", 1280 },
+        { "train.length=1001 samples", "data.compat_samples=auto", 1001 },
+        { "train.length=65536 tokens", "data.compat_samples=auto", 128 },
+        { "train.length=3 epochs", "data.compat_samples=70", 70 },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Config config;
+        const char *const overrides[] = { "data.compat=megatron", "train.batch=128 samples", cases[i].length,
+                                          cases[i].samples, NULL };
+        g_assert_true(load(&config, overrides, NULL));
+        g_assert_cmpint(config.data.compat_samples, ==, cases[i].want);
+        config_clear(&config);
+    }
+    REFUSED("data.compat_samples", "data.compat=megatron", "train.length=3 epochs");
+}
+
 static void presets_come_before_what_is_named(void)
 {
     Config config;
@@ -120,6 +142,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/config/amounts_become_steps", amounts_become_steps);
+    g_test_add_func("/config/an_order_is_made_for_the_samples_of_the_run", an_order_is_made_for_the_samples_of_the_run);
     g_test_add_func("/config/presets_come_before_what_is_named", presets_come_before_what_is_named);
     g_test_add_func("/config/rules_across_fields_name_what_is_right", rules_across_fields_name_what_is_right);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);

@@ -1,0 +1,25 @@
+#include "data/compat.h"
+
+#include "data/megatron_gpt.h"
+
+#include <string.h>
+
+const char *const compat_names[] = { [COMPAT_NONE] = "none", [COMPAT_MEGATRON] = "megatron", NULL };
+
+const CompatKind compat_kinds[] = {
+    { COMPAT_MEGATRON, "clm", megatron_gpt_open, megatron_gpt_close, megatron_gpt_count, megatron_gpt_fill },
+    { COMPAT_NONE, NULL, NULL, NULL, NULL, NULL },
+};
+
+const CompatKind *compat_find(Compat compat, const char *objective, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (const CompatKind *kind = compat_kinds; kind->objective; kind++) {
+        if (kind->compat == compat && strcmp(kind->objective, objective) == 0)
+            return kind;
+        if (kind->compat == compat)
+            g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", kind->objective);
+    }
+    fail_user(error, "data.compat=%s knows no data.objective=%s, only %s", compat_names[compat], objective, known->str);
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* compat.h: the samples of a reference system, in its order: an index of its own says which tokens sample i takes.
+ * Nothing is packed: a row is a sample. */
+#pragma once
+
+#include "data/dataset.h"
+#include "data/objective.h"
+
+typedef enum Compat { COMPAT_NONE, COMPAT_MEGATRON } Compat;
+extern const char *const compat_names[];
+
+typedef struct CompatSpec {
+    const Dataset *data;           /* outlives the index */
+    const ObjectiveConfig *config; /* planned; outlives the index */
+    uint32_t seed;
+    int64_t n_samples; /* that the order is made for; 0: one pass over the text */
+    bool held_out;
+} CompatSpec;
+
+/* One index, for the objectives that the reference system has it for. */
+typedef struct CompatKind {
+    Compat compat;
+    const char *objective;
+    void *(*open)(const CompatSpec *spec, GError **error);
+    void (*close)(void *index);
+    int64_t (*count)(const void *index); /* samples of an epoch; 0: the text is too short for one */
+    /* 0 <= sample < count. Not thread-safe. */
+    bool (*fill)(void *index, int64_t epoch, int64_t sample, Example *out, GError **error);
+} CompatKind;
+extern const CompatKind compat_kinds[]; /* ends with objective NULL */
+
+const CompatKind *compat_find(Compat compat, const char *objective, GError **error);
