@@ -6,8 +6,6 @@
 #include <jansson.h>
 #include <string.h>
 
-#define TOKENIZER_LIMIT ((size_t)1 << 30)
-
 static bool write_object(const char *folder, const char *name, const json_t *root, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -37,7 +35,8 @@ static json_t *special_tokens(const Tokenizer *tok)
     for (size_t i = 0; is_bert && i < G_N_ELEMENTS(bert); i++)
         if (tokenizer_special(tok, bert[i][1]) >= 0)
             json_object_set_new(root, bert[i][0], json_string(bert[i][1]));
-    if (tokenizer_sentinel(tok, 0) >= 0) {
+    bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0; /* ByT5Tokenizer makes its 125 itself */
+    if (tokenizer_sentinel(tok, 0) >= 0 && !is_bytes) {
         json_t *sentinels = json_array();
         for (int i = 0; i < TOKENIZER_SENTINELS; i++)
             json_array_append_new(sentinels, json_string(tokenizer_piece(tok, tokenizer_sentinel(tok, i))));
@@ -56,24 +55,13 @@ static json_t *config_of(const Tokenizer *tok, const json_t *special)
     json_object_set_new(config, "tokenizer_class", json_string(is_bytes ? "ByT5Tokenizer" : "PreTrainedTokenizerFast"));
     json_object_set_new(config, "model_input_names", inputs);
     json_object_set_new(config, "clean_up_tokenization_spaces", json_false());
-    if (is_bytes)
-        json_object_del(config, "additional_special_tokens"); /* it has its 125 */
     return config;
 }
 
-static bool copy_own_file(const char *folder, const Tokenizer *tok, GError **error)
+/* What other programs read too; ranks are tiktoken's alone. */
+static bool copy_own_files(const char *folder, const Tokenizer *tok, GError **error)
 {
-    const char *name = NULL, *kind = tokenizer_kind(tok);
-    if (g_str_has_prefix(kind, "sentencepiece"))
-        name = "spiece.model";
-    else if (strcmp(kind, "wordpiece") == 0 && g_str_has_suffix(tokenizer_path(tok), "vocab.txt"))
-        name = "vocab.txt";
-    if (name == NULL)
-        return true;
-    size_t bytes;
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autofree char *data = io_read_file(tokenizer_path(tok), TOKENIZER_LIMIT, &bytes, error);
-    return data && io_write_file(path, data, bytes, error);
+    return g_str_has_suffix(tokenizer_path(tok), ".tiktoken") || tokenizer_copy(tok, folder, error);
 }
 
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error)
@@ -85,8 +73,8 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error
         return true;
     }
     json_t *special = special_tokens(tok), *config = config_of(tok, special);
-    bool done = write_object(folder, "special_tokens_map.json", special, error) &&
-                write_object(folder, "tokenizer_config.json", config, error) && copy_own_file(folder, tok, error) &&
+    bool done = copy_own_files(folder, tok, error) && write_object(folder, "special_tokens_map.json", special, error) &&
+                write_object(folder, "tokenizer_config.json", config, error) &&
                 (is_bytes || tokenizer_write_json(tok, path, error));
     json_decref(special);
     json_decref(config);

@@ -4,5 +4,6 @@
 #include "text/tokenizer.h"
 
 /* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4
- * and 5 gives the same ids, and the tokenizer's own file: spiece.model or vocab.txt. Bytes have only the last two. */
+ * and 5 gives the same ids, and the tokenizer's own files: spiece.model, vocab.txt, or vocab.json and merges.txt. Bytes
+ * have only the two. */
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error);

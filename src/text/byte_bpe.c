@@ -125,6 +125,8 @@ void byte_bpe_free(void *opaque)
     g_ptr_array_unref(model->bytes);
     g_ptr_array_unref(model->names);
     merges_close(model->merges);
+    g_clear_pointer(&model->pairs, g_array_unref);
+    g_free(model->pattern);
     words_close(model->words);
     g_free(model);
 }
@@ -132,6 +134,14 @@ void byte_bpe_free(void *opaque)
 int byte_bpe_id(const void *model, const char *name)
 {
     return GPOINTER_TO_INT(g_hash_table_lookup(((const ByteBpe *)model)->ids, name)) - 1;
+}
+
+const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
+{
+    for (guint i = 0; i < model->added->len; i++)
+        if (g_array_index(model->added, AddedToken, i).id == id)
+            return &g_array_index(model->added, AddedToken, i);
+    return NULL;
 }
 
 static const char *piece_of(const void *model, int id)
@@ -263,6 +273,7 @@ const TokenizerKind kind_byte_bpe = {
     .json_type = "BPE",
     .open_json = byte_bpe_open_json,
     .beside = "merges.txt",
+    .to_json = byte_bpe_to_json,
 };
 
 const TokenizerKind kind_tiktoken = {
@@ -273,4 +284,5 @@ const TokenizerKind kind_tiktoken = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .to_json = byte_bpe_to_json,
 };

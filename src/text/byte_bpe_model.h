@@ -12,7 +12,10 @@ typedef struct ByteBpe {
     GPtrArray *bytes; /* GBytes *, by id; an added token's are its content */
     GHashTable *ids;  /* name -> id + 1 */
     Merges *merges;
+    GArray *
+        pairs; /* (left, right) int32_t by rank; NULL: every split of a piece into two, ranked by the id of the whole */
     Words *words;
+    char *pattern;         /* that splits text into words; NULL: GPT-2's, or as the tokenizer.json says */
     bool whole_words;      /* a word that is a piece is taken as it is */
     bool add_prefix_space; /* text that does not begin with a space gets one */
     bool compose;          /* Unicode's NFC first */
@@ -29,7 +32,12 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
 /* Pairs of every split of a piece into two others, ranked by the id of the whole. */
 void byte_bpe_derive_merges(ByteBpe *model);
 int byte_bpe_id(const void *model, const char *name);
+/* NULL if the id is of no added token. */
+const AddedToken *byte_bpe_added(const ByteBpe *model, int id);
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
+
+/* As a tokenizer.json; not for a model that was read from one. */
+json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
 
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error);

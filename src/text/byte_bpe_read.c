@@ -98,6 +98,7 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
         return fail_user(error, "%u merges are too many: at most %d", n, MERGES_MAX - 1);
     find_byte_ids(model, byte_ids);
     model->merges = merges_open(byte_ids, n);
+    model->pairs = g_array_sized_new(FALSE, FALSE, sizeof(int32_t), 2 * n);
     for (guint rank = 0; rank < n; rank++) {
         const char *left = pairs->pdata[2 * rank], *right = pairs->pdata[2 * rank + 1];
         g_autofree char *whole = g_strconcat(left, right, NULL);
@@ -106,6 +107,7 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
             return fail_user(error, "merge %u, of \"%s\" and \"%s\", has a piece that is not in the vocabulary", rank,
                              left, right);
         merges_add(model->merges, ids[0], ids[1], rank, ids[2]);
+        g_array_append_vals(model->pairs, ids, 2);
     }
     return true;
 }
@@ -114,11 +116,13 @@ typedef struct Split {
     int32_t left, right, whole;
 } Split;
 
-/* The splits of a piece into two pieces. */
+/* The splits of a piece into two pieces; what was added is never merged. */
 static void add_splits(const ByteBpe *model, guint whole, GArray *splits)
 {
     size_t n;
     const char *bytes = g_bytes_get_data(model->bytes->pdata[whole], &n);
+    if (byte_bpe_added(model, (int)whole))
+        return;
     for (size_t cut = 1; cut < n; cut++) {
         g_autofree char *left = byte_bpe_name(bytes, cut);
         int left_id = byte_bpe_id(model, left);
@@ -336,6 +340,7 @@ void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, Toke
         return NULL;
     ByteBpe *model = byte_bpe_new(names, added);
     model->words = words;
+    model->pattern = g_strdup(pattern);
     model->whole_words = true;
     byte_bpe_derive_merges(model);
     byte_bpe_facts(model, facts);

@@ -144,7 +144,7 @@ static size_t place_bytes(const Merges *merges, MergesScratch *scratch, const ui
     return n;
 }
 
-static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, size_t n)
+static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, size_t n, uint32_t below)
 {
     for (;;) {
         size_t best = 0;
@@ -154,7 +154,7 @@ static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, s
                 rank = ranks[i];
                 best = i;
             }
-        if (rank == MERGES_NONE)
+        if (rank >= below)
             return n;
         ids[best] = merges->merged[rank];
         n--;
@@ -201,7 +201,7 @@ static void rank_again(const Merges *merges, MergesScratch *scratch, size_t plac
 }
 
 /* Entries whose rank is no longer their symbol's are stale. Each merge pushes two, so the heap holds at most 3 n. */
-static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n)
+static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n, uint32_t below)
 {
     Symbol *symbols = scratch->symbols;
     scratch->n_heap = 0;
@@ -216,6 +216,8 @@ static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n)
         Symbol *symbol = &symbols[top & UINT32_MAX];
         if (symbol->id < 0 || symbol->rank != top >> 32)
             continue;
+        if (symbol->rank >= below)
+            break;
         Symbol *gone = &symbols[symbol->next];
         symbol->id = merges->merged[symbol->rank];
         symbol->next = gone->next;
@@ -233,7 +235,8 @@ static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n)
     return kept;
 }
 
-size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids)
+size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
+                          const int32_t **ids)
 {
     CHECK(bytes < UINT32_MAX, "a word of %zu bytes", bytes);
     reserve(scratch, bytes);
@@ -241,5 +244,11 @@ size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *wo
     size_t n = place_bytes(merges, scratch, (const uint8_t *)word, bytes);
     if (n < 2)
         return n;
-    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n) : merge_long(merges, scratch, n);
+    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
+                      : merge_long(merges, scratch, n, below);
+}
+
+size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids)
+{
+    return merges_apply_below(merges, scratch, word, bytes, MERGES_NONE, ids);
 }

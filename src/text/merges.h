@@ -23,3 +23,6 @@ MergesScratch *merges_scratch_open(void);
 void merges_scratch_close(MergesScratch *scratch);
 /* The ids of a word; *ids is the scratch's until its next use. */
 size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids);
+/* The same by the pairs of ranks below `below` alone. */
+size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
+                          const int32_t **ids);

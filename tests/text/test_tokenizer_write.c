@@ -1,9 +1,12 @@
 #include "base/file.h"
+#include "text/byte_bpe.h"
 #include "text/tokenizer.h"
 
 #include <glib/gstdio.h>
 #include <jansson.h>
 #include <string.h>
+
+#define GPT2 LOAM_SOURCE_DIR "/../shared/data/tokenizers/gpt2/"
 
 static char *folder;
 
@@ -139,6 +142,90 @@ static void a_vocabulary_reads_back_with_its_treatment_of_text(void)
     }
 }
 
+/* A folder of vocab.json and merges.txt; the words of `lines` meet its merges, and bytes that it has not. */
+static Tokenizer *open_byte_bpe(void)
+{
+    static const char vocab[] = "{\"t\": 0, \"h\": 1, \"e\": 2, \"Ġ\": 3, \"th\": 4, \"the\": 5, \"Ġthe\": 6,"
+                                "\"a\": 7, \"at\": 8, \"c\": 9, \"Ã\": 10, \"©\": 11, \"Ã©\": 12,"
+                                "\"<|endoftext|>\": 14}",
+                      merges[] = "#version: 0.2\nt h\na t\nth e\nĠ the\nÃ ©\n";
+    g_autofree char *path = g_build_filename(folder, "vocab.json", NULL);
+    g_autofree char *beside = g_build_filename(folder, "merges.txt", NULL);
+    g_assert_true(io_write_file(path, vocab, strlen(vocab), NULL));
+    g_assert_true(io_write_file(beside, merges, strlen(merges), NULL));
+    return open_or_fail(path);
+}
+
+static void byte_level_merges_read_back(void)
+{
+    Tokenizer *tok = open_byte_bpe();
+    g_autofree char *path = write_json(tok);
+    Tokenizer *back = open_or_fail(path);
+    expect_same_ids(tok, back);
+    g_assert_cmpint(tokenizer_size(back), ==, tokenizer_size(tok));
+    g_assert_cmpint(tokenizer_eos(back), ==, 14);
+    tokenizer_close(back);
+    tokenizer_close(tok);
+}
+
+/* The pieces of `tok` below `n` as lines of tiktoken. */
+static char *write_ranks(const Tokenizer *tok, int n)
+{
+    char *path = g_build_filename(folder, "ranks.tiktoken", NULL);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int id = 0; id < n; id++) {
+        size_t bytes;
+        g_autofree char *piece = byte_bpe_bytes(tokenizer_piece(tok, id), &bytes);
+        g_autofree char *base64 = g_base64_encode((const guchar *)piece, bytes);
+        g_string_append_printf(text, "%s %d\n", base64, id);
+    }
+    g_assert_true(io_write_file(path, text->str, text->len, NULL));
+    return path;
+}
+
+static void ranks_become_merges(void)
+{
+    static const char *const pieces[] = {
+        "YQ==", "Yg==", "IA==", "YWI=", "YWJi", "YmI=", "YWFiYg==", "Y2RlZg==", "ZQ=="
+    };
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++)
+        g_string_append_printf(text, "%s %zu\n", pieces[i], i);
+    g_autofree char *ranks = g_build_filename(folder, "toy.tiktoken", NULL);
+    g_assert_true(io_write_file(ranks, text->str, text->len, NULL));
+    Tokenizer *tok = open_or_fail(ranks);
+    g_autofree char *path = write_json(tok);
+    json_t *root = json_load_file(path, 0, NULL), *merges = json_object_get(json_object_get(root, "model"), "merges");
+    static const char *const expected[] = { "a b", "ab b", "b b", "a abb" };
+    g_assert_cmpuint(json_array_size(merges), ==, G_N_ELEMENTS(expected));
+    for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_cmpstr(json_string_value(json_array_get(merges, i)), ==, expected[i]);
+    json_decref(root);
+    tokenizer_close(tok);
+}
+
+/* Ranks made of GPT-2's vocabulary give GPT-2's merges. */
+static void ranks_of_gpt2_give_its_merges(void)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(GPT2 "merges.txt", &text, NULL, NULL)) {
+        g_test_skip("no " GPT2);
+        return;
+    }
+    Tokenizer *tok = open_or_fail(GPT2 "vocab.json");
+    g_autofree char *ranks = write_ranks(tok, 50256);
+    Tokenizer *ranked = open_or_fail(ranks);
+    g_autofree char *path = write_json(ranked);
+    json_t *root = json_load_file(path, 0, NULL), *merges = json_object_get(json_object_get(root, "model"), "merges");
+    g_auto(GStrv) rows = g_strsplit(g_strchomp(text), "\n", -1);
+    g_assert_cmpuint(json_array_size(merges), ==, 50000);
+    for (size_t i = 0; i < 50000; i++)
+        g_assert_cmpstr(json_string_value(json_array_get(merges, i)), ==, rows[i + 1]);
+    json_decref(root);
+    tokenizer_close(ranked);
+    tokenizer_close(tok);
+}
+
 static void bytes_have_no_such_form(void)
 {
     g_autoptr(GError) error = NULL;
@@ -162,6 +249,9 @@ int main(int argc, char **argv)
                     a_bpe_model_s_merges_make_its_pieces_in_order);
     g_test_add_func("/tokenizer_write/a_vocabulary_reads_back_with_its_treatment_of_text",
                     a_vocabulary_reads_back_with_its_treatment_of_text);
+    g_test_add_func("/tokenizer_write/byte_level_merges_read_back", byte_level_merges_read_back);
+    g_test_add_func("/tokenizer_write/ranks_become_merges", ranks_become_merges);
+    g_test_add_func("/tokenizer_write/ranks_of_gpt2_give_its_merges", ranks_of_gpt2_give_its_merges);
     g_test_add_func("/tokenizer_write/bytes_have_no_such_form", bytes_have_no_such_form);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
