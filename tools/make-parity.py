@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/parity: tiny random models as Hugging Face saves them, and what they compute. T5 is here, the other
-families are in parity_families.py.
+"""Writes tests/parity: tiny random models as Hugging Face saves them, and what they compute. T5, mT5 and umT5
+are here, the other families are in parity_families.py.
 
 Run twice, since the two generations of transformers write different folders and do not live in one environment:
     HF_HUB_OFFLINE=1 tools/make-parity.py tests/parity     with transformers 4: everything but *-tf5
@@ -23,7 +23,6 @@ import numpy
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from transformers import T5Config, T5ForConditionalGeneration
 
 import parity_families
 
@@ -32,7 +31,7 @@ from torch_t5 import double_precision
 
 GENERATION = int(transformers.__version__.split(".")[0])
 
-# Sizes that divide by nothing convenient; the first has T5's buckets and a sample longer than their reach, the second
+# Sizes that divide by nothing convenient; "kind" is T5 where it is not given. The first has T5's buckets and a sample longer than their reach, the second
 # few buckets that samples outgrow quickly.
 MODELS = {
     "t5-v1.0": dict(
@@ -43,13 +42,25 @@ MODELS = {
         seed=11, lengths=[(13, 29), (31, 6)], vocab_size=107, d_model=26, d_kv=12, d_ff=34, num_heads=5,
         num_layers=3, num_decoder_layers=2, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
         relative_attention_num_buckets=8, relative_attention_max_distance=20),
+    "mt5": dict(
+        kind="MT5", seed=12, lengths=[(9, 17), (27, 5)], vocab_size=103, d_model=22, d_kv=10, d_ff=30, num_heads=3,
+        num_layers=2, num_decoder_layers=2, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+        relative_attention_num_buckets=8, relative_attention_max_distance=20),
+    "umt5": dict(
+        kind="UMT5", seed=13, lengths=[(33, 12), (4, 19), (1, 2)], vocab_size=97, d_model=18, d_kv=8, d_ff=26,
+        num_heads=3, num_layers=3, num_decoder_layers=2, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+        relative_attention_num_buckets=8, relative_attention_max_distance=20),
 }
 
 
+def class_of(settings, what):
+    return getattr(transformers, settings.get("kind", "T5") + what)
+
+
 def config_of(settings):
-    names = {key: value for key, value in settings.items() if key not in ("seed", "lengths")}
-    return T5Config(**names, dropout_rate=0.1, layer_norm_epsilon=1e-6, pad_token_id=0, eos_token_id=1,
-                    decoder_start_token_id=0)
+    names = {key: value for key, value in settings.items() if key not in ("kind", "seed", "lengths")}
+    return class_of(settings, "Config")(**names, dropout_rate=0.1, layer_norm_epsilon=1e-6, pad_token_id=0,
+                                        eos_token_id=1, decoder_start_token_id=0)
 
 
 def randomize(model, settings):
@@ -128,7 +139,7 @@ def write_sharded(folder, source):
 
 def make_with_4(out, name, settings):
     folder = out / name
-    model = T5ForConditionalGeneration(config_of(settings))
+    model = class_of(settings, "ForConditionalGeneration")(config_of(settings))
     randomize(model, settings)
     model.save_pretrained(folder)
     samples = samples_of(settings)
@@ -146,15 +157,21 @@ def make_with_4(out, name, settings):
 
 def make_with_5(out, name, settings):
     """transformers 5 ties whatever it builds, so a v1.1 is loaded from the folder that 4 wrote."""
-    model, told = T5ForConditionalGeneration.from_pretrained(out / name, output_loading_info=True)
+    kind = class_of(settings, "ForConditionalGeneration")
+    model, told = kind.from_pretrained(out / name, output_loading_info=True)
     assert not told["missing_keys"] and not told["unexpected_keys"], told
     samples = json.loads((out / name / "batch.json").read_text())["samples"]
     truth = {key: value.double() for key, value in load_file(out / name / "expected.safetensors").items()}
-    away = distances(compute(model, samples), truth)
+    values = compute(model, samples)
+    if settings.get("kind") == "UMT5":
+        # 5 multiplies the logits of every umT5 by width^-1/2, which 4 and the published models do to tied ones alone.
+        assert torch.allclose(values["logits"] * settings["d_model"] ** 0.5, truth["logits"], atol=1e-4)
+        return
+    away = distances(values, truth)
     print(name, "f32 of Hugging Face 5 against double:", away)
     assert max(away.values()) < 1e-4
     model.save_pretrained(out / (name + "-tf5"))
-    again = T5ForConditionalGeneration.from_pretrained(out / (name + "-tf5"))
+    again = kind.from_pretrained(out / (name + "-tf5"))
     assert max(distances(compute(again, samples), truth).values()) < 1e-4
 
 

@@ -1,9 +1,14 @@
 """T5 training steps in PyTorch, shared by curve.py and step.py: Hugging Face's model, torch.optim.AdamW."""
 
 import contextlib
+from unittest import mock
 
 import torch
+from transformers.models.mt5 import modeling_mt5
 from transformers.models.t5 import modeling_t5
+from transformers.models.umt5 import modeling_umt5
+
+AS_F32 = torch.Tensor.float
 
 
 def padded(samples):
@@ -43,25 +48,24 @@ def train_step(model, optimizer, samples, micro, lr, clip=1.0):
     return total
 
 
+def in_f32(bucket):
+    """The rule of buckets computes its logarithms in f32, also where norms and softmax stay in double."""
+    def rule(*args, **kwargs):
+        with mock.patch.object(torch.Tensor, "float", AS_F32):
+            return bucket(*args, **kwargs)
+    return rule
+
+
 @contextlib.contextmanager
 def double_precision():
     """Hugging Face computes norms and softmax in f32 whatever the weights are: here they stay in double."""
-    as_f32, bucket, norm = torch.Tensor.float, modeling_t5.T5Attention._relative_position_bucket, modeling_t5.T5LayerNorm
-
-    def bucket_in_f32(*args, **kwargs):
-        torch.Tensor.float = as_f32
-        try:
-            return bucket(*args, **kwargs)
-        finally:
-            torch.Tensor.float = torch.Tensor.double
-
-    norm_forward = norm.forward
-    norm.forward = lambda self, x: self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, True) + self.variance_epsilon))
-    modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket_in_f32)
-    torch.Tensor.float = torch.Tensor.double
-    try:
+    with contextlib.ExitStack() as patches:
+        for module, kind in (modeling_t5, "T5"), (modeling_mt5, "MT5"), (modeling_umt5, "UMT5"):
+            attention, norm = getattr(module, kind + "Attention"), getattr(module, kind + "LayerNorm")
+            bucket = vars(attention)["_relative_position_bucket"]
+            rule = staticmethod(in_f32(bucket.__func__)) if isinstance(bucket, staticmethod) else in_f32(bucket)
+            patches.enter_context(mock.patch.object(attention, "_relative_position_bucket", rule))
+            patches.enter_context(mock.patch.object(norm, "forward", lambda self, x: self.weight * (
+                x * torch.rsqrt(x.pow(2).mean(-1, True) + self.variance_epsilon))))
+        patches.enter_context(mock.patch.object(torch.Tensor, "float", torch.Tensor.double))
         yield
-    finally:
-        torch.Tensor.float = as_f32
-        modeling_t5.T5Attention._relative_position_bucket = staticmethod(bucket)
-        norm.forward = norm_forward

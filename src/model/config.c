@@ -63,6 +63,7 @@ const OptionRow model_options[] = {
     ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
     ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
     ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
+    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else the blocks of a stack share one", NULL),
 };
 /* clang-format on */
 
@@ -141,6 +142,8 @@ static bool check_attention(const ModelConfig *config, GError **error)
         return fail_user(error,
                          "sinusoidal positions of a width of %" G_GINT64_FORMAT ": it must be even and at least 4",
                          config->width);
+    if (config->rel_per_block && config->position != POSITION_RELATIVE_BIAS)
+        return fail_user(error, "model.rel_per_block needs model.position relative_bias");
     if (config->norm_bias && config->norm != NORM_LAYER)
         return fail_user(error, "model.norm_bias needs model.norm layernorm");
     return true;

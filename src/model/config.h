@@ -38,6 +38,7 @@ typedef struct ModelConfig {
     bool inner_dropout;                           /* T5: also inside the mlp and after the final norm */
     double norm_eps;
     int64_t rel_buckets, rel_max_distance;
+    bool rel_per_block; /* a table of relative biases a block (umT5), not one a stack */
 } ModelConfig;
 
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;

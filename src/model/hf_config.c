@@ -6,7 +6,7 @@
 
 #define CONFIG_LIMIT (1 << 20)
 
-static const HfKind *const kinds[] = { &hf_t5, &hf_mt5, &hf_bert, &hf_modernbert, &hf_gpt2, &hf_llama };
+static const HfKind *const kinds[] = { &hf_t5, &hf_mt5, &hf_umt5, &hf_bert, &hf_modernbert, &hf_gpt2, &hf_llama };
 
 static const HfKind *kind_named(const char *model_type, GError **error)
 {
@@ -108,7 +108,7 @@ static const HfKind *nearest_kind(const ModelConfig *config)
         return config->position == POSITION_ROTARY ? &hf_modernbert : &hf_bert;
     if (config->family == FAMILY_GPT)
         return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
-    return &hf_t5;
+    return config->rel_per_block ? &hf_umt5 : &hf_t5;
 }
 
 const HfKind *hf_kind_of(const ModelConfig *config, GError **error)

@@ -1,4 +1,4 @@
-/* hf_t5.c: T5ForConditionalGeneration and its multilingual sister MT5. */
+/* hf_t5.c: T5ForConditionalGeneration and its multilingual sisters MT5 and UMT5. */
 #include "base/log.h"
 #include "model/hf_kind.h"
 
@@ -8,6 +8,7 @@ static const HfName names[] = {
     HF_SAME("shared", "shared.weight"),
     HF_SAME("lm_head", "lm_head.weight"),
     HF_SAME("encoder.relpos", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    HF_SAME("encoder.#.self.relpos", "encoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
     HF_SAME("encoder.#.self.norm", "encoder.block.#.layer.0.layer_norm.weight"),
     HF_SAME("encoder.#.self.q", "encoder.block.#.layer.0.SelfAttention.q.weight"),
     HF_SAME("encoder.#.self.k", "encoder.block.#.layer.0.SelfAttention.k.weight"),
@@ -20,6 +21,7 @@ static const HfName names[] = {
     HF_SAME("encoder.#.mlp.wo", "encoder.block.#.layer.1.DenseReluDense.wo.weight"),
     HF_SAME("encoder.final_norm", "encoder.final_layer_norm.weight"),
     HF_SAME("decoder.relpos", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    HF_SAME("decoder.#.self.relpos", "decoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
     HF_SAME("decoder.#.self.norm", "decoder.block.#.layer.0.layer_norm.weight"),
     HF_SAME("decoder.#.self.q", "decoder.block.#.layer.0.SelfAttention.q.weight"),
     HF_SAME("decoder.#.self.k", "decoder.block.#.layer.0.SelfAttention.k.weight"),
@@ -108,6 +110,12 @@ static void shape_t5(ModelConfig *config)
     config->scale_logits = scale_logits;
 }
 
+static void shape_umt5(ModelConfig *config)
+{
+    shape_t5(config);
+    config->rel_per_block = true;
+}
+
 /* What both have: blocks of the decoder, the feed-forward network, the first token of the decoder. */
 static bool read_shared(const json_t *root, const char *feed_forward_proj, ModelConfig *config, GError **error)
 {
@@ -132,6 +140,14 @@ static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
 static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
 {
     return read_shared(root, "gated-gelu", config, error);
+}
+
+/* Scaled are the logits of those umT5 whose embeddings are tied. transformers 5 scales those of the others too, which
+ * transformers 4 and the published models do not. */
+static void look_umt5(GHashTable *tensors, ModelConfig *config)
+{
+    (void)tensors;
+    config->scale_logits = config->tie_embeddings;
 }
 
 static const ActivationName *activation_name(const ModelConfig *config)
@@ -171,12 +187,22 @@ static bool check_t5(const ModelConfig *config, GError **error)
     return true;
 }
 
-#define KIND(type, class, int_keys, reader)                                                                            \
+static bool check_umt5(const ModelConfig *config, GError **error)
+{
+    if (config->tie_embeddings && !config->scale_logits)
+        return fail_user(error, "Hugging Face's UMT5 scales the logits of tied embeddings (model.scale_logits)");
+    return check_t5(config, error);
+}
+
+#define KIND(type, class, int_keys, shaper, reader, looker, checker)                                                   \
     {                                                                                                                  \
         .model_type = type, .architecture = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),       \
         .passed_over = passed_over, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                \
-        .n_reals = G_N_ELEMENTS(reals), .shape = shape_t5, .read = reader, .write = write_t5, .check = check_t5        \
+        .n_reals = G_N_ELEMENTS(reals), .shape = shaper, .read = reader, .write = write_t5, .look = looker,            \
+        .check = checker                                                                                               \
     }
 
-const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, read_t5);
-const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, read_mt5);
+const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, NULL, check_t5);
+const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, NULL, check_t5);
+const HfKind hf_umt5 =
+    KIND("umt5", "UMT5ForConditionalGeneration", mt5_ints, shape_umt5, read_mt5, look_umt5, check_umt5);

@@ -50,7 +50,8 @@ typedef enum Feature {
     TRANSFORM = 1 << 12,
     HEAD_BIAS = 1 << 13,
     POOLER = 1 << 14,
-    SENTENCE = 1 << 15
+    SENTENCE = 1 << 15,
+    OWN_RELPOS = 1 << 16
 } Feature;
 
 typedef struct ParamDef {
@@ -110,6 +111,7 @@ static const ParamDef block_params[] = {
     { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
     { "self.o",          W(self.o.w),     NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  ALWAYS },
     { "self.o.bias",     W(self.o.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "cross.norm",      W(cross.norm.w), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, CROSS },
@@ -235,12 +237,13 @@ static unsigned flag(bool there, Feature feature)
 /* What all parts of a model share. */
 static unsigned features(const ModelConfig *config)
 {
+    bool relpos = config->position == POSITION_RELATIVE_BIAS;
     return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
            flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
-           flag(config->embed_norm, EMBED_NORM) | flag(config->position == POSITION_RELATIVE_BIAS, RELPOS) |
-           flag(config->position == POSITION_LEARNED, POSITIONS) | flag(config->segments > 0, SEGMENTS) |
-           flag(config->head_transform, TRANSFORM) | flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) |
-           flag(config->sentence_head, SENTENCE);
+           flag(config->embed_norm, EMBED_NORM) | flag(relpos && !config->rel_per_block, RELPOS) |
+           flag(relpos && config->rel_per_block, OWN_RELPOS) | flag(config->position == POSITION_LEARNED, POSITIONS) |
+           flag(config->segments > 0, SEGMENTS) | flag(config->head_transform, TRANSFORM) |
+           flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) | flag(config->sentence_head, SENTENCE);
 }
 
 /* A list being written. */

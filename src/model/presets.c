@@ -4,6 +4,7 @@
 /* What presets of one kind share, over the defaults of T5 v1.1. */
 #define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"
 #define V1_1 ""
+#define UMT5 "rel_per_block=true"
 #define BERT                                                                                                           \
     "family=bert norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-12 "       \
     "position=learned max_positions=512 segments=2 bias=true scale_scores=true activation=gelu_erf gated=false "       \
@@ -37,6 +38,12 @@
     ROW("t5-1.1-large", V1_1, 24, 24, 1024, 2816, 16, 64, "32128")                                                     \
     ROW("t5-1.1-xl", V1_1, 24, 24, 2048, 5120, 32, 64, "32128")                                                        \
     ROW("t5-1.1-xxl", V1_1, 24, 24, 4096, 10240, 64, 64, "32128")                                                      \
+    ROW("flan-t5-small", V1_1, 8, 8, 512, 1024, 6, 64, "32128")                                                        \
+    ROW("flan-t5-base", V1_1, 12, 12, 768, 2048, 12, 64, "32128")                                                      \
+    ROW("flan-t5-large", V1_1, 24, 24, 1024, 2816, 16, 64, "32128")                                                    \
+    ROW("flan-t5-xl", V1_1, 24, 24, 2048, 5120, 32, 64, "32128")                                                       \
+    ROW("flan-t5-xxl", V1_1, 24, 24, 4096, 10240, 64, 64, "32128")                                                     \
+    ROW("t5-micro", V1_0, 4, 4, 512, 2048, 8, 64, "32128")                                                             \
     ROW("t5-small", V1_0, 6, 6, 512, 2048, 8, 64, "32128")                                                             \
     ROW("t5-base", V1_0, 12, 12, 768, 3072, 12, 64, "32128")                                                           \
     ROW("t5-large", V1_0, 24, 24, 1024, 4096, 16, 64, "32128")                                                         \
@@ -47,7 +54,15 @@
     ROW("mt5-large", V1_1, 24, 24, 1024, 2816, 16, 64, "250112")                                                       \
     ROW("mt5-xl", V1_1, 24, 24, 2048, 5120, 32, 64, "250112")                                                          \
     ROW("mt5-xxl", V1_1, 24, 24, 4096, 10240, 64, 64, "250112")                                                        \
+    ROW("umt5-small", UMT5, 8, 8, 512, 1024, 6, 64, "256384")                                                          \
+    ROW("umt5-base", UMT5, 12, 12, 768, 2048, 12, 64, "256384")                                                        \
+    ROW("umt5-xl", UMT5, 24, 24, 2048, 5120, 32, 64, "256384")                                                         \
+    ROW("umt5-xxl", UMT5, 24, 24, 4096, 10240, 64, 64, "256384")                                                       \
     ROW("byt5-small", V1_1, 12, 4, 1472, 3584, 6, 64, "384")                                                           \
+    ROW("byt5-base", V1_1, 18, 6, 1536, 3968, 12, 64, "384")                                                           \
+    ROW("byt5-large", V1_1, 36, 12, 1536, 3840, 16, 64, "384")                                                         \
+    ROW("byt5-xl", V1_1, 36, 12, 2560, 6720, 32, 64, "384")                                                            \
+    ROW("byt5-xxl", V1_1, 36, 12, 4672, 12352, 64, 64, "384")                                                          \
     ROW("bert-tiny", BERT, 2, 0, 128, 512, 2, 64, "auto")                                                              \
     ROW("bert-base", BERT, 12, 0, 768, 3072, 12, 64, "30522")                                                          \
     ROW("bert-large", BERT, 24, 0, 1024, 4096, 16, 64, "30522")                                                        \

@@ -27,6 +27,13 @@ static void set_dropout(Ctx *cx, const ModelConfig *config)
     cx->final_dropout = (float)(config->inner_dropout ? config->dropout : 0);
 }
 
+static RelposSpec relpos_spec(const ModelConfig *config, bool decoder)
+{
+    return (RelposSpec){ .n_buckets = (int32_t)config->rel_buckets,
+                         .max_distance = (int32_t)config->rel_max_distance,
+                         .bidirectional = !decoder };
+}
+
 Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
                   const TokenStream *memory_rows, const ModelLoss *loss)
 {
@@ -44,6 +51,7 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Token
                .norm_after = config->norm_after,
                .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
                .decoder = stack->decoder,
+               .relpos = relpos_spec(config, stack->decoder),
                .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
                .seed = loss->seed,
                .eps = (float)config->norm_eps };
@@ -52,26 +60,19 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Token
     return cx;
 }
 
-static RelposSpec relpos_spec(const Model *model, const Stack *stack, int32_t first)
-{
-    return (RelposSpec){ .first = first,
-                         .n_buckets = (int32_t)model->config.rel_buckets,
-                         .max_distance = (int32_t)model->config.rel_max_distance,
-                         .bidirectional = !stack->decoder };
-}
-
 void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
                      int32_t n_places)
 {
     const ModelConfig *config = &model->config;
     int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
-    RelposSpec relpos = relpos_spec(model, stack, first);
+    RelposSpec relpos = cx->relpos;
     bool local = config->window > 0 && config->rotary_local > 0;
 
+    relpos.first = first;
     stack->bias = stack->rotary[0] = stack->rotary[1] = stack->sinusoids = NO_TENSOR;
-    if (config->position == POSITION_RELATIVE_BIAS || config->position == POSITION_ALIBI)
+    if (tensor_present(w->relpos) || config->position == POSITION_ALIBI)
         stack->bias = arena_tensor(&work->save, cx->dtype, cx->heads, n, "stack.bias");
-    if (config->position == POSITION_RELATIVE_BIAS)
+    if (tensor_present(w->relpos))
         op_relpos_fwd(cx->dev, stack->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
         op_alibi(cx->dev, stack->bias, first);
@@ -222,7 +223,7 @@ void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, 
                const ModelLoss *loss)
 {
     size_t mark = arena_mark(&work->scratch);
-    RelposSpec relpos = relpos_spec(model, stack, 1 - cx->rows->max_len);
+    RelposSpec relpos = cx->relpos;
     Tensor dbias = NO_TENSOR;
     StackW w = { 0 }, g = { 0 };
 
@@ -242,6 +243,7 @@ void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, 
         block_gradients(model, stack, cx, i, dx, dmemory, dbias);
         arena_reset(&work->recompute, block);
     }
+    relpos.first = 1 - cx->rows->max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
     embed_gradients(model, stack, cx, dx, &w, &g, beta);

@@ -76,6 +76,24 @@ static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *d
     }
 }
 
+/* Relative positions from `first` to the last that its n columns hold, by the block's own table. */
+static Tensor own_bias(Ctx *cx, Arena *arena, Tensor table, int32_t first, int32_t n)
+{
+    Tensor bias = arena_tensor(arena, cx->dtype, cx->heads, n, "attention.bias");
+    RelposSpec spec = cx->relpos;
+    spec.first = first;
+    op_relpos_fwd(cx->dev, bias, table, &spec);
+    return bias;
+}
+
+/* The gradient of the block's own table from that of its bias. */
+static void own_bias_bwd(Ctx *cx, Tensor dtable, Tensor dbias)
+{
+    RelposSpec spec = cx->relpos;
+    spec.first = 1 - cx->rows->max_len;
+    op_relpos_bwd(cx->dev, dtable, dbias, &spec, cx->g_beta);
+}
+
 void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const AttentionW *w, AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -87,13 +105,15 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     save->memory = memory;
-    save->bias = bias;
+    save->bias = tensor_present(w->relpos)
+                     ? own_bias(cx, cx->save, w->relpos, 1 - cx->rows->max_len, 2 * cx->rows->max_len - 1)
+                     : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
     save->p = projections_new(cx, cx->save, n, self ? 0 : memory.d[0], width);
     save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
     save->lse = arena_tensor(cx->save, cx->dtype, cx->heads, n, "attention.lse");
     project_fwd(cx, &save->p, save->n, memory, w);
-    op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, bias, &spec, &probs_drop);
+    op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
@@ -103,7 +123,7 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
                    const AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    bool self = !tensor_present(save->memory);
+    bool self = !tensor_present(save->memory), own = tensor_present(w->relpos);
     int64_t n = dx.d[0], width = w->o.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
     Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
@@ -113,10 +133,14 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
+    if (own)
+        dbias = arena_tensor(cx->scratch, cx->dtype, save->bias.d[0], save->bias.d[1], "attention.dbias");
     sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, &save->norm);
     linear_bwd(cx, dattended, dout, save->o, w->o, g->o);
-    op_attn_bwd(cx->dev, dp.q, dp.k, dp.v, dbias, 1, dattended, save->o, save->lse, save->p.q, save->p.k, save->p.v,
-                save->bias, &spec, &probs_drop);
+    op_attn_bwd(cx->dev, dp.q, dp.k, dp.v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
+                save->p.v, save->bias, &spec, &probs_drop);
+    if (own)
+        own_bias_bwd(cx, g->relpos, dbias);
     project_bwd(cx, dn, dmemory, &dp, w, g, save);
     sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, &save->norm);
     arena_reset(cx->scratch, mark);
@@ -180,6 +204,8 @@ void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const Attenti
         op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->first[b] + cache->n, 1),
                 tensor_slice_rows(p.kv, b, 1));
     cache->n++;
+    if (tensor_present(w->relpos))
+        bias = own_bias(cx, cx->scratch, w->relpos, 1 - cache->capacity, cache->capacity);
     attend_self(cx, o, p.q, bias, cache);
     project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);

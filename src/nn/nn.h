@@ -42,6 +42,7 @@ typedef struct Ctx {
     int layer;         /* block number in its stack */
     int32_t window;    /* of the layer's self-attention, as in AttnSpec */
     Tensor rotary;     /* (T,R) of the layer, or NO_TENSOR */
+    RelposSpec relpos; /* of a block that has a table of its own; `first` follows from the rows */
     float embed_scale; /* on the rows of the embedding */
     /* Rates, 0 when not training: of embeddings and outputs, attention weights, the mlp's hidden activations, and after
      * the final norm. */
@@ -104,10 +105,11 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save);
 void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table_beta, const EmbedSave *save);
 
 /* Self-attention uses qkv; cross-attention q and kv. q (A,C), k and v (B,C), kv (2B,C), qkv (A+2B,C) overlap; o (C,A).
- * B = kv_heads · D. */
+ * B = kv_heads · D. relpos (buckets,H): the table of a block that does not share its stack's bias, else absent. */
 typedef struct AttentionW {
     NormW norm;
     LinearW q, k, v, qkv, kv, o;
+    Tensor relpos;
 } AttentionW;
 
 /* Queries (N,A), keys and values (N,B or M,B): column slices of qkv (N,A+2B), or q (N,A) and slices of kv (M,2B). */
@@ -120,7 +122,7 @@ typedef struct AttentionSave {
     Tensor n;      /* (N,C) norm(x), or x */
     Tensor memory; /* (M,C), or NO_TENSOR: self-attention */
     Projections p;
-    Tensor bias; /* (H, Tq + Tk - 1) or NO_TENSOR */
+    Tensor bias; /* (H, Tq + Tk - 1) or NO_TENSOR; of the block's own table where it has one */
     Tensor o;    /* (N,A) */
     Tensor lse;  /* (H,N) */
 } AttentionSave;

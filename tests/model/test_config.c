@@ -37,15 +37,20 @@ static void presets_have_the_published_counts(void)
         const char *preset;
         gint64 params;
     } published[] = {
-        { "t5-1.1-small", 76961152 },  { "t5-1.1-base", 247577856 },     { "t5-1.1-large", 783150080 },
-        { "t5-1.1-xl", 2849757184 },   { "t5-1.1-xxl", 11135332352 },    { "t5-small", 60506624 },
-        { "t5-base", 222903552 },      { "t5-large", 737668096 },        { "t5-3b", 2851598336 },
-        { "t5-11b", 11307321344 },     { "mt5-small", 300176768 },       { "mt5-base", 582401280 },
-        { "mt5-large", 1229581312 },   { "mt5-xl", 3742619648 },         { "mt5-xxl", 12921057280 },
-        { "byt5-small", 299637760 },   { "bert-base", 110106428 },       { "bert-large", 336226108 },
-        { "gpt2", 124439808 },         { "gpt2-medium", 354823168 },     { "gpt2-large", 774030080 },
-        { "gpt2-xl", 1557611200 },     { "tinyllama-1.1b", 1100048384 }, { "modernbert-base", 149655232 },
-        { "roberta-base", 124697433 }, { "roberta-large", 355412057 },   { "fairseq-gpt3-13b", 12853473280 },
+        { "t5-1.1-small", 76961152 },     { "t5-1.1-base", 247577856 },     { "t5-1.1-large", 783150080 },
+        { "t5-1.1-xl", 2849757184 },      { "t5-1.1-xxl", 11135332352 },    { "t5-small", 60506624 },
+        { "t5-base", 222903552 },         { "t5-large", 737668096 },        { "t5-3b", 2851598336 },
+        { "t5-11b", 11307321344 },        { "mt5-small", 300176768 },       { "mt5-base", 582401280 },
+        { "mt5-large", 1229581312 },      { "mt5-xl", 3742619648 },         { "mt5-xxl", 12921057280 },
+        { "umt5-small", 306601984 },      { "umt5-base", 592043520 },       { "umt5-xl", 3768356864 },
+        { "umt5-xxl", 12972531712 },      { "flan-t5-small", 76961152 },    { "flan-t5-base", 247577856 },
+        { "flan-t5-large", 783150080 },   { "flan-t5-xl", 2849757184 },     { "flan-t5-xxl", 11135332352 },
+        { "t5-micro", 45821440 },         { "byt5-base", 581653248 },       { "byt5-large", 1228183552 },
+        { "byt5-xl", 3737801728 },        { "byt5-xxl", 12906899328 },      { "byt5-small", 299637760 },
+        { "bert-base", 110106428 },       { "bert-large", 336226108 },      { "gpt2", 124439808 },
+        { "gpt2-medium", 354823168 },     { "gpt2-large", 774030080 },      { "gpt2-xl", 1557611200 },
+        { "roberta-base", 124697433 },    { "roberta-large", 355412057 },   { "fairseq-gpt3-13b", 12853473280 },
+        { "tinyllama-1.1b", 1100048384 }, { "modernbert-base", 149655232 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(published); i++) {
         ModelConfig config;
@@ -136,6 +141,7 @@ static void errors_say_what_would_be_right(void)
         { "gpt2", "model.n_enc=2", "family gpt needs it to be 0" },
         { "gpt2", "model.kv_heads=5", "must divide model.heads, 12" },
         { "gpt2", "model.pooler=true", "of family bert, not gpt" },
+        { "gpt2", "model.rel_per_block=true", "needs model.position relative_bias" },
         { "bert-base", "model.pooler=false", "set model.pooler too" },
         { "bert-base", "model.norm=rmsnorm", "needs model.norm layernorm" },
         { "tinyllama-1.1b", "model.rotary_dim=65", "must be even and at most 64" },

@@ -114,6 +114,13 @@ static void post_norm_t5(ModelConfig *config)
     config->activation = ACT_RELU;
 }
 
+/* A table of relative biases a block, also where queries share keys. */
+static void umt5(ModelConfig *config)
+{
+    config->rel_per_block = true;
+    config->kv_heads = 2;
+}
+
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
@@ -122,7 +129,8 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "bert", bert },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
-                              { "post_norm_t5", post_norm_t5 } };
+                              { "post_norm_t5", post_norm_t5 },
+                              { "umt5", umt5 } };
 
 enum { LENGTH = 9 };
 
@@ -315,7 +323,7 @@ static void recompute_changes_no_bit(const void *data)
 
 /* Prompts of 5 and 1 tokens with two sequences each, which go on differently, exchange, and give the rows of
  * model_logits. */
-static void cached_equals_uncached(const void *data)
+static void cached_prompts_equal_uncached(const void *data)
 {
     enum { PROMPTS = 2, EACH = 2, STEPS = 4, ROWS = PROMPTS * EACH };
     static const int32_t cu[] = { 0, 5, 6 }, ids[] = { 3, 7, 1, 9, 4, 11 }, exchanged[] = { 1, 0, 2, 2 };
@@ -356,6 +364,38 @@ static void cached_equals_uncached(const void *data)
         memcpy(kept, text, sizeof kept);
         for (int r = 0; r < ROWS; r++)
             memcpy(text[r], kept[exchanged[r]], sizeof text[r]);
+    }
+    decoder_close(decoder);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+/* Teacher-forced steps of all samples side by side give the rows of model_logits. */
+static void cached_answers_equal_uncached(const void *data)
+{
+    Device *dev = device_open_reference();
+    Model *model = kind_open(dev, data);
+    int64_t vocab = model_config(model)->vocab;
+    Batch *batch = kind_batch(model_config(model), TINY_SAMPLES, true);
+    const TokenStream *rows = &batch->dec;
+    g_autofree float *all = g_new(float, (gsize)(rows->n_rows * vocab));
+    const Prompts prompts = { batch->enc.ids, batch->enc.cu, TINY_SAMPLES };
+    const ModelLoss plain = { 0 };
+
+    tiny_reserve(model, batch, &plain);
+    model_logits(model, batch, all);
+    Decoder *decoder = decoder_open(model, &prompts, 1, LENGTH, NULL);
+    for (int32_t step = 0; step < rows->max_len; step++) {
+        int32_t tokens[TINY_SAMPLES] = { 0 };
+        for (int32_t s = 0; s < TINY_SAMPLES; s++)
+            if (rows->cu[s] + step < rows->cu[s + 1])
+                tokens[s] = rows->ids[rows->cu[s] + step];
+        const float *logits = decoder_step(decoder, tokens);
+        for (int32_t s = 0; s < TINY_SAMPLES; s++)
+            for (int64_t v = 0; v < vocab && rows->cu[s] + step < rows->cu[s + 1]; v++)
+                g_assert_cmpfloat_with_epsilon((double)logits[s * vocab + v],
+                                               (double)all[(rows->cu[s] + step) * vocab + v], 1e-6);
     }
     decoder_close(decoder);
     batch_free(batch);
@@ -447,16 +487,26 @@ static void fairseq_starts_as_fairseq_does(void)
 typedef struct Test {
     const char *what;
     void (*run)(const void *kind);
-    bool decodes;
+    int family; /* of the kinds it is for */
 } Test;
 
+#define ANY_FAMILY (-1)
+
 static const Test tests[] = {
-    { "gradient_matches_finite_difference", gradient_matches_finite_difference, false },
-    { "on_cpu_equals_reference", cpu_equals_reference, false },
-    { "packed_equals_unpacked", packed_equals_unpacked, false },
-    { "recompute_changes_no_bit", recompute_changes_no_bit, false },
-    { "cached_equals_uncached", cached_equals_uncached, true },
+    { "gradient_matches_finite_difference", gradient_matches_finite_difference, ANY_FAMILY },
+    { "on_cpu_equals_reference", cpu_equals_reference, ANY_FAMILY },
+    { "packed_equals_unpacked", packed_equals_unpacked, ANY_FAMILY },
+    { "recompute_changes_no_bit", recompute_changes_no_bit, ANY_FAMILY },
+    { "cached_prompts_equal_uncached", cached_prompts_equal_uncached, FAMILY_GPT },
+    { "cached_answers_equal_uncached", cached_answers_equal_uncached, FAMILY_T5 },
 };
+
+static int family_of(const Kind *kind)
+{
+    ModelConfig config = tiny_config(&tiny_gated);
+    kind->shape(&config);
+    return config.family;
+}
 
 int main(int argc, char **argv)
 {
@@ -464,7 +514,7 @@ int main(int argc, char **argv)
     for (size_t t = 0; t < G_N_ELEMENTS(tests); t++)
         for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
             g_autofree char *path = g_strdup_printf("/%s/%s", kinds[k].name, tests[t].what);
-            if (!tests[t].decodes || k < 5) /* the decoders alone */
+            if (tests[t].family == ANY_FAMILY || tests[t].family == family_of(&kinds[k]))
                 g_test_add_data_func(path, &kinds[k], tests[t].run);
         }
     g_test_add_func("/families/learned_positions_end", positions_end);

@@ -171,7 +171,7 @@ typedef struct BadConfig {
 /* Edits of the config.json of t5-v1.0, and what the one line must say. */
 static const BadConfig bad_configs[] = {
     { "\"model_type\": \"t5\"", "\"model_type\": \"mamba\"",
-      "model_type is \"mamba\": loam reads \"t5\", \"mt5\", \"bert\"" },
+      "model_type is \"mamba\": loam reads \"t5\", \"mt5\", \"umt5\", \"bert\"" },
     { "\"model_type\": \"t5\",", "", "model_type is missing, want one of" },
     { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": \"gated-silu\"",
       "feed_forward_proj is \"gated-silu\"" },
@@ -535,6 +535,7 @@ int main(int argc, char **argv)
                          export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_transformers_4_v1_1", "t5-v1.1",
                          export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_umt5", "umt5", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_gpt2", "gpt2", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_bert", "bert", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
