@@ -186,8 +186,9 @@ void op_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tenso
 
 static void check_relpos(const RelposSpec *spec)
 {
-    int32_t side = spec->bidirectional ? spec->n_buckets / 2 : spec->n_buckets;
-    CHECK(side >= 2 && (!spec->bidirectional || spec->n_buckets % 2 == 0) && spec->max_distance > side / 2,
+    bool both = spec->bidirectional || spec->rule == RELPOS_AST;
+    int32_t side = both ? spec->n_buckets / 2 : spec->n_buckets;
+    CHECK(side >= 2 && (!both || spec->n_buckets % 2 == 0) && spec->max_distance > side / 2,
           "%d buckets up to distance %d", spec->n_buckets, spec->max_distance);
 }
 

@@ -58,9 +58,13 @@ typedef struct Dropout {
 typedef enum Activation { ACT_RELU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU, ACT_TANH, ACT_COUNT } Activation;
 extern const char *const activation_names[]; /* "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", NULL */
 
-/* Buckets of T5's relative position bias; `first` is the relative position (key - query) of column 0. */
+typedef enum RelposRule { RELPOS_T5, RELPOS_AST } RelposRule;
+
+/* Buckets of relative positions; `first` is the relative position (key - query) of column 0. AST-T5's rule looks both
+ * ways always. */
 typedef struct RelposSpec {
     int32_t first, n_buckets, max_distance;
+    RelposRule rule;
     bool bidirectional;
 } RelposSpec;
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec); /* integer thresholds, exact at 16, 32, 64 */

@@ -3,10 +3,31 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Where a logarithm is a whole number a bucket begins or ends, and float arithmetic may land on its other side: hence
+ * long double and a margin far above its rounding, far below one distance. */
+#define MARGIN 1e-12L
+
+/* The share of the way from `from` to `to` that a distance has come, on a logarithmic scale. */
+static long double way(int32_t distance, int32_t from, int32_t to)
+{
+    return logl((long double)distance / from) / logl((long double)to / from);
+}
+
+/* Of 2m buckets the last is never used; m - 1 is that of distance 0, and those below m / 2 have one of their own to
+ * each side; beyond, they grow geometrically, rounded up, to max_distance (COCO-LM, AST-T5). */
+static int32_t ast_bucket(int32_t relative, const RelposSpec *spec)
+{
+    int32_t last = spec->n_buckets / 2 - 1, exact = spec->n_buckets / 4, distance = abs(relative), step = distance;
+    if (distance >= spec->max_distance)
+        step = last;
+    else if (distance >= exact)
+        step = exact + (int32_t)ceill(way(distance, exact, spec->max_distance) * (last - exact) - MARGIN);
+    return relative < 0 ? last - step : last + step;
+}
+
 /* Distances below half of a side's buckets have their own; beyond, buckets grow geometrically up to max_distance
- * (Raffel et al. 2020). The logarithm is an integer exactly at the powers where a bucket begins, and float arithmetic
- * may land below it: hence long double and a margin far above its rounding, far below one distance. */
-int32_t relpos_bucket(int32_t relative, const RelposSpec *spec)
+ * (Raffel et al. 2020). */
+static int32_t t5_bucket(int32_t relative, const RelposSpec *spec)
 {
     int32_t side = spec->bidirectional ? spec->n_buckets / 2 : spec->n_buckets;
     int32_t offset = spec->bidirectional && relative > 0 ? side : 0;
@@ -16,6 +37,10 @@ int32_t relpos_bucket(int32_t relative, const RelposSpec *spec)
         return offset + distance;
     if (distance >= spec->max_distance)
         return offset + side - 1;
-    long double octaves = logl((long double)distance / exact) / logl((long double)spec->max_distance / exact);
-    return offset + exact + (int32_t)floorl(octaves * (side - exact) + 1e-12L);
+    return offset + exact + (int32_t)floorl(way(distance, exact, spec->max_distance) * (side - exact) + MARGIN);
+}
+
+int32_t relpos_bucket(int32_t relative, const RelposSpec *spec)
+{
+    return spec->rule == RELPOS_AST ? ast_bucket(relative, spec) : t5_bucket(relative, spec);
 }

@@ -5,9 +5,10 @@
 static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
 static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };
 static const char *const position_names[] = {
-    "relative_bias", "learned", "rotary", "alibi", "sinusoidal", "none", NULL
+    "relative_bias", "learned", "rotary", "alibi", "sinusoidal", "none", "learned+relative_bias", NULL
 };
-static const char *const init_names[] = { "t5", "normal", "fairseq", NULL };
+static const char *const init_names[] = { "t5", "normal", "fairseq", "fan_in", "fan_out", NULL };
+static const char *const rule_names[] = { "t5", "ast", NULL };
 
 #define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
     {                                                                                                                  \
@@ -53,7 +54,7 @@ const OptionRow model_options[] = {
     ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
     ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
     ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
-    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's", init_names),
+    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
     ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and output activations, and where no other is given", NULL),
@@ -63,6 +64,8 @@ const OptionRow model_options[] = {
     ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
     ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
     ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
+    ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances fall into buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
+    ROW("rel_encoder_only", OPT_BOOL, rel_encoder_only, "false", 0, 0, OPT_IDENTITY, "the decoder has no relative position bias", NULL),
     ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else the blocks of a stack share one", NULL),
 };
 /* clang-format on */
@@ -95,9 +98,20 @@ double model_config_activation_dropout(const ModelConfig *config)
     return config->inner_dropout ? config->dropout : 0;
 }
 
+bool model_config_learned_positions(const ModelConfig *config)
+{
+    return config->position == POSITION_LEARNED || config->position == POSITION_LEARNED_AND_BIAS;
+}
+
+bool model_config_relative_bias(const ModelConfig *config, bool decoder)
+{
+    return (config->position == POSITION_RELATIVE_BIAS || config->position == POSITION_LEARNED_AND_BIAS) &&
+           !(decoder && config->rel_encoder_only);
+}
+
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    if (config->position != POSITION_LEARNED || length <= config->max_positions)
+    if (!model_config_learned_positions(config) || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
@@ -142,8 +156,9 @@ static bool check_attention(const ModelConfig *config, GError **error)
         return fail_user(error,
                          "sinusoidal positions of a width of %" G_GINT64_FORMAT ": it must be even and at least 4",
                          config->width);
-    if (config->rel_per_block && config->position != POSITION_RELATIVE_BIAS)
-        return fail_user(error, "model.rel_per_block needs model.position relative_bias");
+    if ((config->rel_per_block || config->rel_encoder_only) && !model_config_relative_bias(config, false))
+        return fail_user(error, "model.rel_per_block and model.rel_encoder_only need model.position relative_bias or "
+                                "learned+relative_bias");
     if (config->norm_bias && config->norm != NORM_LAYER)
         return fail_user(error, "model.norm_bias needs model.norm layernorm");
     return true;

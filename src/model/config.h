@@ -38,7 +38,9 @@ typedef struct ModelConfig {
     bool inner_dropout;                           /* T5: also inside the mlp and after the final norm */
     double norm_eps;
     int64_t rel_buckets, rel_max_distance;
-    bool rel_per_block; /* a table of relative biases a block (umT5), not one a stack */
+    int rel_rule;          /* RelposRule */
+    bool rel_per_block;    /* a table of relative biases a block (umT5), not one a stack */
+    bool rel_encoder_only; /* the decoder has none */
 } ModelConfig;
 
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
@@ -48,9 +50,16 @@ typedef enum PositionKind {
     POSITION_ROTARY,
     POSITION_ALIBI,
     POSITION_SINUSOIDAL,
-    POSITION_NONE
+    POSITION_NONE,
+    POSITION_LEARNED_AND_BIAS
 } PositionKind;
-typedef enum InitScheme { INIT_SCHEME_T5, INIT_SCHEME_NORMAL, INIT_SCHEME_FAIRSEQ } InitScheme;
+typedef enum InitScheme {
+    INIT_SCHEME_T5,
+    INIT_SCHEME_NORMAL,
+    INIT_SCHEME_FAIRSEQ,
+    INIT_SCHEME_FAN_IN,
+    INIT_SCHEME_FAN_OUT
+} InitScheme;
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
@@ -66,6 +75,9 @@ bool model_config_check(const ModelConfig *config, GError **error);
 int64_t model_config_kv_heads(const ModelConfig *config);
 double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
+/* Positions are a set: learned ones, and a relative bias of the encoder's or the decoder's self-attention. */
+bool model_config_learned_positions(const ModelConfig *config);
+bool model_config_relative_bias(const ModelConfig *config, bool decoder);
 /* Learned positions end somewhere: whether sequences of this length have them all. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

@@ -23,6 +23,7 @@ typedef enum InitRule {
     RULE_ZEROS,
     RULE_ONES,
     RULE_UNIT,             /* normal, 1 */
+    RULE_EMBEDDING,        /* RULE_UNIT of what may also be the head */
     RULE_HEAD,             /* RULE_FAN_IN_TRUNCATED of what makes logits */
     RULE_FAN_IN,           /* normal, in^-1/2 */
     RULE_FAN_IN_TRUNCATED, /* truncated normal, in^-1/2 */
@@ -69,7 +70,7 @@ typedef struct ParamDef {
 /* clang-format off */
 #define W(member) offsetof(ModelW, member)
 static const ParamDef shared_params[] = {
-    { "shared",              W(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_UNIT,             true,  ALWAYS },
+    { "shared",              W(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_EMBEDDING,        true,  ALWAYS },
 };
 
 static const ParamDef lm_head_params[] = {
@@ -182,13 +183,26 @@ static void set_init_normal(ParamSpec *spec, InitRule rule, const ModelConfig *c
 static void set_init_fairseq(ParamSpec *spec, InitRule rule)
 {
     double out = (double)spec->rows, in = (double)spec->cols;
-    bool normal = rule == RULE_UNIT || rule == RULE_HEAD;
+    bool normal = rule == RULE_UNIT || rule == RULE_EMBEDDING || rule == RULE_HEAD;
     spec->init = normal ? INIT_NORMAL : INIT_UNIFORM;
     spec->std = 1 / sqrt(in);
     if (rule == RULE_QUERY || rule == RULE_FAN_IN)
         spec->std = sqrt(3 / (out + in));
     if (rule == RULE_OUTPUT || rule == RULE_GLOROT)
         spec->std = sqrt(6 / (out + in));
+}
+
+/* AST-T5's: of std (2 in)^-1/2, embeddings uniform, no bias of positions. Its code takes out for in, and gives the
+ * embedding its values as the head that it also is, whose out is the vocabulary. */
+static void set_init_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config)
+{
+    bool fan_out = config->init == INIT_SCHEME_FAN_OUT,
+         uniform = rule == RULE_UNIT || (rule == RULE_EMBEDDING && !fan_out);
+
+    spec->init = rule == RULE_GLOROT ? INIT_ZEROS : uniform ? INIT_UNIFORM : INIT_NORMAL;
+    spec->std = 1 / sqrt(2 * (double)(fan_out && !uniform ? spec->rows : spec->cols));
+    if (uniform)
+        spec->std *= sqrt(3);
 }
 
 static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
@@ -202,6 +216,7 @@ static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
         spec->std = 0;
         return;
     case RULE_UNIT:
+    case RULE_EMBEDDING:
         spec->init = INIT_NORMAL;
         spec->std = 1;
         break;
@@ -227,6 +242,8 @@ static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
         set_init_normal(spec, rule, config);
     if (config->init == INIT_SCHEME_FAIRSEQ)
         set_init_fairseq(spec, rule);
+    if (config->init == INIT_SCHEME_FAN_IN || config->init == INIT_SCHEME_FAN_OUT)
+        set_init_fan(spec, rule, config);
 }
 
 static unsigned flag(bool there, Feature feature)
@@ -237,13 +254,19 @@ static unsigned flag(bool there, Feature feature)
 /* What all parts of a model share. */
 static unsigned features(const ModelConfig *config)
 {
-    bool relpos = config->position == POSITION_RELATIVE_BIAS;
     return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
            flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
-           flag(config->embed_norm, EMBED_NORM) | flag(relpos && !config->rel_per_block, RELPOS) |
-           flag(relpos && config->rel_per_block, OWN_RELPOS) | flag(config->position == POSITION_LEARNED, POSITIONS) |
+           flag(config->embed_norm, EMBED_NORM) | flag(model_config_learned_positions(config), POSITIONS) |
            flag(config->segments > 0, SEGMENTS) | flag(config->head_transform, TRANSFORM) |
            flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) | flag(config->sentence_head, SENTENCE);
+}
+
+/* What a stack and its blocks have besides. */
+static unsigned stack_features(const ModelConfig *config, bool decoder)
+{
+    bool relpos = model_config_relative_bias(config, decoder);
+    return features(config) | flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) |
+           flag(decoder && config->n_enc > 0, CROSS);
 }
 
 /* A list being written. */
@@ -276,7 +299,7 @@ static void add_blocks(SpecList *list, bool decoder)
     const ModelConfig *config = list->config;
     int64_t n = decoder ? config->n_dec : config->n_enc;
     int first = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
-    unsigned has = features(config) | flag(decoder && config->n_enc > 0, CROSS);
+    unsigned has = stack_features(config, decoder);
 
     for (int i = 0; i < (int)n; i++) {
         g_autofree char *prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
@@ -296,9 +319,11 @@ ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs)
     add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, has, "");
     add_scope(&list, pooler_params, G_N_ELEMENTS(pooler_params), BUCKET_POOLER, has, "");
     if (config->n_enc > 0)
-        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_ENCODER, has, "encoder.");
+        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_ENCODER, stack_features(config, false),
+                  "encoder.");
     if (config->n_dec > 0)
-        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_DECODER, has, "decoder.");
+        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_DECODER, stack_features(config, true),
+                  "decoder.");
     add_blocks(&list, false);
     add_blocks(&list, true);
     *n_specs = list.n;

@@ -5,6 +5,12 @@
 #define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"
 #define V1_1 ""
 #define UMT5 "rel_per_block=true"
+#define AST                                                                                                            \
+    "norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-5 "                    \
+    "position=learned+relative_bias max_positions=1024 position_offset=2 rel_rule=ast rel_buckets=128 "                \
+    "rel_max_distance=255 "                                                                                            \
+    "rel_per_block=true rel_encoder_only=true bias=true scale_scores=true activation=relu gated=false "                \
+    "tie_embeddings=true dropout=0.1 inner_dropout=false init=fan_out"
 #define BERT                                                                                                           \
     "family=bert norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-12 "       \
     "position=learned max_positions=512 segments=2 bias=true scale_scores=true activation=gelu_erf gated=false "       \
@@ -63,6 +69,7 @@
     ROW("byt5-large", V1_1, 36, 12, 1536, 3840, 16, 64, "384")                                                         \
     ROW("byt5-xl", V1_1, 36, 12, 2560, 6720, 32, 64, "384")                                                            \
     ROW("byt5-xxl", V1_1, 36, 12, 4672, 12352, 64, 64, "384")                                                          \
+    ROW("ast-t5-base", AST, 12, 12, 768, 3072, 12, 64, "101289")                                                       \
     ROW("bert-tiny", BERT, 2, 0, 128, 512, 2, 64, "auto")                                                              \
     ROW("bert-base", BERT, 12, 0, 768, 3072, 12, 64, "30522")                                                          \
     ROW("bert-large", BERT, 24, 0, 1024, 4096, 16, 64, "30522")                                                        \

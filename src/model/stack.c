@@ -31,6 +31,7 @@ static RelposSpec relpos_spec(const ModelConfig *config, bool decoder)
 {
     return (RelposSpec){ .n_buckets = (int32_t)config->rel_buckets,
                          .max_distance = (int32_t)config->rel_max_distance,
+                         .rule = (RelposRule)config->rel_rule,
                          .bidirectional = !decoder };
 }
 

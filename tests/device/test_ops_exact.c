@@ -48,6 +48,23 @@ static void test_buckets_at_powers(void)
     g_assert_cmpint(relpos_bucket(-128, &spec), ==, 15);
 }
 
+/* Distances of every form that the rule has, from those with a bucket of their own to those beyond the last. */
+static void test_ast_buckets(void)
+{
+    static const int golden[][2] = { { 0, 63 },   { 1, 64 },    { 31, 94 },   { 32, 95 },   { 33, 96 },
+                                     { 64, 106 }, { 128, 116 }, { 200, 123 }, { 254, 126 }, { 1000, 126 } };
+    RelposSpec spec = { .n_buckets = 128, .max_distance = 255, .rule = RELPOS_AST, .bidirectional = true };
+    for (size_t i = 0; i < G_N_ELEMENTS(golden); i++) {
+        g_assert_cmpint(relpos_bucket(golden[i][0], &spec), ==, golden[i][1]);
+        g_assert_cmpint(relpos_bucket(-golden[i][0], &spec), ==, 126 - golden[i][1]);
+    }
+    for (int distance = 1; distance <= 1023; distance++) {
+        int32_t step = relpos_bucket(distance, &spec) - relpos_bucket(distance - 1, &spec);
+        g_assert_cmpint(step, >=, 0);
+        g_assert_cmpint(step, <=, 1);
+    }
+}
+
 static void test_rmsnorm(void)
 {
     Device *dev = device_open_reference();
@@ -262,6 +279,7 @@ int main(int argc, char **argv)
     g_test_add_func("/relpos/bidirectional_buckets_are_those_of_t5", test_bidirectional_buckets);
     g_test_add_func("/relpos/causal_buckets_are_those_of_t5", test_causal_buckets);
     g_test_add_func("/relpos/powers_of_two_are_exact", test_buckets_at_powers);
+    g_test_add_func("/relpos/ast_buckets", test_ast_buckets);
     g_test_add_func("/rmsnorm/published_example", test_rmsnorm);
     g_test_add_func("/layernorm/matches_its_formula", test_layernorm);
     g_test_add_func("/sinusoids/are_fairseqs", test_sinusoids);

@@ -121,6 +121,16 @@ static void umt5(ModelConfig *config)
     config->kv_heads = 2;
 }
 
+/* Learned positions and, in the encoder alone, finer buckets of its own for each block. */
+static void ast_t5(ModelConfig *config)
+{
+    post_norm_t5(config);
+    config->position = POSITION_LEARNED_AND_BIAS;
+    config->rel_rule = RELPOS_AST;
+    config->rel_per_block = config->rel_encoder_only = true;
+    config->tie_embeddings = true;
+}
+
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
@@ -130,7 +140,8 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
                               { "post_norm_t5", post_norm_t5 },
-                              { "umt5", umt5 } };
+                              { "umt5", umt5 },
+                              { "ast_t5", ast_t5 } };
 
 enum { LENGTH = 9 };
 
