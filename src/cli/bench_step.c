@@ -162,7 +162,7 @@ static bool measure(Bench *b, BenchResult *r, GError **error)
     r->update_s = median(updates);
     r->step_s = r->micro_s * (double)b->accum + r->update_s;
     r->tokens_per_s = (double)(b->micro * b->accum * enc) / r->step_s;
-    r->flops_per_s = model_step_flops(&b->config.model, micro, enc, dec) * (double)b->accum / r->step_s;
+    r->flops_per_s = model_step_flops(&b->config.model, micro, enc, dec, 1) * (double)b->accum / r->step_s;
     return true;
 }
 

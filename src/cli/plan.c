@@ -61,7 +61,9 @@ static bool describe(const Config *config, int64_t epoch, GString *lines, GError
             dec = objective_dec_length(objective, &planned);
     int64_t samples = config_batch_samples(config), steps = config_steps(config, config->train.length, epoch);
     g_autofree char *params = text_grouped(model_config_params(&config->model));
-    g_autofree char *flops = text_count(model_step_flops(&config->model, micro, enc, dec) * (double)samples / micro);
+    g_autofree char *flops =
+        text_count(model_step_flops(&config->model, micro, enc, dec, objective_target_share(objective, &planned)) *
+                   (double)samples / micro);
     add_line(lines, "parameters", "%s", params);
     add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", planned.raw_length, enc, dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);

@@ -83,6 +83,8 @@ Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int3
     const TokenStream *loss = batch_loss_stream(batch);
     batch->targets = g_new0(int32_t, loss->n_rows);
     batch->weights = g_new0(float, loss->n_rows);
+    batch->target_rows = g_new0(int32_t, loss->n_rows);
+    batch->target_ids = g_new0(int32_t, loss->n_rows);
     batch->labels = g_new0(int32_t, loss->max_seq);
     return batch;
 }
@@ -95,6 +97,8 @@ void batch_free(Batch *batch)
     stream_free(&batch->dec);
     g_free(batch->targets);
     g_free(batch->weights);
+    g_free(batch->target_rows);
+    g_free(batch->target_ids);
     g_free(batch->labels);
     g_free(batch);
 }
@@ -114,6 +118,8 @@ void batch_clear(Batch *batch)
     const TokenStream *loss = batch_loss_stream(batch);
     clear(batch->targets, loss->n_used, sizeof *batch->targets);
     clear(batch->weights, loss->n_used, sizeof *batch->weights);
+    clear(batch->target_rows, (int32_t)batch->n_targets, sizeof *batch->target_rows);
+    clear(batch->target_ids, (int32_t)batch->n_targets, sizeof *batch->target_ids);
     clear(batch->labels, loss->n_seq, sizeof *batch->labels);
     stream_clear(&batch->enc);
     stream_clear(&batch->dec);
@@ -127,6 +133,16 @@ static void count_sample(Batch *batch, int64_t sample)
     batch->n_samples++;
 }
 
+static void add_target(Batch *batch, int32_t row, int32_t target, float weight)
+{
+    batch->targets[row] = target;
+    batch->weights[row] = weight;
+    if (weight == 0)
+        return;
+    batch->target_rows[batch->n_targets] = row;
+    batch->target_ids[batch->n_targets++] = target;
+}
+
 void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
                int64_t n_targets, int32_t decoder_start)
 {
@@ -134,14 +150,12 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
     int32_t dec = stream_add(&batch->dec, sample, 0, n_targets);
 
     memcpy(batch->enc.ids + enc, inputs, (size_t)n_inputs * sizeof *inputs);
-    memcpy(batch->targets + dec, targets, (size_t)n_targets * sizeof *targets);
     for (int32_t i = 0; i < (int32_t)n_targets; i++) {
         batch->dec.ids[dec + i] = i == 0 ? decoder_start : targets[i - 1];
-        batch->weights[dec + i] = 1;
+        add_target(batch, dec + i, targets[i], 1);
     }
     batch->labels[batch->dec.n_seq - 1] = -1;
     count_sample(batch, sample);
-    batch->n_targets += n_targets;
 }
 
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
@@ -152,9 +166,7 @@ void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
 
     for (int32_t i = 0; i < (int32_t)sequence->n; i++) {
         stream->ids[first + i] = sequence->ids[i];
-        batch->targets[first + i] = sequence->targets[i];
-        batch->weights[first + i] = sequence->weights[i];
-        batch->n_targets += sequence->weights[i] > 0;
+        add_target(batch, first + i, sequence->targets[i], sequence->weights[i]);
         if (sequence->place)
             stream->place[first + i] = sequence->place[i];
         if (sequence->segment)
@@ -195,6 +207,8 @@ void batch_copy(Batch *to, const Batch *from)
     stream_copy(&to->dec, &from->dec);
     copy(to->targets, from->targets, loss->n_rows, sizeof *to->targets);
     copy(to->weights, from->weights, loss->n_rows, sizeof *to->weights);
+    copy(to->target_rows, from->target_rows, (int32_t)from->n_targets, sizeof *to->target_rows);
+    copy(to->target_ids, from->target_ids, (int32_t)from->n_targets, sizeof *to->target_ids);
     copy(to->labels, from->labels, loss->max_seq, sizeof *to->labels);
     to->first_sample = from->first_sample;
     to->n_samples = from->n_samples;

@@ -24,6 +24,7 @@ typedef struct Batch {
     TokenStream enc, dec;
     int32_t *targets;                           /* (rows of the loss) */
     float *weights;                             /* (rows of the loss) 1 where the loss falls, else 0 */
+    int32_t *target_rows, *target_ids;          /* (n_targets) the rows where the loss falls, and their targets */
     int32_t *labels;                            /* (sequences of the loss) class of a sequence, -1: none */
     int64_t first_sample, n_samples, n_targets; /* n_targets: sum of weights */
 } Batch;

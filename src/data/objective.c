@@ -48,6 +48,11 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
     return objective->streams == STREAMS_DECODER ? (int32_t)config->input_length : 0;
 }
 
+double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
+{
+    return objective->streams == STREAMS_ENCODER ? config->noise_density : 1;
+}
+
 void example_init(Example *example, const ObjectiveConfig *config)
 {
     gsize inputs = (gsize)config->input_length;

@@ -72,6 +72,8 @@ const Objective *objective_find(const char *name);
 /* Tokens that a row of either stream has room for; 0: the objective does without it. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
 int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config);
+/* Of the rows that carry the loss, about how many have a target. */
+double objective_target_share(const Objective *objective, const ObjectiveConfig *config);
 /* Memory for any example of a planned objective. */
 void example_init(Example *example, const ObjectiveConfig *config);
 void example_clear(Example *example);

@@ -214,7 +214,6 @@ static void step(Decoder *d)
     StackW stack = { 0 };
     ModelW w = { 0 }, none = { 0 };
     NormSave norm;
-    TransformSave transform;
 
     for (int64_t r = 0; r < n; r++)
         d->rows.place[r] = d->first[r] + d->t;
@@ -225,8 +224,7 @@ static void step(Decoder *d)
     params_release(model->params, BUCKET_DECODER);
     model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    Tensor input = model_head_input(model, &d->cx, y, &w, &transform);
-    head_logits(&d->cx, tensor_matrix(d->logits, DT_F32, n, model->config.vocab), input, &head);
+    head_logits(&d->cx, tensor_matrix(d->logits, DT_F32, n, model->config.vocab), y, &head);
     model_head_release(model);
     arena_reset(&d->work.save, save);
     arena_reset(&d->work.scratch, scratch);

@@ -42,8 +42,10 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
 /* Logits (rows of batch_loss_stream, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of
  * short inputs. */
 void model_logits(Model *model, const Batch *batch, float *logits);
-/* FLOPs of one training step on a batch of this capacity (counted on the null device). */
-double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len);
+/* FLOPs of one training step on a batch of this capacity (counted on the null device). target_share: of the rows of a
+ * model with a single stream, how many carry a loss. */
+double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
+                        double target_share);
 
 /* Cached decoding of several prompts side by side, each with as many sequences (beams, samples) as the others: encode
  * once, then one token a sequence and call. Sequence r belongs to prompt r / n_each. Without an encoder the prompts are

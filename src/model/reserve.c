@@ -58,13 +58,15 @@ void model_close_dry(Model *model)
     device_close(null);
 }
 
-/* A batch filled to its capacity. */
-static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len)
+/* A batch filled to its capacity. target_share of the rows of a single stream have a target. */
+static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, double target_share)
 {
     Batch *batch = batch_new(samples, enc_len, dec_len);
     int32_t longest = MAX(enc_len, dec_len);
     g_autofree int32_t *ids = g_new0(int32_t, longest);
     g_autofree float *weights = g_new0(float, longest);
+    for (int32_t i = 0; i < longest; i++)
+        weights[i] = i < target_share * longest;
     for (int32_t i = 0; i < samples; i++) {
         const BatchSequence sequence = { .sample = i, .n = longest, .ids = ids, .targets = ids, .weights = weights };
         if (enc_len > 0 && dec_len > 0)
@@ -81,7 +83,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     if (!model_config_fits(&model->config, MAX(enc_len, dec_len), error))
         return false;
     Model *dry = model_open_dry(&model->config, model->dev->real, loss->grad);
-    Batch *batch = full_batch(max_samples, enc_len, dec_len);
+    Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
     LossSums unused = { 0 };
 
@@ -95,10 +97,11 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     return ok;
 }
 
-double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len)
+double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
+                        double target_share)
 {
     Model *dry = model_open_dry(config, DT_F32, true);
-    Batch *batch = full_batch(samples, enc_len, dec_len);
+    Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
     LossSums unused = { 0 };
 

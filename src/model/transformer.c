@@ -72,16 +72,9 @@ HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
                     .dw = tied ? g->shared : g->lm_head,
                     .b = w->head_bias,
                     .db = g->head_bias,
+                    .transform = model->config.head_transform ? &w->transform : NULL,
+                    .dtransform = model->config.head_transform ? &g->transform : NULL,
                     .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
-}
-
-Tensor model_head_input(const Model *model, Ctx *cx, Tensor x, const ModelW *w, TransformSave *save)
-{
-    if (!model->config.head_transform)
-        return x;
-    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "transform.y");
-    transform_fwd(cx, y, x, &w->transform, save);
-    return y;
 }
 
 /* A pass over a batch. Without an encoder memory is absent; without a decoder there is only the encoder's output. */
@@ -156,24 +149,22 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
                       .scale = loss->grad ? (float)(1 / loss->n_targets) : 0,
                       .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
-    TransformSave save;
+    int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
+    size_t mark = arena_mark(cx->scratch);
+    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
+    op_fill(cx->dev, weights, batch->n_targets > 0);
     model_head_acquire(model, &w);
     if (loss->grad)
         head_gradients_acquire(model, cx, &g);
-    float beta = cx->g_beta;
     HeadW head = model_head(model, &w, &g);
-    Tensor input = model_head_input(model, cx, x, &w, &save);
-    head_loss(cx, sums, dx, input, &head, tensor_vector(batch->targets, DT_I32, x.d[0]),
-              tensor_vector(batch->weights, DT_F32, x.d[0]), &xent);
-    if (loss->grad && model->config.head_transform) {
-        cx->g_beta = beta;
-        transform_bwd(cx, dx, dx, &w.transform, &g.transform, &save);
-    }
+    head_loss(cx, sums, dx, x, &head, tensor_vector(batch->target_rows, DT_I32, n),
+              tensor_vector(batch->target_ids, DT_I32, n), weights, &xent);
     if (loss->grad)
         head_gradients_ready(model);
     model_head_release(model);
+    arena_reset(cx->scratch, mark);
 }
 
 /* The loss of the labels, whose gradient is added to dx. */
@@ -251,12 +242,10 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     const ModelLoss forward = { 0 };
     Pass pass;
     ModelW w = { 0 }, none = { 0 };
-    TransformSave unused;
 
     pass_fwd(model, &pass, batch, &forward);
     model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    Tensor x = model_head_input(model, pass.last, pass.x, &w, &unused);
-    head_logits(pass.last, tensor_matrix(logits, DT_F32, x.d[0], model->config.vocab), x, &head);
+    head_logits(pass.last, tensor_matrix(logits, DT_F32, pass.x.d[0], model->config.vocab), pass.x, &head);
     model_head_release(model);
 }

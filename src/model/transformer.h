@@ -63,8 +63,6 @@ void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, 
 void model_head_acquire(Model *model, ModelW *w);
 void model_head_release(Model *model);
 HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
-/* What the head reads of the last stack's output x: x, or BERT's transform of it. */
-Tensor model_head_input(const Model *model, Ctx *cx, Tensor x, const ModelW *w, TransformSave *save);
 
 /* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
 Model *model_open_dry(const ModelConfig *config, DType real, bool gradients);

@@ -20,37 +20,64 @@ static void head_product(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
         op_bias_add(cx->dev, logits, logits, head->b);
 }
 
-/* One chunk of rows, forward and backward together, so that its logits can be forgotten. */
-static void chunk_loss(Ctx *cx, Tensor logits, Tensor stats, Tensor dx, Tensor x, const HeadW *head, Tensor targets,
-                       Tensor weights, const XentSpec *xent)
+/* x, or BERT's transform of it, kept in cx->save until the caller resets it. */
+static Tensor head_input(Ctx *cx, Tensor x, const HeadW *head, TransformSave *save)
 {
-    head_product(cx, logits, x, head);
-    op_xent(cx->dev, logits, stats, targets, weights, xent);
-    if (!xent->grad)
-        return;
-    op_gemm(cx->dev, dx, logits, head->w, false, false, head->scale, 0);
-    op_gemm(cx->dev, head->dw, logits, x, true, false, head->scale, cx->g_beta);
+    if (!head->transform)
+        return x;
+    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "head.transform");
+    transform_fwd(cx, y, x, head->transform, save);
+    return y;
+}
+
+/* dx (M,C), from dlogits (M,V). */
+static void head_bwd(Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const HeadW *head, const TransformSave *save)
+{
+    op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
+    op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, cx->g_beta);
     if (tensor_present(head->db))
-        op_bias_bwd(cx->dev, head->db, logits, cx->g_beta);
+        op_bias_bwd(cx->dev, head->db, dlogits, cx->g_beta);
+    if (head->transform)
+        transform_bwd(cx, dx, dx, head->transform, head->dtransform, save);
     cx->g_beta = 1;
 }
 
-void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor targets, Tensor weights,
-               const XentSpec *xent)
+/* One chunk of rows, forward and backward together, so that its logits can be forgotten. */
+static void chunk_loss(Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
+                       Tensor weights, const XentSpec *xent)
+{
+    size_t mark = arena_mark(cx->scratch), saved = arena_mark(cx->save);
+    int64_t m = rows.d[0], width = x.d[1];
+    Tensor logits = arena_tensor(cx->scratch, cx->dtype, m, head->w.d[0], "head.logits");
+    Tensor picked = arena_tensor(cx->scratch, cx->dtype, m, width, "head.picked");
+    Tensor d = arena_tensor(cx->scratch, cx->dtype, m, width, "head.d");
+    TransformSave save;
+
+    op_embedding_fwd(cx->dev, picked, x, rows);
+    Tensor input = head_input(cx, picked, head, &save);
+    head_product(cx, logits, input, head);
+    op_xent(cx->dev, logits, stats, targets, weights, xent);
+    if (xent->grad) {
+        head_bwd(cx, d, logits, input, head, &save);
+        op_embedding_bwd(cx->dev, dx, d, rows, 1);
+    }
+    arena_reset(cx->scratch, mark);
+    arena_reset(cx->save, saved);
+}
+
+void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
+               Tensor weights, const XentSpec *xent)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = x.d[0], chunk = chunk_rows(cx, head, n);
-    Tensor logits = arena_tensor(cx->scratch, cx->dtype, chunk, head->w.d[0], "head.logits");
-    Tensor stats = arena_tensor(cx->scratch, cx->dtype, n, XENT_STATS, "head.stats");
-    Tensor w = arena_vector(cx->scratch, cx->dtype, n, "head.weights");
+    int64_t m = rows.d[0], chunk = chunk_rows(cx, head, m);
+    Tensor stats = arena_tensor(cx->scratch, cx->dtype, m, XENT_STATS, "head.stats");
 
-    op_copy(cx->dev, w, weights); /* a batch's are f32, whatever the device computes in */
-    for (int64_t row = 0; row < n; row += chunk) {
-        int64_t rows = n - row < chunk ? n - row : chunk;
-        Tensor dx_chunk = xent->grad ? tensor_slice_rows(dx, row, rows) : NO_TENSOR;
-        chunk_loss(cx, tensor_slice_rows(logits, 0, rows), tensor_slice_rows(stats, row, rows), dx_chunk,
-                   tensor_slice_rows(x, row, rows), head, tensor_slice_rows(targets, row, rows),
-                   tensor_slice_rows(w, row, rows), xent);
+    if (xent->grad)
+        op_fill(cx->dev, dx, 0);
+    for (int64_t row = 0; row < m; row += chunk) {
+        int64_t n = m - row < chunk ? m - row : chunk;
+        chunk_loss(cx, tensor_slice_rows(stats, row, n), dx, x, head, tensor_slice_rows(rows, row, n),
+                   tensor_slice_rows(targets, row, n), tensor_slice_rows(weights, row, n), xent);
     }
     op_sum_rows(cx->dev, sums, stats, 0);
     arena_reset(cx->scratch, mark);
@@ -63,10 +90,13 @@ void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
     Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, head->w.d[0], "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
+        size_t saved = arena_mark(cx->save);
         int64_t rows = n - row < chunk ? n - row : chunk;
         Tensor part = tensor_slice_rows(buffer, 0, rows);
-        head_product(cx, part, tensor_slice_rows(x, row, rows), head);
+        TransformSave unused;
+        head_product(cx, part, head_input(cx, tensor_slice_rows(x, row, rows), head, &unused), head);
         op_copy(cx->dev, tensor_slice_rows(logits, row, rows), part);
+        arena_reset(cx->save, saved);
     }
     arena_reset(cx->scratch, mark);
 }

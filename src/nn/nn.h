@@ -215,16 +215,19 @@ typedef struct PoolerW {
 void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,
                    const XentSpec *xent);
 
-/* The head: logits = scale · x · wᵀ + b, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V) is
- * never whole in memory. */
+/* The head: logits = scale · t(x) · wᵀ + b, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V)
+ * is never whole in memory. t is BERT's transform, or nothing. */
 typedef struct HeadW {
-    Tensor w, dw; /* dw is NO_TENSOR where no gradient is wanted */
-    Tensor b, db; /* (V), NO_TENSOR where there is none */
+    Tensor w, dw;                             /* dw is NO_TENSOR where no gradient is wanted */
+    Tensor b, db;                             /* (V), NO_TENSOR where there is none */
+    const TransformW *transform, *dtransform; /* NULL: none */
     float scale;
 } HeadW;
 
-/* sums (XENT_STATS) f64 = Σ of the statistics over rows; with xent->grad, dx (N,C) and dw. targets, weights (N). */
-void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor targets, Tensor weights,
-               const XentSpec *xent);
+/* sums (XENT_STATS) f64 = Σ of the statistics over `rows` (M) i32 of x (N,C), in order, no row twice: only they have a
+ * loss. targets (M) i32, weights (M). With xent->grad, dx (N,C), 0 in every other row, and the head's gradients. M > 0.
+ */
+void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
+               Tensor weights, const XentSpec *xent);
 /* logits (N,V), of the device's dtype or another. */
 void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head);

@@ -35,11 +35,11 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
-/* Host memory of a step's microbatches: ids, positions, samples, targets and weights of every row. */
+/* Host memory of a step's microbatches: ids, positions, samples, targets, their rows and weights. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
     size_t rows = (size_t)config_batch_samples(config) * (size_t)(input_length + target_length);
-    return rows * (3 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
+    return rows * (5 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
 }
 
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)

@@ -72,8 +72,9 @@ static bool open_model(Trainer *t, GError **error)
                            .recompute = config->train.recompute == RECOMPUTE_BLOCK };
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
-    t->step_flops =
-        model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len) * (double)t->samples / (double)t->micro;
+    double share = objective_target_share(&objectives[config->data.objective], loader_objective(t->train));
+    t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
+                    (double)t->micro;
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),

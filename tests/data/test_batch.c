@@ -55,6 +55,8 @@ static void a_sample_of_one_stream_may_be_cut_into_sequences(void)
     assert_same(batch->dec.prefix, ((int32_t[]){ 2, 0 }), 2 * 4);
     assert_same(batch->targets, ((int32_t[]){ 21, 22, 23, 21, 22, 0 }), 6 * 4);
     assert_same(batch->weights, ((float[]){ 0, 1, 1, 0, 1, 0 }), 6 * 4);
+    assert_same(batch->target_rows, ((int32_t[]){ 1, 2, 4 }), 3 * 4);
+    assert_same(batch->target_ids, ((int32_t[]){ 22, 23, 22 }), 3 * 4);
     g_assert_cmpint(batch->n_samples, ==, 1);
     g_assert_cmpint(batch->n_targets, ==, 3);
     batch_free(batch);

@@ -313,6 +313,35 @@ static void packed_equals_unpacked(const void *data)
     device_close(dev);
 }
 
+/* What an earlier step left in the gradients of the head does not stay there. */
+static void without_targets_the_head_has_no_gradient(void)
+{
+    static const Kind kind = { "bert", bert };
+    Device *dev = device_open_cpu(1);
+    Model *model = kind_open(dev, &kind);
+    Batch *batch = kind_batch(model_config(model), 4, true), *none = kind_batch(model_config(model), 4, false);
+    ModelLoss loss = kind_loss(batch);
+    const int32_t ids[] = { 3, 1, 2 };
+    const float weights[] = { 0, 0, 0 };
+    LossSums sums = { 0 };
+
+    tiny_reserve(model, batch, &loss);
+    loss_and_gradients(model, batch, &loss);
+    const Param *bias = params_get(model_params(model), 0);
+    for (int p = 1; strcmp(bias->spec.name, "lm_head.bias") != 0; p++)
+        bias = params_get(model_params(model), p);
+    g_assert_cmpfloat(tiny_norm(bias->g), >, 0);
+    batch_add_sequence(none, &(BatchSequence){ .n = 3, .ids = ids, .targets = ids, .weights = weights, .label = 1 });
+    grads_begin(model_params(model));
+    model_loss(model, none, &loss, &sums);
+    g_assert_cmpfloat(sums.weight, ==, 0);
+    g_assert_cmpfloat(tiny_norm(bias->g), ==, 0);
+    batch_free(batch);
+    batch_free(none);
+    model_close(model);
+    device_close(dev);
+}
+
 static void recompute_changes_no_bit(const void *data)
 {
     Device *dev = device_open_cpu(2);
@@ -530,6 +559,7 @@ int main(int argc, char **argv)
         }
     g_test_add_func("/families/learned_positions_end", positions_end);
     g_test_add_func("/families/encoders_do_not_generate", encoders_do_not_generate);
+    g_test_add_func("/families/without_targets_the_head_has_no_gradient", without_targets_the_head_has_no_gradient);
     g_test_add_func("/families/outputs_start_smaller", outputs_start_smaller);
     g_test_add_func("/families/fairseq_starts_as_fairseq_does", fairseq_starts_as_fairseq_does);
     return g_test_run();

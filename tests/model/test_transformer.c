@@ -271,7 +271,7 @@ static void step_flops_match_the_formula(void)
         Shape shape = { true, false, shapes[i].width, shapes[i].heads, 64, shapes[i].ffn, 32128 };
         ModelConfig config = tiny_config(&shape);
         config.n_enc = config.n_dec = shapes[i].blocks;
-        double gflops = model_step_flops(&config, 3, 512, 114) / 3e9;
+        double gflops = model_step_flops(&config, 3, 512, 114, 1) / 3e9;
         g_assert_cmpfloat_with_epsilon(gflops / shapes[i].gflops, 1, 0.005);
     }
 }

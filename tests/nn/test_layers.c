@@ -261,11 +261,14 @@ static void head_setup(Fixture *f)
 static double head_pass(Fixture *f, bool grad)
 {
     double sums[XENT_STATS];
+    int64_t n = f->batch->n_targets;
+    Tensor weights = arena_vector(&f->save, DT_F64, n, "weights");
+    op_fill(f->cx.dev, weights, 1);
     const XentSpec xent = { .label_smoothing = 0.125f, .z_loss = 0.25f, .scale = 0.5f, .grad = grad };
     head_loss(&f->cx, tensor_vector(sums, DT_F64, XENT_STATS), f->dx, f->x, &f->head,
-              tensor_vector(f->batch->targets, DT_I32, f->batch->dec.n_rows),
-              tensor_vector(f->batch->weights, DT_F32, f->batch->dec.n_rows), &xent);
-    g_assert_cmpfloat(sums[XENT_WEIGHT], ==, (double)f->batch->n_targets);
+              tensor_vector(f->batch->target_rows, DT_I32, n), tensor_vector(f->batch->target_ids, DT_I32, n), weights,
+              &xent);
+    g_assert_cmpfloat(sums[XENT_WEIGHT], ==, (double)n);
     return sums[XENT_LOSS] * (double)xent.scale;
 }
 
@@ -399,21 +402,22 @@ static void bwd_matches_finite_difference(const void *data)
     fixture_close(&f);
 }
 
-/* 160 rows over a vocabulary that allows 64 a chunk: the same as rows given 40 at a time. */
+/* 160 rows over a vocabulary that allows 64 a chunk: the same as 40 rows at a time, and of them only those that
+ * have a weight. */
 static void head_chunks_add_up(void)
 {
     enum { ROWS = 160, PART = 40, CLASSES = 40000, CHANNELS = 2, SIZE = 32 << 20 };
     Device *dev = device_open_reference();
-    Arena arena, scratch;
+    Arena arena, scratch, save;
     Philox rng = philox_open(philox_key(6, PHILOX_INIT, 0), 0);
     const XentSpec xent = { .scale = 0.01f, .grad = true };
-    double sums[XENT_STATS], part_sums[XENT_STATS], total = 0;
-    g_autofree int32_t *targets = g_new(int32_t, ROWS);
-    g_autofree float *weights = g_new(float, ROWS);
+    double sums[XENT_STATS], part_sums[XENT_STATS], weights[ROWS], ones[PART], total = 0;
+    int32_t targets[ROWS], all[ROWS];
 
     arena_init(&arena, "vars", device_alloc(dev, SIZE), SIZE);
     arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
-    Ctx cx = { .dev = dev, .scratch = &scratch, .dtype = DT_F64 };
+    arena_init(&save, "save", NULL, 0); /* nothing is kept */
+    Ctx cx = { .dev = dev, .scratch = &scratch, .save = &save, .dtype = DT_F64 };
     Tensor x = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "x"), dx[2], dw[2];
     Tensor w = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "w");
     for (int64_t i = 0; i < ROWS * CHANNELS; i++)
@@ -423,19 +427,28 @@ static void head_chunks_add_up(void)
     for (int i = 0; i < ROWS; i++) {
         targets[i] = (int32_t)philox_below(&rng, CLASSES);
         weights[i] = i % 7 != 0;
+        all[i] = i;
     }
     for (int i = 0; i < 2; i++) {
         dx[i] = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "dx");
         dw[i] = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "dw");
     }
-    Tensor ids = tensor_vector(targets, DT_I32, ROWS), wanted = tensor_vector(weights, DT_F32, ROWS);
     HeadW whole = { .w = w, .dw = dw[0], .scale = 1 }, parts = { .w = w, .dw = dw[1], .scale = 1 };
-    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, ids, wanted, &xent);
+    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, tensor_vector(all, DT_I32, ROWS),
+              tensor_vector(targets, DT_I32, ROWS), tensor_vector(weights, DT_F64, ROWS), &xent);
     cx.g_beta = 0;
     for (int64_t row = 0; row < ROWS; row += PART) {
+        int32_t rows[PART], ids[PART];
+        int64_t n = 0;
+        for (int32_t i = 0; i < PART; i++)
+            if (weights[row + i] > 0) {
+                rows[n] = i;
+                ids[n] = targets[row + i];
+                ones[n++] = 1;
+            }
         head_loss(&cx, tensor_vector(part_sums, DT_F64, XENT_STATS), tensor_slice_rows(dx[1], row, PART),
-                  tensor_slice_rows(x, row, PART), &parts, tensor_slice_rows(ids, row, PART),
-                  tensor_slice_rows(wanted, row, PART), &xent);
+                  tensor_slice_rows(x, row, PART), &parts, tensor_vector(rows, DT_I32, n),
+                  tensor_vector(ids, DT_I32, n), tensor_vector(ones, DT_F64, n), &xent);
         total += part_sums[XENT_LOSS];
     }
     g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], total, 1e-9);
