@@ -10,13 +10,15 @@
 
 #define COMPAT_SURPLUS 1.005
 
+static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
+
 #define AT(field) offsetof(DataConfig, field)
 const OptionRow data_options[] = {
-    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY,
+    { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
       "token dataset to train on: PREFIX of loam prepare, or several: PREFIX,PREFIX or PREFIX:WEIGHT,PREFIX:WEIGHT",
-      NULL },
-    { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE,
-      "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
+      train_keys },
+    { "data.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_TUNABLE,
+      "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", valid_keys },
     { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
       "what the weights of data.train are: shares of the samples, or epochs of each dataset in one of the mixture",
       mixture_weights_names },
