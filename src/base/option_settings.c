@@ -25,6 +25,7 @@ static void setting_free(gpointer element)
     g_free(setting->name);
     g_free(setting->value);
     g_free(setting->origin);
+    g_clear_pointer(&setting->items, g_ptr_array_unref);
     g_free(setting);
 }
 
@@ -36,7 +37,7 @@ GPtrArray *option_settings_new(void)
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin)
 {
     OptionSetting *setting = g_new(OptionSetting, 1);
-    *setting = (OptionSetting){ g_strdup(name), g_strdup(value), g_strdup(origin) };
+    *setting = (OptionSetting){ .name = g_strdup(name), .value = g_strdup(value), .origin = g_strdup(origin) };
     g_ptr_array_add(settings, setting);
 }
 
@@ -132,6 +133,76 @@ static bool add_value(Reader *reader, const yaml_event_t *event, const char *nam
     return true;
 }
 
+static void free_item(gpointer item)
+{
+    g_strfreev(item);
+}
+
+/* The pairs of a map within a list, whose start has been read. */
+static bool read_item_map(Reader *reader, const char *name, GStrvBuilder *item, GError **error)
+{
+    g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (bool is_key = true;; is_key = !is_key) {
+        yaml_event_t event;
+        if (!next_event(reader, &event, error))
+            return false;
+        bool ends = event.type == YAML_MAPPING_END_EVENT;
+        const char *text = ends ? NULL : scalar_text(reader, &event, name, error);
+        bool ok = ends || text;
+        if (text && is_key && !g_hash_table_add(keys, g_strdup(text)))
+            ok = fail_user(error, "%s:%lu: %s: %s is set twice", reader->path, line_of(&event), name, text);
+        if (text && ok)
+            g_strv_builder_add(item, text);
+        yaml_event_delete(&event);
+        if (ends || !ok)
+            return ok;
+    }
+}
+
+/* One item, whose first event this is. */
+static bool read_item(Reader *reader, const char *name, const yaml_event_t *event, GPtrArray *items, GError **error)
+{
+    g_autoptr(GStrvBuilder) item = g_strv_builder_new();
+    if (event->type == YAML_MAPPING_START_EVENT) {
+        if (event->data.mapping_start.anchor || event->data.mapping_start.tag)
+            return refuse(reader, event, name, "anchors (&name) and tags (!name) are not accepted", error);
+        if (!read_item_map(reader, name, item, error))
+            return false;
+    } else {
+        const char *text = scalar_text(reader, event, name, error);
+        if (!text)
+            return false;
+        g_strv_builder_add_many(item, "", text, NULL);
+    }
+    g_ptr_array_add(items, g_strv_builder_end(item));
+    return true;
+}
+
+/* A list whose start has been read, up to its end. */
+static bool read_list(Reader *reader, const yaml_event_t *start, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(free_item);
+    if (start->data.sequence_start.anchor || start->data.sequence_start.tag)
+        return refuse(reader, start, name, "anchors (&name) and tags (!name) are not accepted", error);
+    for (;;) {
+        yaml_event_t event;
+        if (!next_event(reader, &event, error))
+            return false;
+        bool ends = event.type == YAML_SEQUENCE_END_EVENT;
+        bool ok = ends || read_item(reader, name, &event, items, error);
+        yaml_event_delete(&event);
+        if (!ok)
+            return false;
+        if (ends)
+            break;
+    }
+    if (!add_value(reader, start, name, "", error))
+        return false;
+    OptionSetting *setting = g_ptr_array_index(reader->settings, reader->settings->len - 1);
+    setting->items = g_steal_pointer(&items);
+    return true;
+}
+
 static bool read_map(Reader *reader, const char *group, GError **error);
 
 /* Whether this is `group:` with nothing behind it. */
@@ -152,6 +223,8 @@ static bool read_value(Reader *reader, const char *group, const char *name, GErr
             ok = refuse(reader, &event, name, "anchors (&name) and tags (!name) are not accepted", error);
         else
             ok = read_map(reader, name, error);
+    } else if (event.type == YAML_SEQUENCE_START_EVENT && strchr(name, '.')) {
+        ok = read_list(reader, &event, name, error);
     } else if (!is_empty_group(&event, group) || strchr(name, '.') || strcmp(name, "extends") == 0) {
         const char *value = scalar_text(reader, &event, name, error);
         ok = value && add_value(reader, &event, name, value, error);

@@ -3,6 +3,7 @@
 #include "base/amount.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/option_list.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -160,6 +161,16 @@ static bool set_string(char **out, const OptionRow *row, const char *text, GErro
     return true;
 }
 
+/* The spaces around items go: one list, one text. */
+static bool set_list(char **out, const OptionRow *row, const char *text, GError **error)
+{
+    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    for (char **item = items; *item; item++)
+        g_strstrip(*item);
+    g_autofree char *joined = g_strjoinv(",", items);
+    return set_string(out, row, joined, error);
+}
+
 /* Parses into `field`, which keeps its value on error. */
 static bool set_field(void *field, const OptionRow *row, const char *text, GError **error)
 {
@@ -176,6 +187,8 @@ static bool set_field(void *field, const OptionRow *row, const char *text, GErro
         return parse_enum(field, row, text, error);
     case OPT_AMOUNT:
         return parse_amount(field, row, text, error);
+    case OPT_LIST:
+        return set_list(field, row, text, error);
     }
     CHECK(false, "option %s of type %d", row->name, (int)row->type);
 }
@@ -286,7 +299,9 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
             fail_unknown(table, setting->name, error);
             return fail_with_origin(setting->origin, error);
         }
-        if (!set_field(field_of(table, config, row), row, setting->value, error))
+        g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;
+        const char *text = setting->items ? joined : setting->value;
+        if (!text || !set_field(field_of(table, config, row), row, text, error))
             return fail_with_origin(setting->origin, error);
     }
     return true;
@@ -297,7 +312,7 @@ void options_clear(const OptionTable *table, void *config)
     g_autoptr(GPtrArray) rows = all_rows(table);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = row_at(rows, i);
-        if (row->type != OPT_STRING)
+        if (row->type != OPT_STRING && row->type != OPT_LIST)
             continue;
         char **text = field_of(table, config, row);
         g_clear_pointer(text, g_free);
@@ -319,6 +334,7 @@ static char *plain_value(const OptionTable *table, const void *config, const Opt
         double value = *(const double *)field;
         return value == 0 && has_auto(row) ? g_strdup("auto") : text_number(value);
     }
+    case OPT_LIST:
     case OPT_STRING: {
         const char *text = *(char *const *)field;
         return g_strdup(text ? text : "");
@@ -371,7 +387,7 @@ static char *quoted(const char *text)
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row)
 {
     char *text = plain_value(table, config, row);
-    if (row->type != OPT_STRING || is_plain(text))
+    if ((row->type != OPT_STRING && row->type != OPT_LIST) || is_plain(text))
         return text;
     char *yaml = quoted(text);
     g_free(text);
@@ -419,6 +435,10 @@ static char *accepted_text(const OptionRow *row)
     };
     if (row->type == OPT_ENUM)
         return g_strjoinv(", ", (char **)(uintptr_t)row->choices);
+    if (row->type == OPT_LIST) {
+        g_autofree char *keys = option_list_keys(row);
+        return g_strdup_printf("text, or list of maps: %s", keys);
+    }
     g_autofree char *range = range_text(row);
     return g_strjoin(range ? " " : "", kinds[row->type], range ? range : "", NULL);
 }

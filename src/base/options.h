@@ -13,7 +13,8 @@ typedef enum OptionType {
     OPT_F64,    /* double */
     OPT_STRING, /* char *, owned by the Config */
     OPT_ENUM,   /* int: index into `choices` */
-    OPT_AMOUNT  /* Amount (amount.h) */
+    OPT_AMOUNT, /* Amount (amount.h) */
+    OPT_LIST    /* char *, owned by the Config: ITEM,ITEM; from YAML also a list of maps */
 } OptionType;
 
 /* What a resumed run does when the option changed. */
@@ -31,8 +32,10 @@ typedef struct OptionRow {
     const char *standard; /* the default, as it would be written in YAML; "" for an empty string */
     double min, max;      /* numbers and amounts; inclusive; equal: no limits */
     OptionClass class;
-    const char *help;           /* one line, lower case, no full stop */
-    const char *const *choices; /* OPT_ENUM: names, NULL-terminated */
+    const char *help; /* one line, lower case, no full stop */
+    /* NULL-terminated. OPT_ENUM: names. OPT_LIST: the keys of a map, whose values an item has in this order with colons
+     * between; "weight?" may be left out. */
+    const char *const *choices;
 } OptionRow;
 
 /* The rows a module owns and where its struct lies within the whole configuration. */
@@ -51,13 +54,15 @@ typedef struct OptionTable {
 /* One wish about one option, not yet checked: from a file, a preset or the command line. */
 typedef struct OptionSetting {
     char *name, *value, *origin; /* origin: "run.yaml:12" or "command line", for messages */
+    GPtrArray
+        *items; /* NULL, or a list instead of the value: a GStrv an item: key, value, …; a bare value's key is "" */
 } OptionSetting;
 
 /* Lists of OptionSetting *; freeing the array frees its elements. A later setting of the same option wins. */
 GPtrArray *option_settings_new(void);
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
-/* Appends what a YAML file sets (maps of maps of scalars; `extends: other.yaml`, relative to the file, comes first; at
- * most 16 deep, cycles refused). Any well-formed file is accepted here: options_apply knows the names. */
+/* Appends what a YAML file sets (maps of maps of scalars or lists; `extends: other.yaml`, relative to the file, comes
+ * first; at most 16 deep, cycles refused). Any well-formed file is accepted here: options_apply knows the names. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
 /* The same from memory; `path` names the text in messages and is what `extends` is relative to. */
 bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,

@@ -4,6 +4,7 @@
 #include "model/model.h"
 #include "train/config.h"
 #include "train/memory.h"
+#include "train/mixture_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,21 +37,34 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* Resolves the vocabulary and tells the samples of an epoch: 0 where the dataset is not there yet, -1 on an error. */
-static int64_t resolve(Config *config, GError **error)
+typedef struct Sources {
+    Tokenizer *tok;
+    Loader *loader; /* NULL: the dataset is not there yet */
+} Sources;
+
+/* Resolves the vocabulary and opens what the run would read, as far as it is there. */
+static bool resolve(Config *config, Sources *sources, GError **error)
 {
-    Tokenizer *tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, NULL) : NULL;
-    bool resolved = config_resolve_vocab(config, tok, error);
-    Loader *loader = resolved && tok && *config->data.train
-                         ? loader_open(&config->data, config->data.train, tok, (uint64_t)config->run.seed, false, NULL)
-                         : NULL;
-    int64_t epoch = loader ? loader_epoch_samples(loader, 0) : 0;
-    g_clear_pointer(&loader, loader_close);
-    g_clear_pointer(&tok, tokenizer_close);
-    return resolved ? epoch : -1;
+    sources->tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, NULL) : NULL;
+    if (!config_resolve_vocab(config, sources->tok, error))
+        return false;
+    if (sources->tok && *config->data.train)
+        sources->loader =
+            loader_open(&config->data, config->data.train, sources->tok, (uint64_t)config->run.seed, false, NULL);
+    return true;
 }
 
-static bool describe(const Config *config, int64_t epoch, GString *lines, GError **error)
+static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GString *lines)
+{
+    int64_t epoch = loader_epoch_samples(loader, 0);
+    g_autoptr(GPtrArray) datasets = mixture_report(loader, steps > 0 ? steps * batch : -1);
+    for (guint i = 0; i < datasets->len; i++)
+        add_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
+    if (epoch > 0)
+        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)batch);
+}
+
+static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
     const Objective *objective = &objectives[config->data.objective];
     ObjectiveConfig planned = data_objective(&config->data);
@@ -59,7 +73,8 @@ static bool describe(const Config *config, int64_t epoch, GString *lines, GError
         return false;
     int32_t micro = (int32_t)config_micro_samples(config), enc = objective_enc_length(objective, &planned),
             dec = objective_dec_length(objective, &planned);
-    int64_t samples = config_batch_samples(config), steps = config_steps(config, config->train.length, epoch);
+    int64_t epoch = loader ? loader_epoch_samples(loader, 0) : 0, samples = config_batch_samples(config),
+            steps = config_steps(config, config->train.length, epoch);
     g_autofree char *params = text_grouped(model_config_params(&config->model));
     g_autofree char *flops =
         text_count(model_step_flops(&config->model, micro, enc, dec, objective_target_share(objective, &planned)) *
@@ -76,8 +91,8 @@ static bool describe(const Config *config, int64_t epoch, GString *lines, GError
         g_autofree char *tokens = text_count((double)steps * (double)samples * enc);
         add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
     }
-    if (epoch > 0)
-        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)samples);
+    if (loader)
+        describe_data(loader, steps, samples, lines);
     return true;
 }
 
@@ -105,17 +120,19 @@ bool verb_plan(int argc, char **argv, GError **error)
     if (megatron_tp < 0 || megatron_tp > 1024)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     Config config = { 0 };
-    int64_t epoch;
-    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && (epoch = resolve(&config, error)) >= 0;
+    Sources sources = { 0 };
+    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
     if (done) {
         g_autofree char *yaml = options_to_yaml(config_options(), &config);
         g_autoptr(GString) lines = g_string_new(NULL);
-        done = describe(&config, epoch, lines, error);
+        done = describe(&config, sources.loader, lines, error);
         if (done && megatron_tp > 0)
             add_megatron(lines, &config.model);
         if (done)
             printf("%s%s", yaml, lines->str);
     }
+    loader_close(sources.loader);
+    g_clear_pointer(&sources.tok, tokenizer_close);
     config_clear(&config);
     return done;
 }

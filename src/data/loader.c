@@ -1,7 +1,6 @@
 #include "data/loader.h"
 
 #include "base/check.h"
-#include "data/mixture.h"
 #include "data/pack.h"
 #include "data/pieces.h"
 
@@ -11,12 +10,22 @@
 
 #define COMPAT_SURPLUS 1.005
 
+static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
+
 #define AT(field) offsetof(DataConfig, field)
 const OptionRow data_options[] = {
-    { "data.train", OPT_STRING, AT(train), "", 0, 0, OPT_IDENTITY,
-      "token dataset to train on: PREFIX of loam prepare, or several: PREFIX:WEIGHT,PREFIX:WEIGHT", NULL },
-    { "data.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_TUNABLE,
-      "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", NULL },
+    { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
+      "token dataset to train on: PREFIX of loam prepare, or several: PREFIX,PREFIX or PREFIX:WEIGHT,PREFIX:WEIGHT",
+      train_keys },
+    { "data.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_TUNABLE,
+      "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", valid_keys },
+    { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
+      "what the weights of data.train are: shares of the samples, or epochs of each dataset in one of the mixture",
+      mixture_weights_names },
+    { "data.mixture_temperature", OPT_F64, AT(mixture.temperature), "1", 0.01, 1e6, OPT_IDENTITY,
+      "without weights a dataset's share is in proportion to its size ^ (1 / this)", NULL },
+    { "data.mixture_cap", OPT_AMOUNT, AT(mixture.cap), "0 samples", 0, 1e18, OPT_IDENTITY,
+      "samples or tokens that count at most of a dataset's size; 0: all", NULL },
     { "data.objective", OPT_ENUM, AT(objective), "span_corruption", 0, 0, OPT_IDENTITY,
       "what the model is asked to predict", objective_names },
     { "data.compat", OPT_ENUM, AT(compat), "none", 0, 0, OPT_IDENTITY,
@@ -66,6 +75,8 @@ ObjectiveConfig data_objective(const DataConfig *config)
                               .max_ngram = config->max_ngram };
 }
 
+#define PART_SHIFT 40 /* sample numbers stay below 2^48, as philox_attention wants them */
+
 struct Loader {
     Mixture *mixture; /* NULL: one dataset; else the rows are those of the parts, whose form is the first one's */
     Loader *parts[MIXTURE_MAX];
@@ -74,6 +85,7 @@ struct Loader {
     Pieces *pieces;
     int32_t decoder_start;
     uint64_t seed;
+    int64_t first_sample; /* of a mixture: the dataset's number above bit PART_SHIFT; no two share dropout masks */
     bool in_order, static_masks;
     const Objective *objective;
     ObjectiveConfig config;
@@ -270,27 +282,46 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     return loader;
 }
 
-/* An epoch of a mixture is as many rows as its datasets have together. Each draws by a seed of its own, but in Megatron
- * all by the same, and for half a percent more samples than their share. */
+static bool weigh_parts(Loader *loader, const MixtureRule *rule, GError **error)
+{
+    int64_t rows[MIXTURE_MAX], tokens[MIXTURE_MAX];
+    for (int k = 0; k < loader->mixture->n; k++) {
+        rows[k] = loader->parts[k]->n_rows;
+        tokens[k] = loader_raw_tokens(loader->parts[k]);
+    }
+    return mixture_weigh(loader->mixture, rule, rows, tokens, &loader->n_rows, error);
+}
+
+/* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
+ * their share. */
+static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool in_order,
+                       GError **error)
+{
+    const Mixture *mixture = loader->mixture;
+    if (config->compat == COMPAT_MEGATRON && !mixture->weighted)
+        return fail_user(error, "data.compat=megatron wants data.train with weights: PREFIX:WEIGHT,PREFIX:WEIGHT");
+    for (int k = 0; k < mixture->n; k++) {
+        PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
+        uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
+        DataConfig part = *config;
+        part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
+        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error)))
+            return false;
+        loader->parts[k]->first_sample = (int64_t)k << PART_SHIFT;
+    }
+    loader->objective = loader->parts[0]->objective;
+    loader->config = loader->parts[0]->config;
+    return weigh_parts(loader, &config->mixture, error);
+}
+
 static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
                             bool in_order, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->mixture = mixture;
-    for (int k = 0; k < mixture->n; k++) {
-        PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
-        uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
-        DataConfig part = *config;
-        part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
-        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error))) {
-            loader_close(loader);
-            return NULL;
-        }
-        loader->n_rows += loader->parts[k]->n_rows;
-    }
-    loader->objective = loader->parts[0]->objective;
-    loader->config = loader->parts[0]->config;
+    if (!open_parts(loader, config, tok, seed, in_order, error))
+        g_clear_pointer(&loader, loader_close);
     return loader;
 }
 
@@ -354,6 +385,20 @@ int64_t loader_raw_tokens(const Loader *loader)
     return all;
 }
 
+int loader_parts(const Loader *loader)
+{
+    return loader->mixture ? loader->mixture->n : 1;
+}
+
+LoaderPart loader_part(const Loader *loader, int part)
+{
+    const Loader *one = loader->mixture ? loader->parts[part] : loader;
+    return (LoaderPart){ .prefix = one->data->prefix,
+                         .share = loader->mixture ? loader->mixture->weights[part] : 1,
+                         .rows = one->n_rows,
+                         .tokens = loader_raw_tokens(one) };
+}
+
 int32_t loader_enc_length(const Loader *loader)
 {
     return objective_enc_length(loader->objective, &loader->config);
@@ -382,6 +427,12 @@ Batch *loader_batch(const Loader *loader, int32_t rows)
 
 /* ---- samples ---- */
 
+/* What dropout masks depend on: unlike the number of the sample, unique in a mixture, up to 2^PART_SHIFT of each. */
+static int64_t sample_index(const Loader *loader, int64_t sample)
+{
+    return loader->first_sample ^ sample;
+}
+
 /* A sequence for each document that attention ends with. */
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
@@ -405,10 +456,10 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
 {
     const Example *example = &loader->example;
     if (loader->objective->streams == STREAMS_BOTH)
-        batch_add(out, sample, example->inputs, example->n_inputs, example->targets, example->n_targets,
-                  loader->decoder_start);
+        batch_add(out, sample_index(loader, sample), example->inputs, example->n_inputs, example->targets,
+                  example->n_targets, loader->decoder_start);
     else
-        add_sequences(example, sample, out);
+        add_sequences(example, sample_index(loader, sample), out);
 }
 
 /* `sample` is the global index; `choice` is NULL where the objective makes none. */

@@ -9,6 +9,7 @@
 #include "data/batch.h"
 #include "data/compat.h"
 #include "data/dataset.h"
+#include "data/mixture.h"
 #include "data/objective.h"
 #include "text/tokenizer.h"
 
@@ -16,6 +17,7 @@ typedef struct DataConfig {
     char *train, *valid; /* dataset prefixes */
     int objective, compat;
     int64_t compat_samples; /* 0: auto */
+    MixtureRule mixture;
     int64_t input_length, target_length;
     int64_t raw_length;
     double noise_density, mean_span_length;
@@ -41,6 +43,14 @@ const ObjectiveConfig *loader_objective(const Loader *loader);     /* lengths af
  * had. */
 int64_t loader_fingerprint(const Loader *loader);
 int64_t loader_raw_tokens(const Loader *loader); /* tokens of one epoch */
+/* The datasets of a mixture, or the one there is. */
+typedef struct LoaderPart {
+    const char *prefix;
+    double share;         /* of the rows */
+    int64_t rows, tokens; /* of an epoch of this dataset */
+} LoaderPart;
+int loader_parts(const Loader *loader);
+LoaderPart loader_part(const Loader *loader, int part);
 /* Tokens a row of either stream has room for; 0: the objective does without that stream. */
 int32_t loader_enc_length(const Loader *loader);
 int32_t loader_dec_length(const Loader *loader);

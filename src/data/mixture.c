@@ -2,22 +2,90 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#define MARK_ROWS    (1 << 16)
+#define TENTHS       9         /* decimal places of weights, at most, for whole numbers to be found */
+#define SMOOTH_PARTS (1 << 20) /* shares by temperature are multiples of 1 / SMOOTH_PARTS */
+
+const char *const mixture_weights_names[] = { "shares", "epochs", NULL };
+
+/* ---- the list ---- */
+
 static bool add_part(Mixture *mixture, const char *part, bool alone, GError **error)
 {
-    const char *colon = strrchr(part, ':');
+    const char *colon = alone ? NULL : strrchr(part, ':');
     char *end = NULL;
     double weight = colon ? g_ascii_strtod(colon + 1, &end) : 1;
     bool weighted = colon && end != colon + 1 && *end == '\0';
-    if (!alone && (!weighted || colon == part || !isfinite(weight) || weight <= 0))
-        return fail_user(error, "data.train: \"%s\" is not PREFIX:WEIGHT with a weight above 0", part);
+    if (mixture->n == 0)
+        mixture->weighted = weighted;
+    if (*part == '\0' || colon == part || !isfinite(weight) || (weighted && weight <= 0) ||
+        weighted != mixture->weighted)
+        return fail_user(error,
+                         "data.train: \"%s\" is not PREFIX:WEIGHT with a weight above 0; either every dataset has a "
+                         "weight or none",
+                         part);
     if (mixture->n == MIXTURE_MAX)
         return fail_user(error, "data.train: more than %d datasets", MIXTURE_MAX);
-    mixture->paths[mixture->n] = alone ? g_strdup(part) : g_strndup(part, (gsize)(colon - part));
-    mixture->weights[mixture->n++] = alone ? 1 : weight;
+    mixture->paths[mixture->n] = weighted ? g_strndup(part, (gsize)(colon - part)) : g_strdup(part);
+    mixture->given[mixture->n] = mixture->weights[mixture->n] = weighted ? weight : 1;
+    mixture->n++;
     return true;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The whole numbers that are the weights times this; false where a weight is not nearly one. */
+static bool find_shares(Mixture *mixture, double scale)
+{
+    int64_t divisor = 0;
+    mixture->period = 0;
+    for (int k = 0; k < mixture->n; k++) {
+        double scaled = mixture->weights[k] * scale, whole = rint(scaled);
+        if (whole < 1 || whole > 0x1p53 || fabs(scaled - whole) > 0x1p-51 * whole)
+            return false;
+        mixture->shares[k] = (int64_t)whole;
+        divisor = greatest_divisor((int64_t)whole, divisor);
+    }
+    for (int k = 0; k < mixture->n; k++)
+        mixture->period += mixture->shares[k] /= divisor;
+    return true;
+}
+
+static size_t counts_bytes(const Mixture *mixture)
+{
+    return (size_t)MAX(mixture->n, 1) * sizeof(int64_t);
+}
+
+/* The weights as they stand, in any unit, become shares, and the walk begins at row 0. */
+static void begin(Mixture *mixture)
+{
+    double scale = 1, total = 0;
+    for (int places = 0; !find_shares(mixture, scale); places++, scale *= 10)
+        if (places == TENTHS) {
+            mixture->period = 0;
+            break;
+        }
+    for (int k = 0; k < mixture->n; k++)
+        total += mixture->weights[k];
+    for (int k = 0; k < mixture->n; k++)
+        mixture->weights[k] /= total;
+    mixture->index = mixture->anchor = 0;
+    memset(mixture->counts, 0, sizeof mixture->counts);
+    g_clear_pointer(&mixture->marks, g_array_unref);
+    mixture->marks = g_array_new(FALSE, FALSE, (guint)counts_bytes(mixture));
+    g_array_append_vals(mixture->marks, mixture->counts, 1);
 }
 
 Mixture *mixture_parse(const char *text, GError **error)
@@ -25,14 +93,11 @@ Mixture *mixture_parse(const char *text, GError **error)
     Mixture *mixture = g_new0(Mixture, 1);
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
     bool alone = parts[0] == NULL || parts[1] == NULL, good = true;
-    double total = 0;
     for (char **part = parts; good && *part; part++)
         good = add_part(mixture, g_strstrip(*part), alone, error);
-    for (int k = 0; k < mixture->n; k++)
-        total += mixture->weights[k];
-    for (int k = 0; k < mixture->n; k++)
-        mixture->weights[k] /= total;
-    if (!good)
+    if (good)
+        begin(mixture);
+    else
         g_clear_pointer(&mixture, mixture_free);
     return mixture;
 }
@@ -41,8 +106,62 @@ void mixture_free(Mixture *mixture)
 {
     for (int k = 0; k < mixture->n; k++)
         g_free(mixture->paths[k]);
+    g_clear_pointer(&mixture->marks, g_array_unref);
     g_free(mixture);
 }
+
+/* ---- the weights ---- */
+
+/* n_k = ceil(weight * rows) of every dataset make an epoch. */
+static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
+{
+    int64_t epoch = 0;
+    for (int k = 0; k < mixture->n; k++) {
+        mixture->weights[k] = ceil(mixture->given[k] * (double)rows[k]);
+        epoch += (int64_t)mixture->weights[k];
+    }
+    return epoch;
+}
+
+static bool smooths(const MixtureRule *rule)
+{
+    return rule->temperature > 0 && rule->temperature != 1;
+}
+
+/* T5's rule: min(size, cap)^(1 / temperature). */
+static void weigh_by_size(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[])
+{
+    const int64_t *sizes = rule->cap.unit == UNIT_TOKENS && rule->cap.value > 0 ? tokens : rows;
+    double total = 0;
+    for (int k = 0; k < mixture->n; k++) {
+        double size = (double)sizes[k];
+        if (rule->cap.value > 0)
+            size = MIN(size, rule->cap.value);
+        mixture->weights[k] = smooths(rule) ? pow(size, 1 / rule->temperature) : size;
+        total += mixture->weights[k];
+    }
+    for (int k = 0; smooths(rule) && k < mixture->n; k++)
+        mixture->weights[k] = MAX(1, rint(mixture->weights[k] / total * SMOOTH_PARTS));
+}
+
+bool mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[],
+                   int64_t *epoch, GError **error)
+{
+    *epoch = 0;
+    for (int k = 0; k < mixture->n; k++)
+        *epoch += rows[k];
+    if (mixture->weighted && (smooths(rule) || rule->cap.value > 0))
+        return fail_user(error, "data.mixture_temperature and data.mixture_cap are for datasets without weights; "
+                                "data.train gives them");
+    if (!mixture->weighted)
+        weigh_by_size(mixture, rule, rows, tokens);
+    else if (rule->weights == MIXTURE_EPOCHS)
+        *epoch = weigh_by_epochs(mixture, rows);
+    begin(mixture);
+    return true;
+}
+
+/* ---- the order ---- */
 
 static int step(Mixture *mixture)
 {
@@ -57,22 +176,58 @@ static int step(Mixture *mixture)
     }
     mixture->index++;
     mixture->counts[best]++;
+    if (mixture->index - mixture->anchor == (int64_t)mixture->marks->len * MARK_ROWS)
+        g_array_append_vals(mixture->marks, mixture->counts, 1);
     return best;
 }
 
-/* Walks from where the last call stood, or from the beginning: nanoseconds a row. */
+/* The last row at or before this one whose counts are those of the weights exactly. The dataset that is furthest behind
+ * is not ahead of its share, for the distances sum to 0; so after it was taken it is ahead by less than 1, and stays
+ * so. After whole periods every distance is a whole number: none is below 0, and with the sum 0 none is above. Rounding
+ * moves a distance by less than row * (n + 8) * 2^-53, which must not make up for what the least share grows by. */
+static int64_t anchor_before(const Mixture *mixture, int64_t row)
+{
+    double least = 1;
+    if (mixture->period == 0)
+        return 0;
+    for (int k = 0; k < mixture->n; k++)
+        least = MIN(least, mixture->weights[k]);
+    return (double)row * (mixture->n + 8) * 0x1p-52 < least ? row - row % mixture->period : 0;
+}
+
+static void go_to_anchor(Mixture *mixture, int64_t anchor)
+{
+    for (int k = 0; k < mixture->n; k++)
+        mixture->counts[k] = anchor > 0 ? anchor / mixture->period * mixture->shares[k] : 0;
+    mixture->index = mixture->anchor = anchor;
+    g_array_set_size(mixture->marks, 0);
+    g_array_append_vals(mixture->marks, mixture->counts, 1);
+}
+
+/* Takes the walk to the nearest known row at or before this one. */
+static void approach(Mixture *mixture, int64_t row)
+{
+    if (row >= mixture->index && row - mixture->index <= MARK_ROWS)
+        return;
+    int64_t anchor = anchor_before(mixture, row);
+    if (anchor != mixture->anchor)
+        go_to_anchor(mixture, anchor);
+    int64_t mark = MIN((row - anchor) / MARK_ROWS, (int64_t)mixture->marks->len - 1), at = anchor + mark * MARK_ROWS;
+    if (row >= mixture->index && at <= mixture->index)
+        return;
+    mixture->index = at;
+    memcpy(mixture->counts, mixture->marks->data + (size_t)mark * counts_bytes(mixture), counts_bytes(mixture));
+}
+
 int mixture_at(Mixture *mixture, int64_t row, int64_t *within)
 {
     int chosen = 0;
-    CHECK(row >= 0 && mixture->n > 0, "row %ld of %d datasets", row, mixture->n);
+    CHECK(row >= 0 && mixture->n > 0, "row %" PRId64 " of %d datasets", row, mixture->n);
     if (mixture->n == 1) {
         *within = row;
         return 0;
     }
-    if (row < mixture->index) {
-        mixture->index = 0;
-        memset(mixture->counts, 0, sizeof mixture->counts);
-    }
+    approach(mixture, row);
     while (mixture->index <= row)
         chosen = step(mixture);
     *within = mixture->counts[chosen] - 1;

@@ -205,7 +205,8 @@ bool config_check(const Config *config, GError **error)
         !check_unit("train.log_every", train->log_every, true, error) ||
         !check_unit("train.eval_every", train->eval_every, true, error) ||
         !check_unit("train.save_every", train->save_every, true, error) ||
-        !check_unit("optim.warmup", config->optim.warmup, true, error))
+        !check_unit("optim.warmup", config->optim.warmup, true, error) ||
+        (config->data.mixture.cap.value > 0 && !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)))
         return false;
     if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
         return fail_user(error,

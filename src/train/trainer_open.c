@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "device/peak.h"
+#include "train/mixture_report.h"
 #include "train/open.h"
 #include "train/trainer_state.h"
 
@@ -49,6 +50,13 @@ static void plan_steps(Trainer *t)
     t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
     t->eval_every = config_steps(&t->config, train->eval_every, epoch);
     t->save_every = config_steps(&t->config, train->save_every, epoch);
+}
+
+static void report_mixture(const Trainer *t)
+{
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, t->total >= 0 ? t->total * t->samples : -1);
+    for (guint i = 0; i < lines->len; i++)
+        log_info("%s", (char *)lines->pdata[i]);
 }
 
 static bool plan_memory(Trainer *t, GError **error)
@@ -165,6 +173,7 @@ bool trainer_open(Trainer *t, GError **error)
         !run_write_config(config, t->tok, error))
         return false;
     plan_steps(t);
+    report_mixture(t);
     open_batches(t);
     t->first_step = t->state.attempts;
     t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);

@@ -20,7 +20,12 @@ static char *listed(const GPtrArray *settings)
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < settings->len; i++) {
         const OptionSetting *setting = g_ptr_array_index(settings, i);
-        g_string_append_printf(text, "%s%s=%s@%s", i ? ";" : "", setting->name, setting->value, setting->origin);
+        g_string_append_printf(text, "%s%s=%s", i ? ";" : "", setting->name, setting->value);
+        for (guint k = 0; setting->items && k < setting->items->len; k++) {
+            g_autofree char *item = g_strjoinv(" ", setting->items->pdata[k]);
+            g_string_append_printf(text, "[%s]", item);
+        }
+        g_string_append_printf(text, "@%s", setting->origin);
     }
     return g_string_free(text, FALSE);
 }
@@ -63,9 +68,22 @@ static void empty_files_are_fine(void)
     expect("a:\nb: {}\n", ""); /* groups with nothing in them */
 }
 
+static void lists_keep_their_items(void)
+{
+    expect("a:\n  b: [1, x y]\n", "a.b=[ 1][ x y]@run.yaml:2");
+    expect("a:\n  b:\n  - {c: 1, d: 2}\n  - c: 3\n  e: 4\n", "a.b=[c 1 d 2][c 3]@run.yaml:3;a.e=4@run.yaml:5");
+    expect("a.b: []\n", "a.b=@run.yaml:1");
+}
+
 static void refusals_name_the_line(void)
 {
-    expect_error("a:\n\n  b: [1, 2]\n", "run.yaml:3: a.b: a list is not accepted here, write one value");
+    expect_error("a:\n  b: [[1]]\n", "run.yaml:2: a.b: a list is not accepted here, write one value");
+    expect_error("a:\n  b: [{c: [1]}]\n", "run.yaml:2: a.b: a list is not accepted here, write one value");
+    expect_error("a:\n  b: [{c: {d: 1}}]\n", "run.yaml:2: a.b: a map is not accepted here, write one value");
+    expect_error("a:\n  b:\n  - {c: 1}\n  - {c: 1, c: 2}\n", "run.yaml:4: a.b: c is set twice");
+    expect_error("a:\n  b: &x [1]\n", "run.yaml:2: a.b: anchors (&name) and tags (!name) are not accepted");
+    expect_error("a:\n  b: [&x {c: 1}]\n", "run.yaml:2: a.b: anchors (&name) and tags (!name) are not accepted");
+    expect_error("a:\n  b: [*x]\n", "run.yaml:2: a.b: an alias (*name) is not accepted here, write the value itself");
     expect_error("a: [1]\n", "run.yaml:1: a: a list is not accepted here, write one value");
     expect_error("a:\n  b: {c: 1}\n", "run.yaml:2: a.b: a map is not accepted here, write one value");
     expect_error("a:\n  b: &x 1\n", "run.yaml:2: a.b: an anchor (&name) is not accepted here, write the value alone");
@@ -181,7 +199,7 @@ static void unreadable_files_are_named(void)
     write_file(folder, "run.yaml", "extends: absent.yaml\n");
     expect_file(folder, "run.yaml", "/run.yaml:1: extends: opening /absent.yaml: No such file or directory");
     write_file(folder, "bad.yaml", "extends: worse.yaml\n");
-    write_file(folder, "worse.yaml", "\na: {b: [1]}\n");
+    write_file(folder, "worse.yaml", "\na: {b: [[1]]}\n");
     expect_file(folder, "bad.yaml", "/worse.yaml:2: a.b: a list is not accepted here, write one value");
     g_autofree char *huge = g_strnfill((1 << 20) + 1, '#');
     write_file(folder, "huge.yaml", huge);
@@ -197,6 +215,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/option_settings/maps_of_maps_become_settings", maps_of_maps);
     g_test_add_func("/option_settings/empty_files_are_fine", empty_files_are_fine);
+    g_test_add_func("/option_settings/lists_keep_their_items", lists_keep_their_items);
     g_test_add_func("/option_settings/refusals_name_the_line", refusals_name_the_line);
     g_test_add_func("/option_settings/what_is_set_twice_is_refused", what_is_set_twice_is_refused);
     g_test_add_func("/option_settings/broken_yaml_names_the_line", broken_yaml_names_the_line);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+static const char *const set_keys[] = { "name?", "path", "weight?", NULL };
 static const char *const optimizers[] = { "adamw", "adafactor", NULL };
 
 typedef struct OptimConfig {
@@ -15,7 +16,7 @@ typedef struct OptimConfig {
 
 typedef struct TrainConfig {
     Amount length, log_every;
-    char *data, *note;
+    char *data, *note, *sets;
     int64_t vocab, seed, width;
     double scale;
 } TrainConfig;
@@ -35,6 +36,7 @@ static const OptionRow optim_rows[] = {
 static const OptionRow train_rows[] = {
     { "train.length", OPT_AMOUNT, offsetof(TrainConfig, length), "64k steps", 1, 1e15, OPT_TUNABLE, "when to end", NULL },
     { "data.train", OPT_STRING, offsetof(TrainConfig, data), "", 0, 0, OPT_IDENTITY, "the dataset", NULL },
+    { "data.sets", OPT_LIST, offsetof(TrainConfig, sets), "", 0, 0, OPT_IDENTITY, "some datasets", set_keys },
     { "train.log_every", OPT_AMOUNT, offsetof(TrainConfig, log_every), "10 steps", 0, 1e6, OPT_FREE, "how often", NULL },
     { "train.note", OPT_STRING, offsetof(TrainConfig, note), "none: #1", 0, 0, OPT_FREE, "a note", NULL },
     { "model.vocab", OPT_I64, offsetof(TrainConfig, vocab), "auto", 2, 1e6, OPT_IDENTITY, "rows of the embedding", NULL },
@@ -224,6 +226,39 @@ static void randomize(TestConfig *config)
     config->train.scale = exp(g_test_rand_double_range(-50, 0));
 }
 
+static void expect_sets(const char *yaml, const char *override, const char *wanted)
+{
+    TestConfig config;
+    g_autoptr(GError) error = NULL;
+    const char *overrides[] = { override, NULL };
+    configure(&config, yaml, overrides, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(config.train.sets, ==, wanted);
+    options_clear(&table, &config);
+}
+
+/* A list has one text, however it was written. */
+static void lists_become_text(void)
+{
+    const char *text = "a:0.7,b:0.3";
+    expect_sets("data: {sets: 'a:0.7 , b:0.3'}\n", NULL, text);
+    expect_sets(NULL, "data.sets= a:0.7, b:0.3", text);
+    expect_sets("data: {sets: [{path: a, weight: 0.7}, {weight: 0.3, path: b}]}\n", NULL, text);
+    expect_sets("data:\n  sets:\n  - path: a\n    weight: 0.7\n  - b:0.3\n", NULL, text);
+    expect_sets("data: {sets: [{path: x, name: y}]}\n", NULL, "y:x");
+    expect_sets("data: {sets: [{path: x}]}\n", "data.sets=z", "z");
+    expect_sets("data: {sets: []}\n", NULL, "");
+    expect_error("optim:\n  lr: [1]\n", NULL, "run.yaml:2: optim.lr: a list is not accepted here, write one value");
+    expect_error("data: {sets: [{path: a}, {weight: 1}]}\n", NULL,
+                 "run.yaml:1: data.sets: item 2: no path; an item has name, path, weight");
+    expect_error("data: {sets: [{path: ''}]}\n", NULL,
+                 "run.yaml:1: data.sets: item 1: no path; an item has name, path, weight");
+    expect_error("data: {sets: [{path: a, wait: 1}]}\n", NULL,
+                 "run.yaml:1: data.sets: item 1: an unknown key; an item has name, path, weight");
+    expect_error("data: {sets: [{path: 'a,b'}]}\n", NULL,
+                 "run.yaml:1: data.sets: item 1: a comma ends an item, so none can be in it");
+}
+
 static void yaml_reads_back_the_same(void)
 {
     for (int i = 0; i < 3000; i++) {
@@ -257,7 +292,7 @@ static void yaml_is_grouped(void)
     g_assert_cmpstr(yaml, ==,
                     "optim:\n  name: adafactor\n  lr: 0.001\n  nesterov: false\n  scale: auto\n"
                     "train:\n  length: 64k steps\n  log_every: 10 steps\n  note: \"none: #1\"\n"
-                    "data:\n  train: \"\"\n"
+                    "data:\n  train: \"\"\n  sets: \"\"\n"
                     "model:\n  vocab: auto\n  width: 512\n"
                     "run:\n  seed: 42\n");
     options_clear(&table, &config);
@@ -273,6 +308,7 @@ static void markdown_lists_every_option(void)
                             "| `optim.nesterov` | `false` | true, false | logged | this \\| that |\n"));
     g_assert_nonnull(strstr(text, "| `model.width` | `512` | whole number at least 1 | refuses | width |\n"));
     g_assert_nonnull(strstr(text, "| `data.train` | `\"\"` | text | refuses | the dataset |\n"));
+    g_assert_nonnull(strstr(text, "| text, or list of maps: name, path, weight | refuses | some datasets |"));
     g_assert_nonnull(strstr(text, "| `run.seed` | `42` | whole number | refuses | seed |\n"));
     g_assert_nonnull(strstr(text, "| amount between 0 and 1000000 | free | how often |\n"));
 }
@@ -304,6 +340,7 @@ int main(int argc, char **argv)
     g_test_add_func("/options/unknown_names_get_hints", unknown_names_get_hints);
     g_test_add_func("/options/values_are_checked", values_are_checked);
     g_test_add_func("/options/numbers_are_read_whole", numbers_are_read_whole);
+    g_test_add_func("/options/lists_become_text", lists_become_text);
     g_test_add_func("/options/yaml_reads_back_the_same", yaml_reads_back_the_same);
     g_test_add_func("/options/yaml_is_grouped", yaml_is_grouped);
     g_test_add_func("/options/markdown_lists_every_option", markdown_lists_every_option);

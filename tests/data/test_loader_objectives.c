@@ -238,6 +238,29 @@ static void a_mixture_is_a_function_of_the_index_too(void)
     loader_close(mixed);
 }
 
+static void no_two_samples_of_a_mixture_share_a_number(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *both = g_strdup_printf("%s,%s", prefix, prefix);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    config = config_of("prefix_lm", 64);
+    Loader *mixed = loader_open(&config, both, tok, SEED, false, &error);
+    g_assert_no_error(error);
+    Batch *batch = loader_batch(mixed, 5);
+    int64_t rows = loader_epoch_samples(mixed, 0);
+    for (int64_t row = 0; row < 2 * rows; row += 5) {
+        get(mixed, row, MIN(5, 2 * rows - row), batch);
+        for (int32_t i = 0; i < batch->enc.n_seq; i++) {
+            int64_t sample = batch->enc.sample[batch->enc.cu[i]];
+            g_assert_cmpint(sample, <, (int64_t)1 << 48);
+            g_assert_true(g_hash_table_add(seen, g_memdup2(&sample, sizeof sample)));
+            g_assert_cmpint(batch->dec.sample[batch->dec.cu[i]], ==, sample);
+        }
+    }
+    batch_free(batch);
+    loader_close(mixed);
+}
+
 /* ---- natural text ---- */
 
 /* Lines as documents. */
@@ -310,6 +333,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/attention_ends_with_a_document", attention_ends_with_a_document);
     g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
     g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);
+    g_test_add_func("/loader/no_two_samples_of_a_mixture_share_a_number", no_two_samples_of_a_mixture_share_a_number);
     g_test_add_func("/loader/rows_of_natural_text_are_full", rows_of_natural_text_are_full);
     int failed = g_test_run();
     tokenizer_close(tok);

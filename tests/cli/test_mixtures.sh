@@ -1,0 +1,36 @@
+# Mixtures: the plan and the run tell what they take from each dataset.
+. tests/cli/lib.sh "$1"
+make_dataset
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/few" <(head -c 3000 "$work/corpus.txt") >/dev/null 2>&1 ||
+    fail "prepare"
+
+expect 0 "$work/few: 40.00 % of the samples, " "$loam" plan "$work/config.yaml" data.train="$work/data:3,$work/few:2"
+expect 0 " epochs in the run" "$loam" plan "$work/config.yaml" data.train="$work/data:3,$work/few:2"
+expect 0 "$work/few: 25.00 % of the samples, " "$loam" train "$work/config.yaml" run.dir="$work/mixed" \
+    data.train="$work/data:3,$work/few:1" 'train.length=2 steps'
+expect 1 "either every dataset has a weight or none" "$loam" train "$work/config.yaml" run.dir="$work/no" \
+    data.train="$work/data:3,$work/few"
+expect 1 "are for datasets without weights" "$loam" train "$work/config.yaml" run.dir="$work/no" \
+    data.train="$work/data:3,$work/few:1" data.mixture_temperature=2
+expect 1 "data.mixture_cap: " "$loam" plan "$work/config.yaml" data.mixture_cap=3
+
+# Lists in YAML are the text forms: the same saved configuration, and a run goes on whichever was used.
+cat >"$work/lists.yaml" <<YAML
+extends: config.yaml
+data:
+  train: [{ path: $work/data, weight: 3 }, { path: $work/few, weight: 1 }]
+  valid:
+    - { name: held-out, path: $work/data-valid }
+    - { name: few, path: $work/few }
+YAML
+expect 0 "$work/few: 25.00 % of the samples, " "$loam" train "$work/lists.yaml" run.dir="$work/listed" 'train.length=2 steps'
+for name in held-out few; do
+    grep -q "\"kind\":\"valid\".*\"name\":\"$name\"" "$work/listed/metrics.jsonl" || fail "no held-out set named $name"
+done
+cp "$work/listed/config.yaml" "$work/first.yaml"
+expect 0 "going on from" "$loam" train "$work/config.yaml" run.dir="$work/listed" 'train.length=2 steps' \
+    data.train="$work/data:3, $work/few:1" data.valid="held-out:$work/data-valid,few:$work/few"
+cmp "$work/listed/config.yaml" "$work/first.yaml" || fail "the two forms are saved differently"
+expect 0 '"name":"few"' "$loam" eval "$work/listed" --json
+sed 's/path: [^ ]*data, /way: x, /' "$work/lists.yaml" >"$work/bad.yaml"
+expect 1 "bad.yaml:3: data.train: item 1: no path; an item has path, weight" "$loam" plan "$work/bad.yaml"
