@@ -38,7 +38,7 @@ const OptionRow model_options[] = {
     ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
     ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
-    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions", NULL),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions or a sparse layout", NULL),
     ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of a sequence's first token; fairseq and RoBERTa leave 2 rows unused", NULL),
     ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
     ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
@@ -46,6 +46,17 @@ const OptionRow model_options[] = {
     ROW("segments",         OPT_I64, segments, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
     ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: an encoder's token sees window/2 to each side, a decoder's itself and window - 1 before; 0: everything", NULL),
     ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... see everything; 0: none does", NULL),
+    ROW("sparse_pattern",   OPT_ENUM, sparsity.pattern, "none", 0, 0, OPT_IDENTITY, "block-sparse self-attention of the encoder, or of a decoder alone, up to max_positions tokens", sparse_pattern_names),
+    ROW("sparse_block",     OPT_I64, sparsity.block, "16", 4, 4096, OPT_IDENTITY, "tokens of a block of sparse attention", NULL),
+    ROW("sparse_local",     OPT_STRING, sparsity.local, "", 0, 0, OPT_IDENTITY, "fixed, variable: blocks of a window, 2,4 for a window of two and then windows of four; empty: 4", NULL),
+    ROW("sparse_window",    OPT_I64, sparsity.window, "3", 1, 4095, OPT_IDENTITY, "bigbird, longformer, sliding: blocks of the window around a block", NULL),
+    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: first blocks that everyone sees and that see everyone; fixed: last blocks of a window that everyone sees", NULL),
+    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: numbers of the blocks that everyone sees, such as 0,7-8; empty: 0", NULL),
+    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random blocks of each row; -1: 1 and 0", NULL),
+    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also see everyone", NULL),
+    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: so many heads differ in which blocks of a window are global", NULL),
+    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "heads have layouts of their own", NULL),
+    ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "of the random blocks", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
     ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
@@ -78,7 +89,23 @@ void model_config_defaults(ModelConfig *config)
     OptionTable table = { &rows, 1, sizeof *config };
     *config = (ModelConfig){ 0 };
     options_set_defaults(&table, config);
+    model_config_clear(config);
+}
+
+ModelConfig model_config_copy(const ModelConfig *config)
+{
+    ModelConfig copy = *config;
+    copy.preset = g_strdup(config->preset);
+    copy.sparsity.local = g_strdup(config->sparsity.local);
+    copy.sparsity.global = g_strdup(config->sparsity.global);
+    return copy;
+}
+
+void model_config_clear(ModelConfig *config)
+{
     g_clear_pointer(&config->preset, g_free);
+    g_clear_pointer(&config->sparsity.local, g_free);
+    g_clear_pointer(&config->sparsity.global, g_free);
 }
 
 int64_t model_config_kv_heads(const ModelConfig *config)
@@ -111,7 +138,8 @@ bool model_config_relative_bias(const ModelConfig *config, bool decoder)
 
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    if (!model_config_learned_positions(config) || length <= config->max_positions)
+    bool ends = model_config_learned_positions(config) || config->sparsity.pattern != SPARSE_NONE;
+    if (!ends || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
@@ -161,7 +189,7 @@ static bool check_attention(const ModelConfig *config, GError **error)
                                 "learned+relative_bias");
     if (config->norm_bias && config->norm != NORM_LAYER)
         return fail_user(error, "model.norm_bias needs model.norm layernorm");
-    return true;
+    return sparsity_check(&config->sparsity, config->max_positions, error);
 }
 
 bool model_config_check(const ModelConfig *config, GError **error)

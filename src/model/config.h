@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "device/ops.h"
+#include "model/sparsity.h"
 
 typedef struct ModelConfig {
     char *preset;         /* "t5-1.1-small"; "" : spelled out */
@@ -24,6 +25,7 @@ typedef struct ModelConfig {
     int64_t rotary_dim;               /* 0: head_dim */
     int64_t segments;                 /* token types; 0: none */
     int64_t window, global_every;
+    Sparsity sparsity;              /* of self-attention, in the encoder where there is one */
     bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
     bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
     bool pooler, sentence_head;
@@ -63,8 +65,11 @@ typedef enum InitScheme {
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
-/* What the options are where nobody sets them; preset is NULL. */
+/* What the options are where nobody sets them; texts are NULL. */
 void model_config_defaults(ModelConfig *config);
+/* Texts are the copy's own until model_config_clear. */
+ModelConfig model_config_copy(const ModelConfig *config);
+void model_config_clear(ModelConfig *config);
 
 /* Appends the settings of a preset ("model.n_enc" …), origin "preset NAME"; unknown names are an error with the nearest
  * one. */
@@ -78,6 +83,6 @@ double model_config_activation_dropout(const ModelConfig *config);
 /* Positions are a set: learned ones, and a relative bias of the encoder's or the decoder's self-attention. */
 bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
-/* Learned positions end somewhere: whether sequences of this length have them all. */
+/* Learned positions and sparse layouts end somewhere: whether sequences of this length fit in. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

@@ -94,6 +94,7 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->n_enc = family == FAMILY_GPT ? 0 : config->n_enc;
     config->n_dec = family == FAMILY_BERT ? 0 : config->n_dec;
     config->kv_heads = config->rotary_dim = config->segments = config->window = config->global_every = 0;
+    config->sparsity.pattern = SPARSE_NONE;
     config->norm = NORM_RMS;
     config->position_offset = 0;
     config->rotary_local = 0;

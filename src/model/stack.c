@@ -11,10 +11,18 @@ void stack_init(Stack *stack, const ModelConfig *config, bool decoder)
                       .first_block = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0),
                       .x = g_new0(Tensor, n_blocks + 1),
                       .blocks = g_new0(BlockSave, n_blocks) };
+    if (config->sparsity.pattern == SPARSE_NONE || decoder != (config->family == FAMILY_GPT))
+        return;
+    stack->layouts = g_new(BlockLayout *, n_blocks);
+    for (int i = 0; i < n_blocks; i++)
+        stack->layouts[i] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
 }
 
 void stack_clear(Stack *stack)
 {
+    for (int i = 0; stack->layouts && i < stack->n_blocks; i++)
+        sparsity_layout_free(stack->layouts[i]);
+    g_free(stack->layouts);
     g_free(stack->x);
     g_free(stack->blocks);
 }
@@ -98,6 +106,7 @@ void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i)
     cx->layer = i;
     cx->window = local ? (int32_t)MAX(1, window) : 0;
     cx->rotary = stack->rotary[local];
+    cx->layout = stack->layouts ? stack->layouts[i] : NULL;
 }
 
 /* The stack's embedding, or its gradient, with the table that all share and the rows of learned positions that are in

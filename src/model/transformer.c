@@ -15,13 +15,12 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
     g_autofree ParamSpec *specs = model_param_specs(config, &n_specs);
 
     model->dev = dev;
-    model->config = *config;
-    model->config.preset = g_strdup(config->preset);
+    model->config = model_config_copy(config);
     model->params = params_open(dev, specs, n_specs, gradients);
     if (model->params == NULL) {
         g_autofree char *count = text_grouped(model_config_params(config));
         fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
-        g_free(model->config.preset);
+        model_config_clear(&model->config);
         g_free(model);
         return NULL;
     }
@@ -39,7 +38,7 @@ void model_close(Model *model)
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
-    g_free(model->config.preset);
+    model_config_clear(&model->config);
     g_free(model);
 }
 

@@ -26,9 +26,10 @@ typedef struct Stack {
     BlockSave *blocks;
     EmbedSave embed;
     NormSave final_norm;
-    Tensor bias;      /* (H, 2 max_len - 1), or NO_TENSOR */
-    Tensor sinusoids; /* (max_len, C), or NO_TENSOR */
-    Tensor rotary[2]; /* (max_len, R) of global and of local layers, or NO_TENSOR */
+    Tensor bias;           /* (H, 2 max_len - 1), or NO_TENSOR */
+    Tensor sinusoids;      /* (max_len, C), or NO_TENSOR */
+    Tensor rotary[2];      /* (max_len, R) of global and of local layers, or NO_TENSOR */
+    BlockLayout **layouts; /* (n_blocks), or NULL */
 } Stack;
 
 struct Model {

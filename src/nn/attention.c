@@ -11,6 +11,7 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
                        .heads = cx->heads,
                        .kv_heads = cx->kv_heads,
                        .window = self ? cx->window : 0,
+                       .layout = self ? cx->layout : NULL,
                        .prefix = self && cx->decoder ? q->prefix : NULL,
                        .causal = self && cx->decoder,
                        .scale = cx->score_scale };
@@ -163,6 +164,7 @@ static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const Attentio
                           .heads = cx->heads,
                           .kv_heads = cx->kv_heads,
                           .window = cx->window,
+                          .layout = cx->layout,
                           .scale = cx->score_scale };
         Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, n) };
         Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - n, n) : NO_TENSOR;

@@ -36,14 +36,15 @@ typedef struct Ctx {
     int32_t heads, kv_heads;
     Activation activation;
     NormKind norm;
-    bool norm_after;   /* of a sublayer's sum with its input (post-LN), not of its input */
-    float score_scale; /* on q·k */
-    bool decoder;      /* self-attention is causal */
-    int layer;         /* block number in its stack */
-    int32_t window;    /* of the layer's self-attention, as in AttnSpec */
-    Tensor rotary;     /* (T,R) of the layer, or NO_TENSOR */
-    RelposSpec relpos; /* of a block that has a table of its own; `first` follows from the rows */
-    float embed_scale; /* on the rows of the embedding */
+    bool norm_after;           /* of a sublayer's sum with its input (post-LN), not of its input */
+    float score_scale;         /* on q·k */
+    bool decoder;              /* self-attention is causal */
+    int layer;                 /* block number in its stack */
+    int32_t window;            /* of the layer's self-attention, as in AttnSpec */
+    const BlockLayout *layout; /* of the same, or NULL */
+    Tensor rotary;             /* (T,R) of the layer, or NO_TENSOR */
+    RelposSpec relpos;         /* of a block that has a table of its own; `first` follows from the rows */
+    float embed_scale;         /* on the rows of the embedding */
     /* Rates, 0 when not training: of embeddings and outputs, attention weights, the mlp's hidden activations, and after
      * the final norm. */
     float dropout, attention_dropout, activation_dropout, final_dropout;

@@ -22,6 +22,7 @@ learns bert $bert
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm
+learns sparse-bert $bert model.sparse_pattern=bigbird model.sparse_block=4
 for objective in prefix_lm iid_denoising ul2; do
     learns "t5-$objective" data.objective="$objective"
 done
