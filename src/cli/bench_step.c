@@ -36,6 +36,7 @@ typedef struct Bench {
     Optimizer *optimizer;
     Batch *batch;
     int64_t micro, accum, updates;
+    int32_t enc, dec; /* tokens of a sample in either stream; 0: the objective does without it */
     Profile profile;
     double profiled_s; /* wall time that the profile covers */
 } Bench;
@@ -45,15 +46,24 @@ typedef struct BenchResult {
     double tokens_per_s, flops_per_s, peak;
 } BenchResult;
 
+/* A single stream has targets where the objective would have about as many. */
 static void fill_batch(Bench *b)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
-    int64_t n_inputs = b->objective.input_length, n_targets = b->objective.target_length;
-    g_autofree int32_t *ids = g_new(int32_t, n_inputs + n_targets);
+    int32_t n = b->enc + b->dec;
+    double share = objective_target_share(&objectives[b->config.data.objective], &b->objective);
+    g_autofree int32_t *ids = g_new(int32_t, n);
+    g_autofree float *weights = g_new(float, n);
     for (int64_t sample = 0; sample < b->micro; sample++) {
-        for (int64_t i = 0; i < n_inputs + n_targets; i++)
+        const BatchSequence sequence = { .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights };
+        for (int32_t i = 0; i < n; i++) {
             ids[i] = (int32_t)philox_below(&rng, (uint64_t)b->config.model.vocab);
-        batch_add(b->batch, sample, ids, n_inputs, ids + n_inputs, n_targets, 0);
+            weights[i] = philox_uniform(&rng) < share ? 1 : 0;
+        }
+        if (b->enc > 0 && b->dec > 0)
+            batch_add(b->batch, sample, ids, b->enc, ids + b->enc, b->dec, 0);
+        else
+            batch_add_sequence(b->batch, &sequence);
     }
 }
 
@@ -82,7 +92,9 @@ static bool open_bench(Bench *b, GError **error)
     b->dev = device_open_cpu((int)config->train.threads);
     b->micro = config_micro_samples(config);
     b->accum = (config_batch_samples(config) + b->micro - 1) / b->micro;
-    b->batch = batch_new((int32_t)b->micro, (int32_t)b->objective.input_length, (int32_t)b->objective.target_length);
+    b->enc = objective_enc_length(&objectives[config->data.objective], &b->objective);
+    b->dec = objective_dec_length(&objectives[config->data.objective], &b->objective);
+    b->batch = batch_new((int32_t)b->micro, b->enc, b->dec);
     fill_batch(b);
     if (!(b->model = model_open(b->dev, &config->model, true, error)))
         return false;
@@ -134,12 +146,17 @@ static double median(GArray *times)
     return g_array_index(times, double, times->len / 2);
 }
 
+/* Tokens that a sample is made of. */
+static int32_t inputs(const Bench *b)
+{
+    return b->enc > 0 ? b->enc : b->dec;
+}
+
 static bool measure(Bench *b, BenchResult *r, GError **error)
 {
     ModelLoss loss = step_loss(b);
-    int32_t micro = (int32_t)b->micro, enc = (int32_t)b->objective.input_length,
-            dec = (int32_t)b->objective.target_length;
-    if (!model_reserve(b->model, micro, enc, dec, &loss, NULL, error))
+    int32_t micro = (int32_t)b->micro;
+    if (!model_reserve(b->model, micro, b->enc, b->dec, &loss, NULL, error))
         return false;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
@@ -161,8 +178,9 @@ static bool measure(Bench *b, BenchResult *r, GError **error)
     r->micro_s = median(micros);
     r->update_s = median(updates);
     r->step_s = r->micro_s * (double)b->accum + r->update_s;
-    r->tokens_per_s = (double)(b->micro * b->accum * enc) / r->step_s;
-    r->flops_per_s = model_step_flops(&b->config.model, micro, enc, dec, 1) * (double)b->accum / r->step_s;
+    r->tokens_per_s = (double)(b->micro * b->accum * inputs(b)) / r->step_s;
+    double share = (double)b->batch->n_targets / (double)(b->micro * (b->dec > 0 ? b->dec : b->enc));
+    r->flops_per_s = model_step_flops(&b->config.model, micro, b->enc, b->dec, share) * (double)b->accum / r->step_s;
     return true;
 }
 
@@ -180,12 +198,11 @@ static bool print_json(const Bench *b, const BenchResult *r, GError **error)
 static void print_text(const Bench *b, const BenchResult *r)
 {
     g_autofree char *params = text_grouped(params_elements(model_params(b->model)));
-    printf("model        %s parameters, %" PRId64 "/%" PRId64 " tokens a sample, %d threads, %s\n", params,
-           b->objective.input_length, b->objective.target_length, device_threads(b->dev), device_isa(b->dev));
+    printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s\n", params, b->enc, b->dec,
+           device_threads(b->dev), device_isa(b->dev));
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, b->accum, r->micro_s, b->micro, r->update_s);
-    printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
-           r->tokens_per_s / (double)b->objective.input_length);
+    printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s, r->tokens_per_s / (double)inputs(b));
     printf("work         %.0f GFLOP/s of a measured matrix-product peak of %.0f GFLOP/s: %.1f %%\n",
            r->flops_per_s / 1e9, r->peak / 1e9, 100 * r->flops_per_s / r->peak);
 }
