@@ -49,3 +49,16 @@ echo "ok: a GPT goes on from its prompt"
 expect 0 'vocabulary 50,432, parameters 12,854,282,240' "$loam" plan "$work/config.yaml" --megatron-tp 2 model.preset=tr1-13b \
     model.n_enc=0 model.n_dec=40 model.width=5120 model.ffn=20480 model.heads=32 model.head_dim=160 model.vocab=50257 data.objective=clm
 expect 1 'want 1 to 1024' "$loam" plan --megatron-tp -1 "$work/config.yaml"
+
+# bench_step FAMILY OVERRIDES…: a step of any family can be timed.
+bench_step() {
+    local family=$1
+    shift
+    "$loam" bench step configs/t5-1.1-small.yaml $small model.vocab=100 data.input_length=32 --seconds 0.1 --json "$@" \
+        >"$work/out" 2>"$work/err" || fail "bench step of $family: $(cat "$work/err")"
+    grep -q '"tokens_per_s": *[0-9.]*[1-9]' "$work/out" || fail "$(cat "$work/out")"
+    echo "ok: bench step of $family"
+}
+bench_step t5 model.n_enc=1 model.n_dec=1
+bench_step bert model.preset=bert-base model.n_enc=1 model.n_dec=0 data.objective=mlm
+bench_step gpt2 model.preset=gpt2 model.n_enc=0 model.n_dec=1 data.objective=clm
