@@ -1,8 +1,6 @@
-#include "text/tokenizer.h"
+#include "cli/tokenizer.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "cli/cli.h"
-#include "data/corpus.h"
 #include "model/hf_tokenizer.h"
 
 #include <errno.h>
@@ -15,7 +13,6 @@
 #define N_SAMPLE 16 /* pieces that describe shows */
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 
 /* ---- what encode, decode and describe share ---- */
 
@@ -55,97 +52,6 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
     if (ok && ferror(stdin))
         return fail_machine(error, "reading standard input: %s", g_strerror(errno));
     return ok;
-}
-
-/* ---- train ---- */
-
-static const char train_usage[] = "loam tokenizer train --out FILE [--vocab-size N] PATH…";
-static const char train_about[] =
-    "Trains a SentencePiece model on text files, .jsonl, .gz, .zst and folders of them. The layout is T5's: pad 0,\n"
-    "end 1, unknown 2; the 100 sentinels <extra_id_0..99> come on top of the vocabulary. The same text gives the\n"
-    "same bytes.\n\n"
-    "  loam tokenizer train --type unigram --vocab-size 8000 --out tok.model corpus/*.txt\n";
-
-static TokenizerTraining training;
-static char *training_type, *training_out, *training_field;
-static gint64 training_sentences;
-static gboolean training_bytes;
-
-static const GOptionEntry train_entries[] = {
-    { "type", 0, 0, G_OPTION_ARG_STRING, &training_type, "unigram (default) or bpe", "TYPE" },
-    { "vocab-size", 0, 0, G_OPTION_ARG_INT, &training.vocab_size, "pieces, without the sentinels (32000)", "N" },
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &training_out, "the model file to write", "FILE" },
-    { "max-sentences", 0, 0, G_OPTION_ARG_INT64, &training_sentences, "train on a sample of so many lines (all)", "N" },
-    { "character-coverage", 0, 0, G_OPTION_ARG_DOUBLE, &training.character_coverage,
-      "share of the characters that get a piece (0.9995)", "SHARE" },
-    { "byte-fallback", 0, 0, G_OPTION_ARG_NONE, &training_bytes, "write other characters as bytes, not as unknown",
-      NULL },
-    { "field", 0, 0, G_OPTION_ARG_STRING, &training_field, "of the objects in .jsonl (text)", "NAME" },
-    { 0 },
-};
-
-/* The lines of the documents of a corpus. */
-typedef struct CorpusLines {
-    Corpus *corpus;
-    const char *rest; /* of the current document */
-    size_t rest_bytes;
-    int64_t n_lines;
-} CorpusLines;
-
-static bool next_line(void *context, const char **line, size_t *bytes, GError **error)
-{
-    CorpusLines *lines = context;
-    while (lines->rest_bytes == 0) {
-        if (!corpus_next(lines->corpus, &lines->rest, &lines->rest_bytes, error)) {
-            progress_close();
-            if (error == NULL || *error == NULL)
-                log_info("%" PRId64 " lines read; training", lines->n_lines);
-            return false;
-        }
-        progress_update(corpus_done_bytes(lines->corpus));
-    }
-    const char *end = memchr(lines->rest, '\n', lines->rest_bytes);
-    *line = lines->rest;
-    *bytes = end ? (size_t)(end - lines->rest) : lines->rest_bytes;
-    size_t used = *bytes + (end != NULL);
-    lines->rest += used;
-    lines->rest_bytes -= used;
-    lines->n_lines++;
-    return true;
-}
-
-static bool run_training(char *const *paths, int n_paths, GError **error)
-{
-    g_autofree char *folder = g_path_get_dirname(training.out);
-    if (!io_make_directories(folder, error))
-        return false;
-    CorpusOptions options = { .field = training_field ? training_field : "text" };
-    g_autoptr(Corpus) corpus = corpus_open(paths, n_paths, &options, error);
-    if (corpus == NULL)
-        return false;
-    CorpusLines lines = { .corpus = corpus };
-    progress_open("reading", "B", corpus_total_bytes(corpus));
-    bool ok = tokenizer_train(&training, next_line, &lines, error);
-    progress_close();
-    if (ok)
-        log_info("%s: %d pieces, and %d sentinels on top", training.out, training.vocab_size, TOKENIZER_SENTINELS);
-    return ok;
-}
-
-static bool train(int argc, char **argv, GError **error)
-{
-    training = (TokenizerTraining){ .vocab_size = 32000, .character_coverage = 0.9995 };
-    if (!cli_parse(&argc, &argv, train_entries, train_usage, train_about, error))
-        return false;
-    training.type = training_type ? training_type : "unigram";
-    training.out = training_out;
-    training.max_sentences = training_sentences;
-    training.byte_fallback = training_bytes;
-    if (training.out == NULL)
-        return fail_user(error, "--out is missing; usage: %s", train_usage);
-    if (argc < 2)
-        return fail_user(error, "there is nothing to train on; usage: %s", train_usage);
-    return run_training(argv + 1, argc - 1, error);
 }
 
 /* ---- encode ---- */
@@ -336,9 +242,11 @@ static bool export(int argc, char **argv, GError **error)
 static const struct {
     const char *name;
     VerbFn run;
-} actions[] = {
-    { "train", train }, { "encode", encode }, { "decode", decode }, { "describe", describe }, { "export", export }
-};
+} actions[] = { { "train", verb_tokenizer_train },
+                { "encode", encode },
+                { "decode", decode },
+                { "describe", describe },
+                { "export", export } };
 
 bool verb_tokenizer(int argc, char **argv, GError **error)
 {

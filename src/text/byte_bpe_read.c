@@ -200,28 +200,40 @@ static GPtrArray *parse_merges(char *text, GError **error)
     return g_steal_pointer(&pairs);
 }
 
-/* What GPT-2 and RoBERTa put into vocab.json that is never merged from bytes. */
-static GArray *known_specials(const GPtrArray *names)
+/* The names that are no byte and that no merge makes: "<|endoftext|>", RoBERTa's "<mask>". */
+static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
 {
-    static const char *const known[] = { "<|endoftext|>", "<s>", "</s>", "<pad>", "<unk>", "<mask>", NULL };
+    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i + 1 < pairs->len; i += 2)
+        g_hash_table_add(made, g_strconcat(pairs->pdata[i], pairs->pdata[i + 1], NULL));
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (guint id = 0; id < names->len; id++) {
         AddedToken token = { .content = names->pdata[id], .id = (int)id, .special = true };
-        if (token.content && g_strv_contains(known, token.content))
+        if (token.content && g_utf8_strlen(token.content, -1) > 1 && !g_hash_table_contains(made, token.content))
             g_array_append_val(added, token);
     }
     return added;
 }
 
-static bool fill_from_merges(ByteBpe *model, const char *path, GError **error)
+static ByteBpe *open_names(const GPtrArray *names, const char *merges_path, GError **error)
 {
-    g_autofree char *text = io_read_file(path, MAX_FILE, NULL, error);
+    g_autofree char *text = io_read_file(merges_path, MAX_FILE, NULL, error);
     if (text == NULL)
-        return false;
-    if (!g_utf8_validate(text, -1, NULL))
-        return fail_user(error, "%s is not UTF-8", path);
-    g_autoptr(GPtrArray) pairs = parse_merges(text, error);
-    return (pairs && byte_bpe_set_merges(model, pairs, error)) || fail_context(error, "%s", path);
+        return NULL;
+    bool valid = g_utf8_validate(text, -1, NULL) || fail_user(error, "not UTF-8");
+    g_autoptr(GPtrArray) pairs = valid ? parse_merges(text, error) : NULL;
+    if (pairs == NULL) {
+        fail_context(error, "%s", merges_path);
+        return NULL;
+    }
+    g_autoptr(GArray) added = find_specials(names, pairs);
+    ByteBpe *model = byte_bpe_new(names, added);
+    model->words = words_open_gpt2();
+    if (!byte_bpe_set_merges(model, pairs, error)) {
+        fail_context(error, "%s", merges_path);
+        g_clear_pointer(&model, byte_bpe_free);
+    }
+    return model;
 }
 
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
@@ -230,16 +242,12 @@ void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, Toke
     g_autoptr(GPtrArray) names = vocab ? tokenizer_json_vocab(vocab, error) : NULL;
     ByteBpe *model = NULL;
     if (names) {
-        g_autoptr(GArray) added = known_specials(names);
         g_autofree char *stem = g_strndup(path, strlen(path) - strlen("vocab.json"));
         g_autofree char *merges = g_strconcat(stem, "merges.txt", NULL);
-        model = byte_bpe_new(names, added);
-        model->words = words_open_gpt2();
-        if (!fill_from_merges(model, merges, error))
-            g_clear_pointer(&model, byte_bpe_free);
-        else
-            byte_bpe_facts(model, facts);
+        model = open_names(names, merges, error);
     }
+    if (model)
+        byte_bpe_facts(model, facts);
     json_decref(vocab);
     return model;
 }

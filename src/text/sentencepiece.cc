@@ -183,13 +183,13 @@ bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GE
     return true;
 }
 
-/* The lines of a TokenizerLine as the trainer wants them. */
+/* Lines as the trainer wants them. */
 class Lines : public sentencepiece::SentenceIterator
 {
   public:
     GError *error = nullptr;
 
-    Lines(TokenizerLine next, void *context) : next_(next), context_(context)
+    Lines(TokenizerText next, void *context) : next_(next), context_(context)
     {
         Next();
     }
@@ -246,7 +246,7 @@ class Lines : public sentencepiece::SentenceIterator
         return false;
     }
 
-    TokenizerLine next_;
+    TokenizerText next_;
     void *context_;
     const char *rest_ = nullptr; /* of the caller's line */
     size_t rest_bytes_ = 0;
@@ -254,12 +254,12 @@ class Lines : public sentencepiece::SentenceIterator
     bool done_ = false;
 };
 
-std::unordered_map<std::string, std::string> settings_of(const TokenizerTraining *training)
+std::unordered_map<std::string, std::string> settings_of(const char *type, const TokenizerTraining *training)
 {
     char coverage[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_dtostr(coverage, sizeof coverage, training->character_coverage);
     return {
-        { "model_type", training->type },
+        { "model_type", type },
         { "vocab_size", std::to_string(training->vocab_size) },
         { "character_coverage", coverage },
         { "byte_fallback", training->byte_fallback ? "true" : "false" },
@@ -280,14 +280,14 @@ extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model
                                                       piece_of,       encode,     decode,      nullptr,
                                                       nullptr,        nullptr,    to_json };
 
-bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
-                         size_t *bytes, GError **error)
+bool sentencepiece_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
+                         char **model, size_t *bytes, GError **error)
 {
     std::string trained;
     Lines lines(next, context);
     bool empty = lines.error == nullptr && lines.done();
     bool ok = !empty && lines.error == nullptr && guarded("training", error, [&] {
-        return sentencepiece::SentencePieceTrainer::Train(settings_of(training), &lines, &trained);
+        return sentencepiece::SentencePieceTrainer::Train(settings_of(type, training), &lines, &trained);
     });
     if (lines.error != nullptr) {
         g_clear_error(error);

@@ -10,10 +10,10 @@ extern "C" {
 
 extern const TokenizerKind kind_sentencepiece;
 
-/* Trains on the lines of `next` (UTF-8) that hold at least one visible character; *model is the file's bytes (g_free).
- */
-bool sentencepiece_train(const TokenizerTraining *training, TokenizerLine next, void *context, char **model,
-                         size_t *bytes, GError **error);
+/* Trains a model of type "unigram" or "bpe" on the lines of `next` (UTF-8) that hold at least one visible character;
+ * *model is the file's bytes (g_free). */
+bool sentencepiece_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
+                         char **model, size_t *bytes, GError **error);
 
 #ifdef __cplusplus
 }

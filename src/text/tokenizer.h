@@ -40,16 +40,29 @@ const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_
 bool tokenizer_has_json(const Tokenizer *tok); /* whether there is such a form */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);
 
+#define TOKENIZER_MAX_MEMORY (32 << 10)
+
+/* What is 0 or NULL is as the kind has it by itself. */
 typedef struct TokenizerTraining {
-    const char *type;          /* "unigram" or "bpe" */
-    int vocab_size;            /* pieces, without sentinels */
-    const char *out;           /* the model file that is written; nothing else is */
-    int64_t max_sentences;     /* sampled evenly from the input; 0: all */
+    const char *type; /* "sentencepiece-unigram", "sentencepiece-bpe" or without what is before the dash; "byte-bpe" */
+    int vocab_size;   /* pieces, without sentinels */
+    const char *out;  /* SentencePiece: the file that is written; others: the folder, which exists */
+
+    int64_t max_sentences;     /* SentencePiece: lines sampled evenly from the input; 0: all */
     double character_coverage; /* 0.9995 */
     bool byte_fallback;
+
+    const char *const *special_tokens; /* others: the first pieces, NULL-terminated */
+    bool sentinels;                    /* T5's 100 on top */
+    int64_t min_frequency;             /* of a pair that is merged (2) */
+    int max_piece;                     /* the longest, in bytes or characters (any) */
+    int64_t memory;                    /* MiB for words and what is learned from them (2048) */
+    int workers;                       /* threads that count words; the result is the same for any number */
 } TokenizerTraining;
-/* The next line, valid until the next call; false at the end (error unset) or on an error, as corpus_next. */
-typedef bool (*TokenizerLine)(void *context, const char **line, size_t *bytes, GError **error);
-/* T5's layout: pad 0, eos 1, unk 2, no bos. The same lines and settings give the same bytes, whatever the machine's
- * number of cores. */
-bool tokenizer_train(const TokenizerTraining *training, TokenizerLine next, void *context, GError **error);
+/* The next text, valid until the next call; false at the end (error unset) or on an error, as corpus_next. */
+typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, GError **error);
+/* SentencePiece has T5's layout: pad 0, eos 1, unk 2, no bos. The same texts and settings give the same bytes, whatever
+ * the machine's number of cores. */
+bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
+/* What a folder made by this type is opened by; NULL if it writes a file, or there is no such type. */
+const char *tokenizer_trained_file(const char *type);

@@ -313,8 +313,8 @@ static void training_tells_what_would_be_right(void)
     }
     expect_untrained(training_of(path, 10), text, "a vocabulary of 10 is too small for the characters of this text");
     expect_untrained(training_of(path, 3), text, "out of range");
-    training.type = "wordpiece";
-    expect_untrained(training, text, "tokenizer type wordpiece is unknown: unigram or bpe");
+    training.type = "klingon";
+    expect_untrained(training, text, "a tokenizer of kind klingon cannot be trained: one of sentencepiece-unigram, ");
     training = training_of(path, 8000);
     training.character_coverage = 0.5;
     expect_untrained(training, text, "character coverage of 0.5");

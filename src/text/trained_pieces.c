@@ -1,0 +1,135 @@
+#include "text/trained_pieces.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_SPECIAL        256  /* bytes */
+#define STANDARD_MEMORY    2048 /* MiB; a constant, for the result may hang on it */
+#define STANDARD_FREQUENCY 2
+
+int32_t trained_pieces_id(const TrainedPieces *pieces, const char *name)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(pieces->ids, name)) - 1;
+}
+
+int32_t trained_pieces_add(TrainedPieces *pieces, const char *name)
+{
+    int32_t id = trained_pieces_id(pieces, name);
+    if (id >= 0)
+        return id;
+    char *copy = g_strdup(name);
+    g_ptr_array_add(pieces->names, copy);
+    g_hash_table_insert(pieces->ids, copy, GUINT_TO_POINTER(pieces->names->len));
+    return (int32_t)pieces->names->len - 1;
+}
+
+/* A single character would be a letter of the alphabet, and vocab.txt has a piece a line. */
+static bool add_special(TrainedPieces *pieces, const char *name, GError **error)
+{
+    if (!g_utf8_validate(name, -1, NULL) || strlen(name) > MAX_SPECIAL || strpbrk(name, "\r\n") ||
+        g_utf8_strlen(name, -1) < 2)
+        return fail_user(error, "the special token \"%s\" is none: two characters at least, %d bytes at most, one line",
+                         name, MAX_SPECIAL);
+    trained_pieces_add(pieces, name);
+    return true;
+}
+
+bool trained_pieces_init(TrainedPieces *pieces, const TokenizerTraining *training, const char *prefix,
+                         const char *const *standard, GError **error)
+{
+    *pieces = (TrainedPieces){ .training = training, .prefix = prefix };
+    pieces->names = g_ptr_array_new_with_free_func(g_free);
+    pieces->ids = g_hash_table_new(g_str_hash, g_str_equal);
+    pieces->merges = g_array_new(FALSE, FALSE, sizeof(TrainedMerge));
+    const char *const *special = training->special_tokens ? training->special_tokens : standard;
+    for (; *special; special++)
+        if (!add_special(pieces, *special, error))
+            return false;
+    pieces->n_specials = (int)pieces->names->len;
+    return true;
+}
+
+void trained_pieces_clear(TrainedPieces *pieces)
+{
+    g_array_unref(pieces->merges);
+    g_hash_table_unref(pieces->ids);
+    g_ptr_array_unref(pieces->names);
+}
+
+/* ---- counting ---- */
+
+typedef struct Texts {
+    TokenizerText next;
+    void *context;
+    int64_t n;
+} Texts;
+
+static bool next_valid(void *context, const char **text, size_t *bytes, GError **error)
+{
+    Texts *texts = context;
+    if (!texts->next(texts->context, text, bytes, error))
+        return false;
+    texts->n++;
+    return g_utf8_validate_len(*text, *bytes, NULL) ||
+           fail_user(error, "text %" PRId64 " of those to train on is not valid UTF-8", texts->n);
+}
+
+bool trained_pieces_count(const TrainedPieces *pieces, const WordSplitter *splitter, WordTable *words,
+                          TokenizerText next, void *context, GError **error)
+{
+    const TokenizerTraining *training = pieces->training;
+    WordCountOptions options = { training->workers, (training->memory ? training->memory : STANDARD_MEMORY) << 20 };
+    Texts texts = { next, context, 0 };
+    if (!word_count(words, splitter, &options, next_valid, &texts, error))
+        return false;
+    return words->n > 0 || fail_user(error, "there is no text to train on");
+}
+
+/* ---- merging ---- */
+
+static char *join(const TrainedPieces *pieces, int32_t left, int32_t right)
+{
+    return g_strconcat(pieces->names->pdata[left], (char *)pieces->names->pdata[right] + strlen(pieces->prefix), NULL);
+}
+
+/* Characters without the prefix; of a byte-level piece these are its bytes. */
+static int64_t length_of(const TrainedPieces *pieces, const char *name)
+{
+    return g_utf8_strlen(name + (g_str_has_prefix(name, pieces->prefix) ? strlen(pieces->prefix) : 0), -1);
+}
+
+static int32_t merge(void *context, int32_t left, int32_t right, int64_t count)
+{
+    (void)count;
+    TrainedPieces *pieces = context;
+    const TokenizerTraining *training = pieces->training;
+    if ((int)pieces->names->len >= training->vocab_size)
+        return MERGE_STOP;
+    g_autofree char *name = join(pieces, left, right);
+    int32_t id = trained_pieces_id(pieces, name);
+    bool special = id >= 0 && id < pieces->n_specials;
+    if (special || (training->max_piece > 0 && length_of(pieces, name) > training->max_piece))
+        return MERGE_NOT;
+    TrainedMerge merge = { left, right };
+    g_array_append_val(pieces->merges, merge);
+    progress_update(pieces->names->len);
+    return trained_pieces_add(pieces, name);
+}
+
+void trained_pieces_learn(TrainedPieces *pieces, MergeLearner *learner)
+{
+    const TokenizerTraining *training = pieces->training;
+    int64_t min_frequency = training->min_frequency ? training->min_frequency : STANDARD_FREQUENCY;
+    progress_open("merging", "pieces", (uint64_t)training->vocab_size);
+    merge_learner_run(learner, min_frequency, merge, pieces);
+    progress_close();
+    if ((int)pieces->names->len < training->vocab_size)
+        log_warning("%u pieces are all that this text gives: no other pair occurs %" PRId64 " times",
+                    pieces->names->len, min_frequency);
+    for (int i = TOKENIZER_SENTINELS - 1; training->sentinels && i >= 0; i--) {
+        g_autofree char *name = g_strdup_printf("<extra_id_%d>", i);
+        trained_pieces_add(pieces, name);
+    }
+}

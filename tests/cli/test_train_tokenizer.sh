@@ -1,0 +1,59 @@
+# Tokenizers of every kind that can be trained, each down the whole path: train it, prepare text with it, train a model, use that.
+. tests/cli/lib.sh "$1"
+make_dataset
+
+# trains NAME OPTIONS…: a tokenizer in $work/NAME; its last word is in $work/err.
+trains() {
+    local name=$1
+    shift
+    "$loam" tokenizer train --out "$work/$name" "$@" "$work/corpus.txt" 2>"$work/err" || fail "$name: $(cat "$work/err")"
+}
+
+# learns NAME OVERRIDES…: thirty steps with the tokenizer NAME lower the held-out loss by half a nat.
+learns() {
+    local name=$1
+    shift
+    "$loam" prepare --tokenizer "$work/$name" --out "$work/$name-data" --valid 10% "$work/corpus.txt" >/dev/null 2>"$work/err" ||
+        fail "$name: $(cat "$work/err")"
+    "$loam" train "$work/config.yaml" run.dir="$work/$name-run" tokenizer.path="$work/$name" data.train="$work/$name-data" \
+        data.valid="$work/$name-data-valid" 'train.length=30 steps' model.vocab=auto "$@" 2>"$work/log" ||
+        fail "$name: $(tail -n 2 "$work/log")"
+    sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/$name-run/metrics.jsonl" >"$work/losses"
+    awk -v name="$name" 'NR == 1 { first = $1 } { last = $1 }
+        END { printf "ok: %s: held-out loss %.2f -> %.2f\n", name, first, last; exit !(last < first - 0.5) }' "$work/losses" ||
+        fail "$name learned nothing"
+}
+
+# comes_back NAME TEXT: the text is its ids and back.
+comes_back() {
+    [ "$(echo "$2" | "$loam" tokenizer encode --model "$work/$1" | "$loam" tokenizer decode --model "$work/$1")" = "$2" ] ||
+        fail "$1: \"$2\" does not come back"
+}
+
+trains bpe --kind byte-bpe --vocab-size 400
+grep -q "^$work/bpe: 400 pieces$" "$work/err" || fail "$(cat "$work/err")"
+comes_back bpe 'bace  never seen: Ελλάδα, 猫'
+learns bpe model.preset=gpt2 model.n_enc=0 model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 \
+    model.max_positions=64 data.objective=clm
+echo "ba" | "$loam" generate --model "$work/bpe-run" --max-tokens 8 --json >"$work/answer" || fail "generate"
+grep -q '"prompt": *"ba"' "$work/answer" || fail "$(cat "$work/answer")"
+echo "ok: a GPT goes on from its prompt"
+
+trains again --kind byte-bpe --vocab-size 400 --workers 1
+diff -r "$work/bpe" "$work/again" || fail "one thread makes other files"
+echo ok: the same on one thread
+
+trains denoising --kind byte-bpe --vocab-size 400 --sentinels
+"$loam" tokenizer describe --model "$work/denoising" | grep -q '^sentinels *499 ' || fail "no sentinels on top"
+learns denoising
+
+expect 1 'cannot be trained: one of sentencepiece-unigram, ' "$loam" tokenizer train --kind klingon --out "$work/x" "$work/corpus.txt"
+expect 1 '--max-sentences is not for tokenizers of kind byte-bpe' \
+    "$loam" tokenizer train --kind byte-bpe --max-sentences 3 --out "$work/x" "$work/corpus.txt"
+expect 1 'a vocabulary of 100 is too small' "$loam" tokenizer train --kind byte-bpe --vocab-size 100 --out "$work/x" "$work/corpus.txt"
+echo x >"$work/file"
+expect 1 "$work/file" "$loam" tokenizer train --kind byte-bpe --out "$work/file" "$work/corpus.txt"
+mkdir "$work/sp" && cp "$work/tok.model" "$work/sp/spiece.model"
+expect 1 'holds a tokenizer of kind sentencepiece-unigram' \
+    "$loam" tokenizer train --kind byte-bpe --out "$work/sp" "$work/corpus.txt"
+[ ! -e "$work/x/vocab.json" ] || fail 'a failed training left a file'

@@ -1,0 +1,148 @@
+#include "text/word_count.h"
+
+#include <string.h>
+
+#define N_TEXTS 600
+
+/* Words of a skewed made-up language: text i has 1000 of them, w0 the most frequent, and one that is its own. */
+typedef struct Babble {
+    int at, n;
+    GString *text;
+} Babble;
+
+static bool next_babble(void *context, const char **text, size_t *bytes, GError **error)
+{
+    (void)error;
+    Babble *babble = context;
+    if (babble->at == babble->n)
+        return false;
+    uint32_t state = (uint32_t)babble->at * 2654435761u + 1;
+    g_string_printf(babble->text, "own%d ", babble->at++);
+    for (int i = 0; i < 1000; i++) {
+        state = state * 1664525u + 1013904223u;
+        g_string_append_printf(babble->text, "w%u ", 1000 / (1 + (state >> 20) % 1000));
+    }
+    *text = babble->text->str;
+    *bytes = babble->text->len;
+    return true;
+}
+
+static void split_at_spaces(const void *context, const char *text, size_t bytes, WordTable *words)
+{
+    (void)context;
+    for (const char *end = text + bytes, *space; text < end; text = space + 1) {
+        space = memchr(text, ' ', (size_t)(end - text));
+        space = space ? space : end;
+        word_table_add(words, text, (size_t)(space - text), 1);
+    }
+}
+
+static const WordSplitter splitter = { NULL, split_at_spaces };
+
+static void count(WordTable *words, int n_texts, int workers, int64_t memory)
+{
+    Babble babble = { .n = n_texts, .text = g_string_new(NULL) };
+    g_autoptr(GError) error = NULL;
+    word_table_init(words);
+    word_count(words, &splitter, &(WordCountOptions){ workers, memory }, next_babble, &babble, &error);
+    g_assert_no_error(error);
+    g_string_free(babble.text, TRUE);
+}
+
+static int64_t count_of(const WordTable *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (words->entries[i].bytes == strlen(word) &&
+            memcmp(word_table_word(words, i), word, words->entries[i].bytes) == 0)
+            return words->entries[i].count;
+    return 0;
+}
+
+static void words_are_counted_across_jobs(void)
+{
+    WordTable words;
+    int64_t total = 0;
+    count(&words, N_TEXTS, 2, (int64_t)1 << 30); /* about 2.5 MB of text: three jobs */
+    for (size_t i = 0; i < words.n; i++)
+        total += words.entries[i].count;
+    g_assert_cmpint(total, ==, N_TEXTS * 1001);
+    g_assert_cmpint(count_of(&words, "own17"), ==, 1);
+    g_assert_cmpint(count_of(&words, "own599"), ==, 1);
+    g_assert_cmpint(count_of(&words, "w1"), >, count_of(&words, "w500"));
+    word_table_clear(&words);
+}
+
+static void expect_same(const WordTable *a, const WordTable *b)
+{
+    g_assert_cmpuint(a->n, ==, b->n);
+    g_assert_cmpuint(a->text_bytes, ==, b->text_bytes);
+    g_assert_true(memcmp(a->text, b->text, a->text_bytes) == 0);
+    for (size_t i = 0; i < a->n; i++)
+        g_assert_cmpint(a->entries[i].count, ==, b->entries[i].count);
+}
+
+static void the_bound_is_kept_and_the_frequent_words_with_it(void)
+{
+    WordTable words, others;
+    count(&words, N_TEXTS, 1, 20000);
+    size_t cost = 48 * words.n + 48 * words.text_bytes;
+    g_assert_cmpuint(cost, <=, 20000);
+    g_assert_cmpint(count_of(&words, "own17"), ==, 0);
+    g_assert_cmpint(count_of(&words, "w1"), >, 100000);
+    for (int workers = 2; workers <= 7; workers += 5) { /* where words are forgotten does not depend on the threads */
+        count(&others, N_TEXTS, workers, 20000);
+        expect_same(&words, &others);
+        word_table_clear(&others);
+    }
+    word_table_clear(&words);
+}
+
+static bool fails_at_the_third(void *context, const char **text, size_t *bytes, GError **error)
+{
+    int *n = context;
+    *text = "some text";
+    *bytes = strlen(*text);
+    return ++*n < 3 || fail_user(error, "third.txt: cannot be read");
+}
+
+static void an_error_of_the_corpus_ends_it(void)
+{
+    WordTable words;
+    g_autoptr(GError) error = NULL;
+    word_table_init(&words);
+    g_assert_false(
+        word_count(&words, &splitter, &(WordCountOptions){ 2, 1 << 20 }, fails_at_the_third, &(int){ 0 }, &error));
+    g_assert_cmpstr(error->message, ==, "third.txt: cannot be read");
+    word_table_clear(&words);
+}
+
+static void a_pruned_table_goes_on(void)
+{
+    WordTable words;
+    word_table_init(&words);
+    for (int i = 0; i < 5000; i++) {
+        g_autofree char *word = g_strdup_printf("word%d", i % 2500);
+        word_table_add(&words, word, strlen(word), 1 + (i % 2500 == 7));
+    }
+    g_assert_cmpuint(words.n, ==, 2500);
+    word_table_prune(&words, 2);
+    g_assert_cmpuint(words.n, ==, 1);
+    word_table_add(&words, "word7", 5, 1);
+    word_table_add(&words, "word8", 5, 1);
+    g_assert_cmpint(count_of(&words, "word7"), ==, 5);
+    g_assert_cmpint(count_of(&words, "word8"), ==, 1);
+    word_table_empty(&words);
+    g_assert_cmpuint(words.n + words.text_bytes, ==, 0);
+    word_table_clear(&words);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/word_count/words_are_counted_across_jobs", words_are_counted_across_jobs);
+    g_test_add_func("/word_count/the_bound_is_kept_and_the_frequent_words_with_it",
+                    the_bound_is_kept_and_the_frequent_words_with_it);
+    g_test_add_func("/word_count/an_error_of_the_corpus_ends_it", an_error_of_the_corpus_ends_it);
+    g_test_add_func("/word_count/a_pruned_table_goes_on", a_pruned_table_goes_on);
+    return g_test_run();
+}
