@@ -53,33 +53,18 @@ static bool shuffle(char *const *prefixes, int n, GError **error)
     return true;
 }
 
-/* "949,50,1"; what is left out is 0. */
-static bool parse_shares(double shares[DATASET_SHARES], GError **error)
-{
-    g_auto(GStrv) parts = g_strsplit(shares_text, ",", -1);
-    guint n = g_strv_length(parts);
-    bool good = n >= 1 && n <= DATASET_SHARES;
-    double sum = 0;
-    for (guint i = 0; good && i < n; i++) {
-        char *end;
-        shares[i] = g_ascii_strtod(parts[i], &end);
-        good = end != parts[i] && *end == 0 && shares[i] >= 0 && shares[i] <= 1e12;
-        sum += shares[i];
-    }
-    return (good && sum > 0) ||
-           fail_user(error, "--shares %s: up to three numbers not below 0 are wanted, such as 949,50,1", shares_text);
-}
-
 static bool split(char *const *prefixes, int n, GError **error)
 {
-    double shares[DATASET_SHARES] = { 0 };
-    DatasetCounts counts[DATASET_SHARES];
+    double shares[SPLIT_PARTS];
+    DatasetCounts counts[SPLIT_PARTS];
     if (n != 1 || shares_text == NULL)
         return fail_user(error, "split wants one dataset and --shares; usage: " USAGE);
-    if (!parse_shares(shares, error) || !dataset_split(prefixes[0], out, shares, counts, error))
+    if (!split_parse(shares, shares_text, error))
+        return fail_context(error, "--shares");
+    if (!dataset_split(prefixes[0], out, shares, counts, error))
         return false;
-    for (int i = 0; i < DATASET_SHARES; i++) {
-        g_autofree char *suffix = g_strconcat("-", dataset_share_names[i], NULL);
+    for (int i = 0; i < SPLIT_PARTS; i++) {
+        g_autofree char *suffix = g_strconcat("-", split_names[i], NULL);
         if (shares[i] > 0)
             print_counts(suffix, &counts[i]);
     }

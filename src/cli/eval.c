@@ -80,6 +80,8 @@ static bool open_data(Evaluation *e, GError **error)
     e->sets = heldout_sets_open(&e->config.data, e->tok, (uint64_t)e->config.run.seed, error);
     if (e->sets == NULL)
         return false;
+    if (e->sets->len == 0)
+        return fail_user(error, "data.valid is not set; usage: " USAGE);
     const HeldoutSet *set = e->sets->pdata[0];
     const ModelLoss plain = { .n_targets = 1 };
     return model_reserve(e->model, (int32_t)config_micro_samples(&e->config), loader_enc_length(set->loader),
@@ -161,8 +163,6 @@ static bool evaluate(Evaluation *e, const char *path, GError **error)
         return false;
     if (score_path)
         return score_file(e->model, e->tok, score_path, score_out, error);
-    if (*e->config.data.valid == '\0')
-        return fail_user(error, "data.valid is not set; usage: " USAGE);
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)

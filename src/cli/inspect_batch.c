@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 #include "cli/inspect.h"
+#include "data/sources.h"
+#include "eval/heldout_sets.h"
 #include "train/config.h"
 
 #include <inttypes.h>
@@ -117,25 +119,36 @@ static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int6
     return good;
 }
 
+/* The rows of the step, of the first held-out set where that is asked for. */
+static bool show_rows(const Config *config, const Tokenizer *tok, int64_t samples, GError **error)
+{
+    uint64_t seed = (uint64_t)config->run.seed;
+    int64_t first = (step - 1) * samples, n = max_samples > 0 ? MIN(max_samples, samples) : samples;
+    if (held_out) {
+        g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, seed, error);
+        if (sets && sets->len == 0)
+            return fail_user(error, "data.valid is not set: name a dataset that loam prepare made");
+        return sets && print_rows(((HeldoutSet *)sets->pdata[0])->loader, tok, first, n, error);
+    }
+    g_autofree char *train = sources_train(&config->data, error);
+    Loader *loader = train ? loader_open(&config->data, train, tok, seed, false, error) : NULL;
+    bool good = loader && print_rows(loader, tok, first, n, error);
+    loader_close(loader);
+    return good;
+}
+
 static bool show_batch(const Config *config, GError **error)
 {
-    const char *prefix = held_out ? config->data.valid : config->data.train;
     int64_t samples = config_batch_samples(config);
     if (*config->tokenizer.path == 0)
         return fail_user(error, "tokenizer.path is not set: name the tokenizer of the dataset");
-    if (*prefix == 0)
-        return fail_user(error, "%s is not set: name a dataset that loam prepare made",
-                         held_out ? "data.valid" : "data.train");
+    if (!held_out && *config->data.train == 0)
+        return fail_user(error, "data.train is not set: name a dataset that loam prepare made");
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
     Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
-    if (!tok)
-        return false;
-    Loader *loader = loader_open(&config->data, prefix, tok, (uint64_t)config->run.seed, held_out, error);
-    bool good = loader && print_rows(loader, tok, (step - 1) * samples,
-                                     max_samples > 0 ? MIN(max_samples, samples) : samples, error);
-    loader_close(loader);
-    tokenizer_close(tok);
+    bool good = tok && show_rows(config, tok, samples, error);
+    g_clear_pointer(&tok, tokenizer_close);
     return good;
 }
 

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "data/sources.h"
 #include "model/model.h"
 #include "train/config.h"
 #include "train/memory.h"
@@ -48,9 +49,11 @@ static bool resolve(Config *config, Sources *sources, GError **error)
     sources->tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, NULL) : NULL;
     if (!config_resolve_vocab(config, sources->tok, error))
         return false;
-    if (sources->tok && *config->data.train)
-        sources->loader =
-            loader_open(&config->data, config->data.train, sources->tok, (uint64_t)config->run.seed, false, NULL);
+    g_autofree char *train = sources_train(&config->data, error);
+    if (!train)
+        return false;
+    if (sources->tok && *train)
+        sources->loader = loader_open(&config->data, train, sources->tok, (uint64_t)config->run.seed, false, NULL);
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "data/dataset_meta.h"
+#include "data/split.h"
 #include "format/fairseq_dict.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static bool read_meta(Dataset *data, GError **error)
     return same;
 }
 
-Dataset *dataset_open(const char *path, GError **error)
+static Dataset *open_whole(const char *path, GError **error)
 {
     g_autofree char *prefix = find_prefix(path), *index = g_strconcat(prefix, ".idx", NULL);
     if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
@@ -70,6 +71,27 @@ Dataset *dataset_open(const char *path, GError **error)
     data->set = indexed_open(data->prefix, error);
     if (data->set && read_meta(data, error))
         return data;
+    dataset_close(data);
+    return NULL;
+}
+
+Dataset *dataset_open(const char *path, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    int64_t boundaries[SPLIT_PARTS + 1];
+    int part, n = split_read_name(path, &part, shares, error);
+    if (n < 0)
+        return NULL;
+    g_autofree char *prefix = n > 0 ? g_strndup(path, (gsize)n) : g_strdup(path);
+    Dataset *data = open_whole(prefix, error);
+    if (!data || n == 0)
+        return data;
+    split_boundaries(shares, indexed_documents(data->set), boundaries);
+    indexed_window(data->set, boundaries[part], boundaries[part + 1]);
+    if (indexed_documents(data->set) > 0)
+        return data;
+    fail_user(error, "%s: the dataset has too few documents for this part: there are %" G_GINT64_FORMAT, path,
+              boundaries[SPLIT_PARTS]);
     dataset_close(data);
     return NULL;
 }

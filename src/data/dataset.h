@@ -13,7 +13,8 @@ typedef struct Dataset {
     bool append_eod;
 } Dataset;
 
-/* The prefix; a folder with train.idx in it, as fairseq-preprocess writes, stands for its train set. */
+/* The prefix, or PREFIX@train:949/50/1 and the like for a part of its documents (split.h); a folder with train.idx in
+ * it, as fairseq-preprocess writes, stands for its train set. */
 Dataset *dataset_open(const char *prefix, GError **error);
 void dataset_close(Dataset *data);
 /* Ids read from the dataset must be those of a tokenizer with `vocab`. */

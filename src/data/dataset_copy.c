@@ -4,12 +4,9 @@
 #include "base/philox.h"
 #include "data/dataset_meta.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SHUFFLE_LAYER 0x80000000u /* apart from the orders of a loader's epochs */
-
-const char *const dataset_share_names[DATASET_SHARES] = { "train", "valid", "test" };
 
 /* A dataset being written. */
 typedef struct Copy {
@@ -160,19 +157,6 @@ bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, Dataset
     return ok;
 }
 
-void dataset_boundaries(const double shares[DATASET_SHARES], int64_t n, int64_t boundaries[DATASET_SHARES + 1])
-{
-    double sum = 0;
-    boundaries[0] = 0;
-    for (int i = 0; i < DATASET_SHARES; i++)
-        sum += shares[i];
-    for (int i = 0; i < DATASET_SHARES; i++)
-        boundaries[i + 1] = boundaries[i] + (int64_t)rint(shares[i] / sum * (double)n);
-    int64_t over = boundaries[DATASET_SHARES] - n;
-    for (int i = 1; i <= DATASET_SHARES; i++)
-        boundaries[i] = CLAMP(boundaries[i] - over, boundaries[i - 1], n);
-}
-
 static bool write_share(const Dataset *source, const char *prefix, int64_t first, int64_t last, DatasetCounts *counts,
                         GError **error)
 {
@@ -185,16 +169,16 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     return ok;
 }
 
-bool dataset_split(const char *prefix, const char *out, const double shares[DATASET_SHARES],
-                   DatasetCounts counts[DATASET_SHARES], GError **error)
+bool dataset_split(const char *prefix, const char *out, const double shares[SPLIT_PARTS],
+                   DatasetCounts counts[SPLIT_PARTS], GError **error)
 {
-    int64_t boundaries[DATASET_SHARES + 1];
+    int64_t boundaries[SPLIT_PARTS + 1];
     Dataset *source = dataset_open(prefix, error);
     bool ok = source != NULL;
     if (ok)
-        dataset_boundaries(shares, indexed_documents(source->set), boundaries);
-    for (int i = 0; ok && i < DATASET_SHARES; i++) {
-        g_autofree char *share = g_strdup_printf("%s-%s", out, dataset_share_names[i]);
+        split_boundaries(shares, indexed_documents(source->set), boundaries);
+    for (int i = 0; ok && i < SPLIT_PARTS; i++) {
+        g_autofree char *share = g_strdup_printf("%s-%s", out, split_names[i]);
         counts[i] = (DatasetCounts){ 0 };
         ok = shares[i] <= 0 || write_share(source, share, boundaries[i], boundaries[i + 1], &counts[i], error);
     }

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "data/dataset.h"
-
-#define DATASET_SHARES 3 /* train, valid, test */
+#include "data/split.h"
 
 typedef struct DatasetCounts {
     int64_t documents, tokens;
@@ -17,9 +16,5 @@ bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, Datas
 /* Documents in an order that is a function of the seed and their number. */
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error);
 /* OUT-train, OUT-valid and OUT-test of the documents in their order; a share of 0 writes nothing. */
-bool dataset_split(const char *prefix, const char *out, const double shares[DATASET_SHARES],
-                   DatasetCounts counts[DATASET_SHARES], GError **error);
-extern const char *const dataset_share_names[DATASET_SHARES];
-/* Megatron's rule: each boundary follows the one before by its share of n rounded half to even; what the last one
- * overshoots n by is taken from all but the first. */
-void dataset_boundaries(const double shares[DATASET_SHARES], int64_t n, int64_t boundaries[DATASET_SHARES + 1]);
+bool dataset_split(const char *prefix, const char *out, const double shares[SPLIT_PARTS],
+                   DatasetCounts counts[SPLIT_PARTS], GError **error);

@@ -19,6 +19,10 @@ const OptionRow data_options[] = {
       train_keys },
     { "data.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_TUNABLE,
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", valid_keys },
+    { "data.split", OPT_STRING, AT(split), "", 0, 0, OPT_IDENTITY,
+      "shares of the documents of data.train, such as 949,50,1: to train on, to validate on where data.valid is empty, "
+      "and to leave alone",
+      NULL },
     { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
       "what the weights of data.train are: shares of the samples, or epochs of each dataset in one of the mixture",
       mixture_weights_names },
@@ -393,7 +397,7 @@ int loader_parts(const Loader *loader)
 LoaderPart loader_part(const Loader *loader, int part)
 {
     const Loader *one = loader->mixture ? loader->parts[part] : loader;
-    return (LoaderPart){ .prefix = one->data->prefix,
+    return (LoaderPart){ .prefix = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
                          .share = loader->mixture ? loader->mixture->weights[part] : 1,
                          .rows = one->n_rows,
                          .tokens = loader_raw_tokens(one) };

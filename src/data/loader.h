@@ -14,7 +14,8 @@
 #include "text/tokenizer.h"
 
 typedef struct DataConfig {
-    char *train, *valid; /* dataset prefixes */
+    char *train, *valid; /* lists of datasets */
+    char *split;         /* "949,50,1": sources.h cuts the datasets to train on */
     int objective, compat;
     int64_t compat_samples; /* 0: auto */
     MixtureRule mixture;

@@ -1,5 +1,7 @@
 #include "eval/heldout_sets.h"
 
+#include "data/sources.h"
+
 #include <string.h>
 
 static void set_free(void *memory)
@@ -34,24 +36,36 @@ static bool check_name(const GPtrArray *sets, const char *item, const char *name
     return true;
 }
 
+static bool add_set(GPtrArray *sets, const DataConfig *config, const char *name, const char *prefix,
+                    const Tokenizer *tok, uint64_t seed, GError **error)
+{
+    HeldoutSet *set = g_new0(HeldoutSet, 1);
+    g_ptr_array_add(sets, set);
+    set->name = g_strdup(name);
+    set->prefix = g_strdup(prefix);
+    set->loader = loader_open(config, prefix, tok, seed, true, error);
+    return set->loader != NULL;
+}
+
+/* What data.split keeps of data.train, as one set. */
+static bool add_split(GPtrArray *sets, const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
+{
+    g_autofree char *parts = sources_split_valid(config, error);
+    return parts && (*parts == '\0' || add_set(sets, config, NULL, parts, tok, seed, error));
+}
+
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
 {
     g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(set_free);
     if (*config->valid == '\0')
-        return g_steal_pointer(&sets);
+        return add_split(sets, config, tok, seed, error) ? g_steal_pointer(&sets) : NULL;
     g_auto(GStrv) items = g_strsplit(config->valid, ",", -1);
     for (char **item = items; *item; item++) {
         char *text = g_strstrip(*item);
         size_t n = name_length(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
-        if (!check_name(sets, text, name, error))
-            return NULL;
-        HeldoutSet *set = g_new0(HeldoutSet, 1);
-        g_ptr_array_add(sets, set);
-        set->name = g_steal_pointer(&name);
-        set->prefix = g_strdup(n > 0 ? text + n + 1 : text);
-        set->loader = loader_open(config, set->prefix, tok, seed, true, error);
-        if (set->loader == NULL)
+        if (!check_name(sets, text, name, error) ||
+            !add_set(sets, config, name, n > 0 ? text + n + 1 : text, tok, seed, error))
             return NULL;
     }
     return g_steal_pointer(&sets);

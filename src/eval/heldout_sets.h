@@ -10,5 +10,6 @@ typedef struct HeldoutSet {
 } HeldoutSet;
 
 /* Opens PREFIX, or NAME:PREFIX,NAME:PREFIX …, in their order: HeldoutSet *, owned by the array, which is empty where
- * the option is. Names are letters, digits, - and _, and differ. */
+ * the option is, unless data.split keeps a part of data.train to validate on. Names are letters, digits, - and _, and
+ * differ. */
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error);

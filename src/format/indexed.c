@@ -4,6 +4,7 @@
 #include "format/indexed_index.h"
 #include "format/map.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -11,7 +12,8 @@ struct Indexed {
     GMappedFile *bin_map, *idx_map;
     const char *tokens; /* the .bin */
     IndexView view;
-    int64_t n_tokens;
+    int64_t first_document, first_sequence; /* where the window begins */
+    int64_t n_documents, n_sequences, n_tokens;
 };
 
 void indexed_close(Indexed *set)
@@ -62,7 +64,28 @@ Indexed *indexed_open(const char *prefix, GError **error)
         fail_context(error, "%s", idx_path);
         return NULL;
     }
+    set->n_documents = set->view.n_documents;
+    set->n_sequences = set->view.n_sequences;
     return g_steal_pointer(&set);
+}
+
+/* The first sequence of a document of the whole set. */
+static int64_t boundary(const Indexed *set, int64_t document)
+{
+    return set->view.documents ? index_load_i64(set->view.documents, document) : document;
+}
+
+void indexed_window(Indexed *set, int64_t first, int64_t last)
+{
+    CHECK(first >= 0 && first <= last && last <= set->n_documents, "documents [%" PRId64 ", %" PRId64 ") of %" PRId64,
+          first, last, set->n_documents);
+    set->first_document += first;
+    set->n_documents = last - first;
+    set->first_sequence = boundary(set, set->first_document);
+    set->n_sequences = boundary(set, set->first_document + set->n_documents) - set->first_sequence;
+    set->n_tokens = 0;
+    for (int64_t i = 0; i < set->n_sequences; i++)
+        set->n_tokens += indexed_length(set, i);
 }
 
 IndexedForm indexed_form(const Indexed *set)
@@ -72,12 +95,12 @@ IndexedForm indexed_form(const Indexed *set)
 
 int64_t indexed_sequences(const Indexed *set)
 {
-    return set->view.n_sequences;
+    return set->n_sequences;
 }
 
 int64_t indexed_documents(const Indexed *set)
 {
-    return set->view.n_documents;
+    return set->n_documents;
 }
 
 int64_t indexed_tokens(const Indexed *set)
@@ -92,18 +115,15 @@ int indexed_dtype(const Indexed *set)
 
 int32_t indexed_length(const Indexed *set, int64_t sequence)
 {
-    CHECK(sequence >= 0 && sequence < set->view.n_sequences, "sequence %lld of %lld", (long long)sequence,
-          (long long)set->view.n_sequences);
-    return (int32_t)index_length(&set->view, sequence);
+    CHECK(sequence >= 0 && sequence < set->n_sequences, "sequence %" PRId64 " of %" PRId64, sequence, set->n_sequences);
+    return (int32_t)index_length(&set->view, set->first_sequence + sequence);
 }
 
 void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last)
 {
-    CHECK(document >= 0 && document < set->view.n_documents, "document %lld of %lld", (long long)document,
-          (long long)set->view.n_documents);
-    const char *boundaries = set->view.documents;
-    *first = boundaries ? index_load_i64(boundaries, document) : document;
-    *last = boundaries ? index_load_i64(boundaries, document + 1) : document + 1;
+    CHECK(document >= 0 && document < set->n_documents, "document %" PRId64 " of %" PRId64, document, set->n_documents);
+    *first = boundary(set, set->first_document + document) - set->first_sequence;
+    *last = boundary(set, set->first_document + document + 1) - set->first_sequence;
 }
 
 /* Copies n elements of TYPE; `from` is not aligned to anything. */
@@ -156,7 +176,8 @@ void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n,
         return; /* the .bin may be empty, and then not mapped */
     const IndexView *view = &set->view;
     widen(view->dtype,
-          set->tokens + index_offset(view, sequence) * (int64_t)view->offset_bytes + from * (int64_t)view->token_bytes,
+          set->tokens + index_offset(view, set->first_sequence + sequence) * (int64_t)view->offset_bytes +
+              from * (int64_t)view->token_bytes,
           n, out);
     for (int64_t i = 0; view->plus_one && i < n; i++)
         out[i] = out[i] > INT32_MIN ? out[i] - 1 : -1;
@@ -173,6 +194,10 @@ int64_t indexed_fingerprint(const Indexed *set)
         size_t n = MIN(bin, sample);
         hash = XXH3_64bits_withSeed(set->tokens, n, hash);
         hash = XXH3_64bits_withSeed(set->tokens + bin - n, n, hash);
+    }
+    if (set->n_documents != set->view.n_documents) {
+        const int64_t window[] = { set->first_document, set->n_documents };
+        hash = XXH3_64bits_withSeed(window, sizeof window, hash);
     }
     return (int64_t)(hash >> 1);
 }

@@ -15,6 +15,8 @@ typedef struct Indexed Indexed; /* read-only, mapped */
 /* Every length, offset and document boundary is checked against the files' sizes. */
 Indexed *indexed_open(const char *prefix, GError **error);
 void indexed_close(Indexed *set);
+/* From now on the set holds documents [first, last) alone, numbered from 0 like their sequences. */
+void indexed_window(Indexed *set, int64_t first, int64_t last);
 IndexedForm indexed_form(const Indexed *set);
 int64_t indexed_sequences(const Indexed *set);
 int64_t indexed_documents(const Indexed *set);
@@ -24,7 +26,7 @@ int32_t indexed_length(const Indexed *set, int64_t sequence);
 void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last);
 /* Copies tokens [from, from + n) of a sequence as i32; one that does not fit becomes -1. */
 void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out);
-/* xxh3 of the .idx and of the first and last MiB of the .bin, with the top bit clear. */
+/* xxh3 of the .idx, of the first and last MiB of the .bin and of a window, with the top bit clear. */
 int64_t indexed_fingerprint(const Indexed *set);
 int indexed_dtype(const Indexed *set); /* code: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16; fairseq's 9 u32, 10 u64 */
 

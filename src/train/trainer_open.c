@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "base/text.h"
+#include "data/sources.h"
 #include "device/peak.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
@@ -17,7 +18,10 @@ static bool open_loaders(Trainer *t, GError **error)
     uint64_t seed = (uint64_t)t->config.run.seed;
     if (*data->train == '\0')
         return fail_user(error, "data.train is not set: the PREFIX that `loam prepare --out PREFIX` made");
-    t->train = loader_open(data, data->train, t->tok, seed, false, error);
+    g_autofree char *sources = sources_train(data, error);
+    if (sources == NULL)
+        return false;
+    t->train = loader_open(data, sources, t->tok, seed, false, error);
     if (t->train == NULL)
         return false;
     if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))

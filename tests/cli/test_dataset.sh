@@ -22,7 +22,7 @@ grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not re
 echo "ok: training reads fairseq's folder"
 
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
-expect 1 "--shares 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
+expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
 expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
 expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x

@@ -34,3 +34,15 @@ cmp "$work/listed/config.yaml" "$work/first.yaml" || fail "the two forms are sav
 expect 0 '"name":"few"' "$loam" eval "$work/listed" --json
 sed 's/path: [^ ]*data, /way: x, /' "$work/lists.yaml" >"$work/bad.yaml"
 expect 1 "bad.yaml:3: data.train: item 1: no path; an item has path, weight" "$loam" plan "$work/bad.yaml"
+
+# A split trains on one part of the documents and validates on another.
+split="data.train=$work/data data.valid= data.split=90,10"
+expect 0 "held-out loss" "$loam" train "$work/config.yaml" run.dir="$work/split" 'train.length=2 steps' $split
+expect 0 "$work/data@valid:90/10/0: loss" "$loam" eval "$work/split"
+expect 0 '"sample":0' "$loam" inspect batch "$work/config.yaml" --valid --json $split
+expect 0 "$work/data@train:90/10/0: 75.00 %" "$loam" plan "$work/config.yaml" data.split=90,10 data.train="$work/data:3,$work/few:1"
+documents() { "$loam" inspect dataset "$1" --json | grep -o '"documents":[0-9]*' | head -n 1 | cut -d: -f2; }
+[ $(($(documents "$work/data@train:90/10") + $(documents "$work/data@valid:90/10"))) = "$(documents "$work/data")" ] ||
+    fail "the parts are not the whole"
+expect 1 "data.split: 90,x: up to three numbers not below 0 are wanted" "$loam" train "$work/config.yaml" \
+    run.dir="$work/no" data.split=90,x

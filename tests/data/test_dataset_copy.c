@@ -112,38 +112,12 @@ static void shuffling_moves_whole_documents(void)
     g_assert_cmpint(same_twice, <, 15);
 }
 
-static void boundaries_are_megatron_s(void)
-{
-    static const struct {
-        double shares[DATASET_SHARES];
-        int64_t want[DATASET_SHARES + 1];
-    } cases[] = {
-        { { 949, 50, 1 }, { 0, 288714672, 303926193, 304230423 } },
-        { { 949, 50, 1 }, { 0, 949, 999, 1000 } },
-        { { 0.98, 0.02, 0 }, { 0, 98, 100, 100 } },
-        { { 1, 0, 0 }, { 0, 7, 7, 7 } },
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        int64_t got[DATASET_SHARES + 1];
-        dataset_boundaries(cases[i].shares, cases[i].want[DATASET_SHARES], got);
-        for (int k = 0; k <= DATASET_SHARES; k++)
-            g_assert_cmpint(got[k], ==, cases[i].want[k]);
-    }
-    for (int64_t n = 0; n < 50; n++) { /* however few documents there are, no share runs backwards */
-        int64_t got[DATASET_SHARES + 1];
-        dataset_boundaries((const double[]){ 1, 1, 1 }, n, got);
-        for (int k = 0; k < DATASET_SHARES; k++)
-            g_assert_cmpint(got[k], <=, got[k + 1]);
-        g_assert_cmpint(got[DATASET_SHARES], ==, n);
-    }
-}
-
 static void a_split_holds_each_document_once(void)
 {
     g_autofree char *a = write_set("whole", 0, 10, 100, "h"), *out = prefix_of("cut");
     g_autofree char *test = prefix_of("cut-test.idx");
     g_autoptr(GError) error = NULL;
-    DatasetCounts counts[DATASET_SHARES];
+    DatasetCounts counts[SPLIT_PARTS];
     g_assert_true(dataset_split(a, out, (const double[]){ 8, 2, 0 }, counts, &error));
     g_assert_cmpint(counts[0].documents, ==, 8);
     g_assert_cmpint(counts[1].documents, ==, 2);
@@ -175,7 +149,6 @@ int main(int argc, char **argv)
     g_test_add_func("/dataset_copy/merging_keeps_documents_and_sequences", merging_keeps_documents_and_sequences);
     g_test_add_func("/dataset_copy/sources_that_differ_are_named", sources_that_differ_are_named);
     g_test_add_func("/dataset_copy/shuffling_moves_whole_documents", shuffling_moves_whole_documents);
-    g_test_add_func("/dataset_copy/boundaries_are_megatron_s", boundaries_are_megatron_s);
     g_test_add_func("/dataset_copy/a_split_holds_each_document_once", a_split_holds_each_document_once);
     g_test_add_func("/dataset_copy/ids_beyond_the_vocabulary_are_named", ids_beyond_the_vocabulary_are_named);
     int status = g_test_run();

@@ -1,0 +1,51 @@
+#include "data/sources.h"
+
+#include "base/text.h"
+#include "data/split.h"
+
+#include <string.h>
+
+/* The datasets of data.train, cut unless they are parts already. */
+static char *cut_sources(const DataConfig *config, const double shares[SPLIT_PARTS], int part, GError **error)
+{
+    Mixture *mixture = mixture_parse(config->train, error);
+    if (!mixture)
+        return NULL;
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (int k = 0; k < mixture->n; k++) {
+        double own[SPLIT_PARTS];
+        int own_part;
+        g_autofree char *weight = text_number(mixture->given[k]);
+        bool is_part = split_read_name(mixture->paths[k], &own_part, own, NULL) != 0;
+        g_autofree char *name = is_part ? g_strdup(mixture->paths[k]) : split_name(mixture->paths[k], shares, part);
+        if (is_part && part != SPLIT_TRAIN)
+            continue; /* nothing is known to be left of it */
+        g_string_append_printf(list, "%s%s%s%s", list->len ? "," : "", name, mixture->weighted ? ":" : "",
+                               mixture->weighted ? weight : "");
+    }
+    mixture_free(mixture);
+    return g_strdup(list->str);
+}
+
+static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GError **error)
+{
+    return split_parse(shares, config->split, error) || fail_context(error, "data.split");
+}
+
+char *sources_train(const DataConfig *config, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    if (!config->split || *config->split == '\0')
+        return g_strdup(config->train);
+    return read_shares(config, shares, error) ? cut_sources(config, shares, SPLIT_TRAIN, error) : NULL;
+}
+
+char *sources_split_valid(const DataConfig *config, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    if (!config->split || *config->split == '\0' || !*config->train)
+        return g_strdup("");
+    if (!read_shares(config, shares, error))
+        return NULL;
+    return shares[SPLIT_VALID] > 0 ? cut_sources(config, shares, SPLIT_VALID, error) : g_strdup("");
+}

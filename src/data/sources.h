@@ -1,0 +1,11 @@
+/* sources.h: which datasets the options name. */
+#pragma once
+
+#include "data/loader.h"
+
+/* The list of datasets to train on: data.train, of each the part that data.split leaves for training. g_free; NULL on
+ * error. */
+char *sources_train(const DataConfig *config, GError **error);
+/* The same datasets' parts to validate on, which stand in for data.valid where that is empty: "" where data.split keeps
+ * nothing back. */
+char *sources_split_valid(const DataConfig *config, GError **error);
