@@ -1,13 +1,16 @@
 #include "data/compat.h"
 
+#include "data/fairseq_blocks.h"
 #include "data/megatron_gpt.h"
 
 #include <string.h>
 
-const char *const compat_names[] = { [COMPAT_NONE] = "none", [COMPAT_MEGATRON] = "megatron", NULL };
+const char *const compat_names[] = { "none", "megatron", "fairseq", NULL };
+const char *const break_mode_names[] = { "none", "complete", "complete_doc", "eos", NULL };
 
 const CompatKind compat_kinds[] = {
     { COMPAT_MEGATRON, "clm", megatron_gpt_open, megatron_gpt_close, megatron_gpt_count, megatron_gpt_fill },
+    { COMPAT_FAIRSEQ, "clm", fairseq_open, fairseq_close, fairseq_count, fairseq_fill },
     { COMPAT_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 

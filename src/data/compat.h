@@ -2,17 +2,24 @@
  * Nothing is packed: a row is a sample. */
 #pragma once
 
+#include "base/amount.h"
 #include "data/dataset.h"
 #include "data/objective.h"
 
-typedef enum Compat { COMPAT_NONE, COMPAT_MEGATRON } Compat;
+typedef enum Compat { COMPAT_NONE, COMPAT_MEGATRON, COMPAT_FAIRSEQ } Compat;
 extern const char *const compat_names[];
+
+/* Where fairseq cuts its text (fairseq_blocks.h). */
+typedef enum BreakMode { BREAK_NONE, BREAK_COMPLETE, BREAK_COMPLETE_DOC, BREAK_EOS } BreakMode;
+extern const char *const break_mode_names[];
 
 typedef struct CompatSpec {
     const Dataset *data;           /* outlives the index */
     const ObjectiveConfig *config; /* planned; outlives the index */
     uint32_t seed;
-    int64_t n_samples; /* that the order is made for; 0: one pass over the text */
+    int64_t n_samples;    /* Megatron: that the order is made for; 0: one pass over the text */
+    BreakMode break_mode; /* fairseq, as what follows */
+    Amount batch;         /* samples or tokens */
     bool held_out;
 } CompatSpec;
 

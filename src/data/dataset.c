@@ -39,6 +39,7 @@ static bool read_meta(Dataset *data, GError **error)
 {
     g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
     DatasetMeta meta = { 0 };
+    data->append_eod = indexed_form(data->set) == INDEXED_FAIRSEQ || indexed_form(data->set) == INDEXED_LEGACY_FAIRSEQ;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &data->vocab, error);
     if (!dataset_meta_read(&meta, path, error))

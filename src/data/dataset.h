@@ -9,8 +9,8 @@ typedef struct Dataset {
     Indexed *set;
     char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
     char *tokenizer_kind;
-    int64_t vocab; /* of PREFIX.json or the dictionary; 0 if unknown */
-    bool append_eod;
+    int64_t vocab;   /* of PREFIX.json or the dictionary; 0 if unknown */
+    bool append_eod; /* every document ends with EOS: of PREFIX.json, or because fairseq writes so */
 } Dataset;
 
 /* The prefix, or PREFIX@train:949/50/1 and the like for a part of its documents (split.h); a folder with train.idx in

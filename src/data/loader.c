@@ -36,6 +36,11 @@ const OptionRow data_options[] = {
       "take the samples of this system, in its order, each in a row of its own", compat_names },
     { "data.compat_samples", OPT_I64, AT(compat_samples), "auto", 0, 1e12, OPT_IDENTITY,
       "megatron: samples that its order is made for; auto: those of train.length", NULL },
+    { "data.compat_batch", OPT_AMOUNT, AT(compat_batch), "0 samples", 0, 1e9, OPT_IDENTITY,
+      "fairseq: samples or tokens that are shuffled as one; 0: train.micro_batch", NULL },
+    { "data.break_mode", OPT_ENUM, AT(break_mode), "none", 0, 0, OPT_IDENTITY,
+      "fairseq: where the text is cut: anywhere, between lines, between lines and documents, after every line",
+      break_mode_names },
     { "data.input_length", OPT_I64, AT(input_length), "512", 2, 1e6, OPT_IDENTITY,
       "tokens of an input at most, EOS included", NULL },
     { "data.target_length", OPT_I64, AT(target_length), "0", 0, 1e6, OPT_IDENTITY,
@@ -226,6 +231,8 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
                               .config = &loader->config,
                               .seed = (uint32_t)loader->seed,
                               .n_samples = loader->in_order ? 0 : data->compat_samples,
+                              .break_mode = (BreakMode)data->break_mode,
+                              .batch = data->compat_batch,
                               .held_out = loader->in_order };
     const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
     if (!kind || !(loader->index = kind->open(&spec, error)))

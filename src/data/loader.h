@@ -18,6 +18,8 @@ typedef struct DataConfig {
     char *split;         /* "949,50,1": sources.h cuts the datasets to train on */
     int objective, compat;
     int64_t compat_samples; /* 0: auto */
+    int break_mode;
+    Amount compat_batch; /* 0: train.micro_batch */
     MixtureRule mixture;
     int64_t input_length, target_length;
     int64_t raw_length;

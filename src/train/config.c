@@ -83,18 +83,21 @@ static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
            options_apply(config_options(), config, settings, error);
 }
 
-/* The order of a reference system is made for a number of samples: those of the run, where nothing else is said. */
+/* What a reference system's order depends on is, where nothing else is said, the run's length and its microbatch. */
 static bool resolve_compat(Config *config, GError **error)
 {
+    DataConfig *data = &config->data;
     Amount length = config->train.length;
-    if (config->data.compat != COMPAT_MEGATRON || config->data.compat_samples > 0)
+    if (data->compat == COMPAT_FAIRSEQ && data->compat_batch.value == 0)
+        data->compat_batch = config->train.micro_batch;
+    if (data->compat != COMPAT_MEGATRON || data->compat_samples > 0)
         return true;
     if (length.unit == UNIT_EPOCHS || length.unit == UNIT_SECONDS)
         return fail_user(error, "data.compat=megatron: its order depends on the number of samples of the run; give "
                                 "train.length in steps, samples or tokens, or set data.compat_samples");
     double samples = length.unit == UNIT_STEPS ? length.value * (double)config_batch_samples(config)
                                                : (double)config_samples(config, length, 0);
-    config->data.compat_samples = (int64_t)MIN(samples, MAX_COMPAT_SAMPLES);
+    data->compat_samples = (int64_t)MIN(samples, MAX_COMPAT_SAMPLES);
     return true;
 }
 
@@ -206,8 +209,14 @@ bool config_check(const Config *config, GError **error)
         !check_unit("train.eval_every", train->eval_every, true, error) ||
         !check_unit("train.save_every", train->save_every, true, error) ||
         !check_unit("optim.warmup", config->optim.warmup, true, error) ||
-        (config->data.mixture.cap.value > 0 && !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)))
+        (config->data.mixture.cap.value > 0 &&
+         !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)) ||
+        (config->data.compat_batch.value > 0 &&
+         !check_unit("data.compat_batch", config->data.compat_batch, false, error)))
         return false;
+    if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
+        return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
+                         break_mode_names[config->data.break_mode]);
     if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
         return fail_user(error,
                          "train.micro_batch: %" PRId64 " samples of %" PRId64
