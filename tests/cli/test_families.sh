@@ -17,6 +17,17 @@ learns() {
 small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
+
+# Orders of other systems; a run keeps the one it began with.
+for format in megatron fairseq; do
+    "$loam" prepare --tokenizer "$work/tok.model" --out "$work/$format" --valid 10% --append-eod --format $format \
+        "$work/corpus.txt" >/dev/null 2>"$work/err" || fail "prepare: $(cat "$work/err")"
+    [ $format = megatron ] && valid=$work/megatron-valid || valid="$work/fairseq/valid data.break_mode=complete"
+    learns $format-order model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm \
+        data.compat=$format data.train="$work/$format" data.valid=$valid
+done
+expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" data.compat_samples=auto 'train.length=70 steps'
+
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_order=true"
 learns bert $bert
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
