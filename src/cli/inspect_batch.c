@@ -53,6 +53,8 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
         json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
+    if (in->prefix[i] > 0)
+        json_object_set_new(root, "prefix", json_integer(in->prefix[i]));
     if (enc->n_rows > 0 && dec->n_rows == 0 && batch->labels[i] >= 0)
         json_object_set_new(root, "swapped", json_boolean(batch->labels[i]));
     return print_json_line(root, error);

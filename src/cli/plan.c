@@ -69,7 +69,7 @@ static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GS
 
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
-    const Objective *objective = &objectives[config->data.objective];
+    const Objective *objective = data_objective_row(&config->data);
     ObjectiveConfig planned = data_objective(&config->data);
     planned.n_sentinels = TOKENIZER_SENTINELS;
     if (!config_check_objective(config, error) || !objective->plan(&planned, error))

@@ -69,6 +69,11 @@ const OptionRow data_options[] = {
 #undef AT
 const int n_data_options = G_N_ELEMENTS(data_options);
 
+const Objective *data_objective_row(const DataConfig *config)
+{
+    return objective_for(config->objective, config->decoder_alone);
+}
+
 ObjectiveConfig data_objective(const DataConfig *config)
 {
     return (ObjectiveConfig){ .input_length = config->input_length,
@@ -180,7 +185,7 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
 {
     ObjectiveConfig *config = &loader->config;
-    loader->objective = &objectives[data->objective];
+    loader->objective = data_objective_row(data);
     *config = data_objective(data);
     config->eos = tokenizer_eos(tok);
     config->first_sentinel = tokenizer_sentinel(tok, 0);
@@ -458,6 +463,7 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
                                          .place = example->place + first,
                                          .segment = example->segment + first,
                                          .first_position = (int32_t)first,
+                                         .prefix = first == 0 ? example->prefix : 0,
                                          .label = example->label };
         batch_add_sequence(out, &sequence);
     }

@@ -16,7 +16,9 @@
 typedef struct DataConfig {
     char *train, *valid; /* lists of datasets */
     char *split;         /* "949,50,1": sources.h cuts the datasets to train on */
-    int objective, compat;
+    int objective;
+    bool decoder_alone; /* no option: what the model is */
+    int compat;
     int64_t compat_samples; /* 0: auto */
     int break_mode;
     Amount compat_batch; /* 0: train.micro_batch */
@@ -31,6 +33,7 @@ typedef struct DataConfig {
 extern const OptionRow data_options[]; /* "data.*" */
 extern const int n_data_options;
 
+const Objective *data_objective_row(const DataConfig *config);
 /* What the options say about the objective, not yet planned and without the tokenizer's ids. */
 ObjectiveConfig data_objective(const DataConfig *config);
 

@@ -20,10 +20,11 @@ const Objective objectives[] = {
     { "clm", STREAMS_DECODER, TEXT_CONCATENATED, true, 1, 2, clm_plan, NULL, clm_example },
     { "full_lm", STREAMS_DECODER, TEXT_CONCATENATED, true, 0, 1, full_lm_plan, NULL, full_lm_example },
     { "mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, false, 0, 2, mlm_plan, mlm_choose, mlm_example },
+    { "prefix_lm", STREAMS_DECODER, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_alone_plan, prefix_lm_alone_choose,
+      prefix_lm_alone_example },
     { NULL, STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 0, NULL, NULL, NULL },
 };
 
-/* The same names in the same order, for the option table. */
 const char *const objective_names[] = {
     "span_corruption", "prefix_lm", "iid_denoising", "ul2", "clm", "full_lm", "mlm", NULL
 };
@@ -34,6 +35,15 @@ const Objective *objective_find(const char *name)
         if (strcmp(objective->name, name) == 0)
             return objective;
     return NULL;
+}
+
+const Objective *objective_for(int index, bool decoder_alone)
+{
+    const Objective *named = &objectives[index];
+    for (const Objective *objective = objectives; objective->name; objective++)
+        if (decoder_alone && objective->streams == STREAMS_DECODER && strcmp(objective->name, named->name) == 0)
+            return objective;
+    return named;
 }
 
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config)

@@ -27,8 +27,9 @@ typedef struct Example {
     /* Of objectives with one stream, (input_length) each; their targets are aligned with their inputs. */
     float *weights;
     int32_t *place, *segment;
-    bool *begins;  /* a token that no token before it is seen from */
-    int32_t label; /* -1: none */
+    bool *begins;   /* a token that no token before it is seen from */
+    int32_t prefix; /* so many first tokens are seen by all */
+    int32_t label;  /* -1: none */
 } Example;
 
 /* What is decided about an example before its text is read, so that its lengths are known. Drawn from `rng`, a stream
@@ -64,11 +65,13 @@ typedef struct Objective {
     ObjectiveChooseFn choose; /* NULL: every sample fills its row, none is packed */
     ObjectiveFn apply;
 } Objective;
-extern const Objective objectives[]; /* ends with name NULL */
+extern const Objective objectives[]; /* in the order of objective_names, then variants of them; ends with name NULL */
 extern const char *const objective_names[];
 
 /* NULL if there is none of that name. */
 const Objective *objective_find(const char *name);
+/* Row `index` of objective_names, or of the same name for a decoder alone where there is one. */
+const Objective *objective_for(int index, bool decoder_alone);
 /* Tokens that a row of either stream has room for; 0: the objective does without it. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
 int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config);

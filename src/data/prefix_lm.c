@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Two samples of full length whose cuts complement each other share a row; this part of it is left over, so that some
@@ -23,12 +24,17 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-/* The cut leaves a token at least on either side; targets that are too long lose their end. */
+/* A token at least on either side. */
+static int64_t draw_cut(const ObjectiveConfig *config, Philox rng, int64_t n)
+{
+    CHECK(n >= 2 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
+    return 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
+}
+
+/* Targets that are too long lose their end. */
 void prefix_lm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    Philox rng = choice->rng;
-    CHECK(n >= 2 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
-    choice->value = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
+    choice->value = draw_cut(config, choice->rng, n);
     choice->n_inputs = choice->value + 1;
     choice->n_targets = MIN(n - choice->value + 1, config->target_length);
 }
@@ -42,4 +48,42 @@ void prefix_lm_example(const ObjectiveConfig *config, const Choice *choice, G_GN
     out->inputs[cut] = out->targets[kept] = config->eos;
     out->n_inputs = choice->n_inputs;
     out->n_targets = choice->n_targets;
+}
+
+/* ---- a decoder alone ---- */
+
+bool prefix_lm_alone_plan(ObjectiveConfig *config, GError **error)
+{
+    if (config->target_length != 0)
+        return fail_user(error,
+                         "data.target_length=%" PRId64 ": on a decoder alone prefix_lm has no targets apart from its "
+                         "inputs; leave it out",
+                         config->target_length);
+    if (config->raw_length == 0 || config->raw_length > config->input_length)
+        config->raw_length = config->input_length;
+    return config->raw_length >= 2 ||
+           fail_user(error, "data.raw_length=%" PRId64 " leaves no token to predict; use 2 or more",
+                     config->raw_length);
+}
+
+void prefix_lm_alone_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+{
+    choice->value = draw_cut(config, choice->rng, n);
+    choice->n_targets = n;
+}
+
+void prefix_lm_alone_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                             const int32_t *tokens, int64_t n, Example *out)
+{
+    out->n_inputs = out->n_targets = n;
+    out->prefix = (int32_t)choice->value;
+    for (int64_t i = 0; i < n; i++) {
+        out->inputs[i] = tokens[i];
+        out->targets[i] = i + 1 < n ? tokens[i + 1] : config->eos;
+        out->weights[i] = i + 1 < choice->value ? 0 : 1;
+        out->place[i] = (int32_t)i;
+        out->segment[i] = 0;
+        out->begins[i] = i == 0;
+    }
+    out->label = -1;
 }

@@ -54,8 +54,8 @@ static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GErro
 }
 
 /* Inputs and targets as one sequence; the last input predicts the first target. */
-static void add_continuation(Batch *batch, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
-                             int64_t n_targets)
+static void add_continuation(Batch *batch, bool prefixed, const int32_t *inputs, int64_t n_inputs,
+                             const int32_t *targets, int64_t n_targets)
 {
     int64_t n = n_inputs + n_targets - 1;
     g_autofree int32_t *ids = g_new(int32_t, (gsize)n + 1);
@@ -64,8 +64,13 @@ static void add_continuation(Batch *batch, const int32_t *inputs, int64_t n_inpu
     memcpy(ids + n_inputs, targets, (size_t)n_targets * sizeof *ids);
     for (int64_t i = n_inputs - 1; i < n; i++)
         weights[i] = 1;
-    batch_add_sequence(batch,
-                       &(BatchSequence){ .n = n, .ids = ids, .targets = ids + 1, .weights = weights, .label = -1 });
+    const BatchSequence sequence = { .n = n,
+                                     .ids = ids,
+                                     .targets = ids + 1,
+                                     .weights = weights,
+                                     .prefix = prefixed ? (int32_t)n_inputs : 0,
+                                     .label = -1 };
+    batch_add_sequence(batch, &sequence);
 }
 
 static bool check_ids(const char *what, const int32_t *ids, int64_t n, int64_t vocab, GError **error)
@@ -97,7 +102,7 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
     if (scorer->enc_len > 0)
         batch_add(batch, 0, inputs, n_inputs, targets, n_targets, DECODER_START);
     else
-        add_continuation(batch, inputs, n_inputs, targets, n_targets);
+        add_continuation(batch, model_config(scorer->model)->prefix_lm, inputs, n_inputs, targets, n_targets);
     model_loss(scorer->model, batch, &plain, &sums);
     *out = (Score){ .logprob = -sums.nll, .tokens = n_targets, .greedy = sums.correct == sums.weight };
     return true;

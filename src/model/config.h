@@ -26,6 +26,7 @@ typedef struct ModelConfig {
     int64_t segments;                 /* token types; 0: none */
     int64_t window, global_every;
     Sparsity sparsity;              /* of self-attention, in the encoder where there is one */
+    bool prefix_lm;                 /* GPT: the tokens of a prompt see each other in both directions */
     bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
     bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
     bool pooler, sentence_head;

@@ -1,6 +1,6 @@
 /* decoder.c: cached decoding. The encoder runs once over all prompts, or, where there is none, the decoder over all but
- * their last tokens; a step runs one row a sequence through the decoder's blocks, with the keys and values of what came
- * before kept. */
+ * their last tokens (over all, in a prefix LM, whose prompts see their last token); a step runs one row a sequence
+ * through the decoder's blocks, with the keys and values of what came before kept. */
 #include "base/check.h"
 #include "model/transformer.h"
 
@@ -11,7 +11,7 @@ struct Decoder {
     Workspace work;
     Ctx cx;
     Stack stack;        /* the decoder's, with positions of its own */
-    TokenStream inputs; /* the prompts; without an encoder each but its last token */
+    TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
     int32_t t, max_tokens, capacity;
     int32_t *first;     /* (sequences) rows of the caches that hold the prompt */
@@ -66,7 +66,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
 {
     Decoder *d = g_new0(Decoder, 1);
     int32_t n_rows = prompts->n * n_each;
-    bool encodes = model->encoder.n_blocks > 0;
+    bool encodes = model->encoder.n_blocks > 0, prefixed = model->config.prefix_lm;
     g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
 
     for (int32_t i = 0; i <= prompts->n; i++)
@@ -74,14 +74,16 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->model = model;
     d->stack = model->decoder;
     d->max_tokens = max_tokens;
-    d->inputs = stream_of(prompts, encodes ? 0 : 1);
+    d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1);
+    for (int32_t p = 0; prefixed && p < prompts->n; p++)
+        d->inputs.prefix[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
     d->rows = stream_new(n_rows, prompts->n, cu);
     d->first = g_new0(int32_t, n_rows);
     d->last = g_new(int32_t, prompts->n);
     for (int32_t p = 0; p < prompts->n; p++)
         d->last[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
-        d->first[r] = d->inputs.cu[r / n_each + 1] - d->inputs.cu[r / n_each];
+        d->first[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
     d->capacity = max_tokens + (encodes ? 0 : d->inputs.max_len);
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
@@ -136,7 +138,8 @@ static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
                     tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
 }
 
-/* Runs the inputs through the decoder, with nothing before them, and keeps their keys and values. */
+/* Runs the inputs through the decoder, with nothing before them, and keeps the keys and values of all but the last
+ * token of a prompt, which the first step feeds. */
 static void prefill(Decoder *d)
 {
     Model *model = d->model;

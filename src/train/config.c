@@ -101,6 +101,11 @@ static bool resolve_compat(Config *config, GError **error)
     return true;
 }
 
+void config_fit_model(Config *config, const ModelConfig *model)
+{
+    config->data.decoder_alone = model->n_enc == 0;
+}
+
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
@@ -110,7 +115,12 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     for (int i = 0; i < n_overrides; i++)
         if (!option_settings_parse(settings, overrides[i], error))
             return false;
-    return apply_settings(config, settings, error) && config_check(config, error) && resolve_compat(config, error);
+    if (!apply_settings(config, settings, error) || !config_check(config, error) || !resolve_compat(config, error))
+        return false;
+    config_fit_model(config, &config->model);
+    config->model.prefix_lm |=
+        config->data.decoder_alone && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
+    return true;
 }
 
 void config_clear(Config *config)
@@ -238,7 +248,7 @@ bool config_check_objective(const Config *config, GError **error)
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
-    const Objective *objective = &objectives[config->data.objective];
+    const Objective *objective = data_objective_row(&config->data);
     const ModelConfig *model = &config->model;
     bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
     return (enc == (model->n_enc > 0) && dec == (model->n_dec > 0)) ||

@@ -45,6 +45,8 @@ const OptionTable *config_options(void);
  * fields. config is zeroed memory; to be cleared with config_clear whatever the result. */
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
 bool config_check(const Config *config, GError **error);
+/* The objective in the form that suits this model; config_load takes the model of the configuration. */
+void config_fit_model(Config *config, const ModelConfig *model);
 /* The streams that the objective fills are those that the model has. */
 bool config_check_objective(const Config *config, GError **error);
 void config_clear(Config *config);

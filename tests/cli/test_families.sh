@@ -16,6 +16,7 @@ learns() {
 
 small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm
+learns gpt2-prefix_lm model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=prefix_lm
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
 
 # Orders of other systems; a run keeps the one it began with.
@@ -54,6 +55,9 @@ echo "ok: losses of tokens and labels"
 
 expect 1 'decoder' "$loam" train "$work/config.yaml" run.dir="$work/wrong" data.objective=clm
 echo "ba" | "$loam" generate --model "$work/gpt2" --max-tokens 8 >"$work/answer" || fail "generate"
+[ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
+grep -q 'prefix_lm: true' "$work/gpt2-prefix_lm/config.yaml" || fail "a prefix LM does not know itself"
+echo "ba" | "$loam" generate --model "$work/gpt2-prefix_lm" --max-tokens 8 >"$work/answer" || fail "generate"
 [ "$(wc -l <"$work/answer")" = 1 ] || fail "one line in, one line out"
 echo "ok: a GPT goes on from its prompt"
 

@@ -13,12 +13,14 @@ static Tokenizer *tok;
 
 static DataConfig config;
 
+/* An objective by its name; "prefix_lm alone": on a decoder alone. */
 static DataConfig config_of(const char *objective, int64_t input_length)
 {
     DataConfig data = {
         .input_length = input_length, .noise_density = 0.15, .mean_span_length = 3, .whole_word = true, .max_ngram = 3
     };
-    while (strcmp(objective_names[data.objective], objective) != 0)
+    data.decoder_alone = strcmp(objective, "prefix_lm alone") == 0;
+    while (!g_str_has_prefix(objective, objective_names[data.objective]))
         data.objective++;
     return data;
 }
@@ -67,7 +69,10 @@ static void count_batch(const Batch *batch, int64_t *counts)
     bool both = batch->enc.n_rows > 0 && batch->dec.n_rows > 0;
     if (both)
         count_text(batch->enc.ids, batch->enc.n_used, counts);
-    count_text(batch->targets, batch_loss_stream(batch)->n_used, counts);
+    if (config.decoder_alone) /* whose first tokens are no targets */
+        count_text(batch->dec.ids, batch->dec.n_used, counts);
+    else
+        count_text(batch->targets, batch_loss_stream(batch)->n_used, counts);
 }
 
 static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
@@ -84,14 +89,15 @@ static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
 /* Sentinels and mode tokens lie above the text, so that every objective can be asked. */
 static void an_epoch_of_any_objective_holds_every_token_once(void)
 {
-    static const char *const names[] = { "prefix_lm", "iid_denoising", "ul2", "full_lm", "mlm" };
+    static const char *const names[] = { "prefix_lm", "prefix_lm alone", "iid_denoising", "ul2", "full_lm", "mlm" };
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         config = config_of(names[i], 64);
         Loader *loader = open_loader(false);
-        bool cut = objectives[config.objective].text == TEXT_DOCUMENTS;
+        const Objective *objective = data_objective_row(&config);
+        bool cut = objective->text == TEXT_DOCUMENTS;
         int64_t want[100] = { 0 }, n = loader_epoch_samples(loader, 0);
         Batch *batch = loader_batch(loader, 1);
-        count_dataset(cut ? loader_objective(loader)->raw_length : 0, objectives[config.objective].min_length, want);
+        count_dataset(cut ? loader_objective(loader)->raw_length : 0, objective->min_length, want);
         for (int64_t epoch = 0; epoch < 3; epoch++) {
             int64_t got[100] = { 0 };
             for (int64_t row = 0; row < n; row++) {
@@ -121,6 +127,7 @@ static void assert_same_batches(const Batch *a, const Batch *b)
         assert_same(x->place, y->place, (size_t)x->n_used * 4);
         assert_same(x->segment, y->segment, (size_t)x->n_used * 4);
         assert_same(x->cu, y->cu, (size_t)(x->n_seq + 1) * 4);
+        assert_same(x->prefix, y->prefix, (size_t)x->n_seq * 4);
     }
     assert_same(a->targets, b->targets, (size_t)rows * 4);
     assert_same(a->weights, b->weights, (size_t)rows * 4);
@@ -129,7 +136,7 @@ static void assert_same_batches(const Batch *a, const Batch *b)
 /* Rows [first, first + n) asked for at once, one by one, and from behind. */
 static void a_row_is_a_function_of_its_index(void)
 {
-    static const char *const names[] = { "prefix_lm", "iid_denoising", "ul2", "clm", "mlm" };
+    static const char *const names[] = { "prefix_lm", "prefix_lm alone", "iid_denoising", "ul2", "clm", "mlm" };
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         config = config_of(names[i], 64);
         config.reset_attention = config.reset_position = true;
@@ -169,6 +176,25 @@ static void samples_are_numbered_through(void)
     }
     g_assert_cmpint(samples, >, 2 * rows); /* rows are shared */
     g_assert_cmpint(sum, ==, samples * (samples - 1) / 2);
+    batch_free(batch);
+    loader_close(loader);
+}
+
+/* Several in a row, each with a prefix of its own, where the loss begins. */
+static void prefixes_are_packed(void)
+{
+    config = config_of("prefix_lm alone", 64);
+    Loader *loader = open_loader(false);
+    Batch *batch = loader_batch(loader, 8);
+    const TokenStream *dec = &batch->dec;
+    get(loader, 0, 8, batch);
+    g_assert_cmpint(batch->enc.n_rows, ==, 0);
+    g_assert_cmpint(dec->n_seq, >, 8);
+    for (int32_t i = 0; i < dec->n_seq; i++)
+        for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
+            g_assert_cmpint(dec->prefix[i], >, 0);
+            g_assert_true(batch->weights[row] == (row - dec->cu[i] >= dec->prefix[i] - 1 ? 1 : 0));
+        }
     batch_free(batch);
     loader_close(loader);
 }
@@ -313,6 +339,7 @@ static void rows_of_natural_text_are_full(void)
         return;
     }
     check_fill("prefix_lm", 512, 0, t5, set, 0.97);
+    check_fill("prefix_lm alone", 512, 0, t5, set, 0.97);
     check_fill("mlm", 512, 0, t5, set, 0.97);
     check_fill("clm", 512, 0, t5, set, 0.97);
     check_fill("ul2", 2048, 128, t5, set, 0.95);
@@ -330,6 +357,7 @@ int main(int argc, char **argv)
                     an_epoch_of_any_objective_holds_every_token_once);
     g_test_add_func("/loader/a_row_is_a_function_of_its_index", a_row_is_a_function_of_its_index);
     g_test_add_func("/loader/samples_are_numbered_through", samples_are_numbered_through);
+    g_test_add_func("/loader/prefixes_are_packed", prefixes_are_packed);
     g_test_add_func("/loader/attention_ends_with_a_document", attention_ends_with_a_document);
     g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
     g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);

@@ -59,7 +59,7 @@ static Choice make(const Objective *objective, const ObjectiveConfig *config, ui
         objective->choose(config, n, &choice);
     objective->apply(config, &choice, &rng, tokens, n, out);
     if (objective->choose)
-        g_assert_cmpint(out->n_inputs, ==, choice.n_inputs);
+        g_assert_cmpint(out->n_inputs, ==, objective->streams == STREAMS_DECODER ? choice.n_targets : choice.n_inputs);
     if (objective->choose && objective->streams == STREAMS_BOTH)
         g_assert_cmpint(out->n_targets, ==, choice.n_targets);
     g_assert_cmpint(out->n_inputs, <=,
@@ -112,6 +112,38 @@ static void prefix_lm_cuts_targets_to_their_length(void)
         make(objective, &config, sample, tokens, 31, &out);
         g_assert_cmpint(out.targets[out.n_targets - 1], ==, EOS);
     }
+    example_clear(&out);
+}
+
+/* The text, one token on, and EOS; no loss on what the prefix predicts of itself. */
+static void prefix_lm_on_a_decoder_alone_is_one_sequence(void)
+{
+    ObjectiveConfig config = config_of(32);
+    const Objective *objective = objective_for((int)(objective_find("prefix_lm") - objectives), true);
+    int prefixes[33] = { 0 };
+    int32_t tokens[32];
+    Example out;
+    g_assert_true(objective->streams == STREAMS_DECODER && objective->plan(&config, NULL));
+    example_init(&out, &config);
+    for (uint64_t sample = 0; sample < 6000; sample++) {
+        int64_t n = sample % 2 ? 32 : 2 + (int64_t)(sample % 31);
+        draw_text(tokens, n, sample);
+        Choice choice = make(objective, &config, sample, tokens, n, &out);
+        g_assert_cmpint(choice.n_inputs, ==, 0);
+        g_assert_cmpint(out.n_inputs, ==, n);
+        g_assert_cmpint(out.prefix, ==, choice.value);
+        assert_same(out.inputs, tokens, (size_t)n * 4);
+        assert_same(out.targets, tokens + 1, (size_t)(n - 1) * 4);
+        g_assert_cmpint(out.targets[n - 1], ==, EOS);
+        for (int64_t i = 0; i < n; i++) {
+            g_assert_true(out.weights[i] == (i >= out.prefix - 1 ? 1 : 0));
+            g_assert_true(out.begins[i] == (i == 0) && out.place[i] == i && out.segment[i] == 0);
+        }
+        prefixes[out.prefix] += n == 32;
+    }
+    g_assert_cmpint(prefixes[0] + prefixes[32], ==, 0);
+    for (int prefix = 1; prefix < 32; prefix++) /* 3000 draws of 31, and 96 others */
+        g_assert_cmpint(ABS(prefixes[prefix] - 100), <, 45);
     example_clear(&out);
 }
 
@@ -416,6 +448,7 @@ int main(int argc, char **argv)
         continues[id] = true;
     g_test_add_func("/prefix_lm/halves_make_the_text", prefix_lm_halves_make_the_text);
     g_test_add_func("/prefix_lm/cuts_targets_to_their_length", prefix_lm_cuts_targets_to_their_length);
+    g_test_add_func("/prefix_lm/on_a_decoder_alone_is_one_sequence", prefix_lm_on_a_decoder_alone_is_one_sequence);
     g_test_add_func("/iid_denoising/splices_and_keeps_its_density", iid_denoising_splices_and_keeps_its_density);
     g_test_add_func("/iid_denoising/ends_its_noise_where_sentinels_end",
                     iid_denoising_ends_its_noise_where_sentinels_end);

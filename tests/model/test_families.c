@@ -147,12 +147,21 @@ static void ast_t5(ModelConfig *config)
     config->tie_embeddings = true;
 }
 
+/* A decoder of T5's whose prompts see themselves in both directions. */
+static void prefix_lm(ModelConfig *config)
+{
+    config->family = FAMILY_GPT;
+    config->n_enc = 0;
+    config->prefix_lm = true;
+}
+
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
                               { "fairseq", fairseq },
                               { "fairseq_gpt3", fairseq_gpt3 },
                               { "sparse_gpt", sparse_gpt },
+                              { "prefix_lm", prefix_lm },
                               { "bert", bert },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
@@ -409,8 +418,10 @@ static void cached_prompts_equal_uncached(const void *data)
             if (step > 0)
                 text[r][length[r]++] = fed[step - 1][r];
             tokens[r] = text[r][length[r] - 1];
-            batch_add_sequence(batch,
-                               &(BatchSequence){ .n = length[r], .ids = text[r], .targets = text[r], .weights = none });
+            int32_t prefix = model_config(model)->prefix_lm ? cu[r / EACH + 1] - cu[r / EACH] : 0;
+            batch_add_sequence(
+                batch, &(BatchSequence){
+                           .n = length[r], .ids = text[r], .targets = text[r], .weights = none, .prefix = prefix });
         }
         model_logits(model, batch, all);
         const float *logits = decoder_step(decoder, tokens);

@@ -291,6 +291,41 @@ static void recompute_needs_less_memory(void)
     device_close(dev);
 }
 
+/* A token within the prefix changes what is said of the first one; a token behind it does not. */
+static void a_prefix_sees_forward(void)
+{
+    enum { LENGTH = 9, PREFIX = 4 };
+    Device *dev = device_open_reference();
+    ModelConfig config = tiny_config(&tiny_gated);
+    config.family = FAMILY_GPT;
+    config.n_enc = 0;
+    Model *model = model_open(dev, &config, false, NULL);
+    Batch *batch = batch_new(1, 0, LENGTH);
+    float logits[LENGTH * 23], first[23];
+    const size_t bytes = sizeof first;
+    const float none[LENGTH] = { 0 };
+    const ModelLoss plain = { 0 };
+
+    g_assert_cmpint(config.vocab, ==, 23);
+    params_init(model_params(model), 7);
+    tiny_reserve(model, batch, &plain);
+    for (int changed = LENGTH; changed > 0; changed--) { /* LENGTH: none */
+        int32_t ids[LENGTH] = { 3, 7, 1, 9, 4, 11, 5, 2, 8 };
+        if (changed < LENGTH)
+            ids[changed] = 6;
+        batch_clear(batch);
+        batch_add_sequence(
+            batch, &(BatchSequence){ .n = LENGTH, .ids = ids, .targets = ids, .weights = none, .prefix = PREFIX });
+        model_logits(model, batch, logits);
+        if (changed == LENGTH)
+            memcpy(first, logits, bytes);
+        g_assert_true((memcmp(first, logits, bytes) == 0) == (changed >= PREFIX));
+    }
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -316,5 +351,6 @@ int main(int argc, char **argv)
     g_test_add_func("/transformer/first_loss_is_ln_v_and_a_half", first_loss_is_ln_v_and_a_half);
     g_test_add_func("/transformer/first_loss_of_ast_t5_is_ln_v", first_loss_of_ast_t5_is_ln_v);
     g_test_add_func("/transformer/step_flops_match_the_formula", step_flops_match_the_formula);
+    g_test_add_func("/transformer/a_prefix_sees_forward", a_prefix_sees_forward);
     return g_test_run();
 }
