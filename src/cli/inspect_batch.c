@@ -54,7 +54,7 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
     if (enc->n_rows > 0 && dec->n_rows == 0 && batch->labels[i] >= 0)
-        json_object_set_new(root, "swapped", json_boolean(batch->labels[i]));
+        json_object_set_new(root, "label", json_integer(batch->labels[i]));
     return print_json_line(root, error);
 }
 

@@ -17,7 +17,7 @@ learns() {
 small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 learns gpt2 model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm
 learns llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
-bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_order=true"
+bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
