@@ -1,5 +1,6 @@
 #include "data/compat.h"
 
+#include "data/megatron_bert.h"
 #include "data/megatron_gpt.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@ const char *const compat_names[] = { [COMPAT_NONE] = "none", [COMPAT_MEGATRON] =
 
 const CompatKind compat_kinds[] = {
     { COMPAT_MEGATRON, "clm", megatron_gpt_open, megatron_gpt_close, megatron_gpt_count, megatron_gpt_fill },
+    { COMPAT_MEGATRON, "mlm", megatron_bert_open, megatron_bert_close, megatron_bert_count, megatron_bert_fill },
     { COMPAT_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 
