@@ -25,6 +25,7 @@ typedef enum PhiloxPurpose {
     PHILOX_CHOICE = 6,   /* what is decided about a sample before its text is read */
     PHILOX_MIXTURE = 7,  /* the seeds of a mixture's datasets */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
+    PHILOX_OTHER = 9,    /* the text that does not follow another */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
 } PhiloxPurpose;
 

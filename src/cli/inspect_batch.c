@@ -56,7 +56,7 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
     if (in->prefix[i] > 0)
         json_object_set_new(root, "prefix", json_integer(in->prefix[i]));
     if (enc->n_rows > 0 && dec->n_rows == 0 && batch->labels[i] >= 0)
-        json_object_set_new(root, "swapped", json_boolean(batch->labels[i]));
+        json_object_set_new(root, "label", json_integer(batch->labels[i]));
     return print_json_line(root, error);
 }
 

@@ -1,6 +1,7 @@
 #include "data/compat.h"
 
 #include "data/fairseq_blocks.h"
+#include "data/megatron_bert.h"
 #include "data/megatron_gpt.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ const char *const break_mode_names[] = { "none", "complete", "complete_doc", "eo
 const CompatKind compat_kinds[] = {
     { COMPAT_MEGATRON, "clm", megatron_gpt_open, megatron_gpt_close, megatron_gpt_count, megatron_gpt_fill },
     { COMPAT_FAIRSEQ, "clm", fairseq_open, fairseq_close, fairseq_count, fairseq_fill },
+    { COMPAT_MEGATRON, "mlm", megatron_bert_open, megatron_bert_close, megatron_bert_count, megatron_bert_fill },
     { COMPAT_NONE, NULL, NULL, NULL, NULL, NULL },
 };
 

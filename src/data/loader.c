@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define COMPAT_SURPLUS 1.005
+#define OTHER_TRIES    32 /* for a text of another document that is long enough */
 
 static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
 
@@ -61,8 +62,12 @@ const OptionRow data_options[] = {
       "mlm: the pieces of a word are masked together", NULL },
     { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
       "mlm: words masked together at most; n with a probability in proportion to 1/n", NULL },
-    { "data.sentence_order", OPT_BOOL, AT(sentence_order), "false", 0, 0, OPT_IDENTITY,
-      "mlm: two halves of a text, half of the time swapped, with a label that says so", NULL },
+    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
+      "mlm: samples are two parts of a text with a label: half of the time swapped (order), or the second one from "
+      "another document (next)",
+      sentence_pairs_names },
+    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
+      "mlm: share of samples that are cut to a random length; BERT: 0.1", NULL },
     { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
       "mlm: the same masks in every epoch", NULL },
 };
@@ -85,7 +90,8 @@ ObjectiveConfig data_objective(const DataConfig *config)
                               .reset_position = config->reset_position,
                               .mask_eod = config->mask_eod,
                               .whole_word = config->whole_word,
-                              .sentence_order = config->sentence_order,
+                              .sentence_pairs = config->sentence_pairs,
+                              .short_sequence_probability = config->short_sequence_probability,
                               .max_ngram = config->max_ngram };
 }
 
@@ -109,8 +115,9 @@ struct Loader {
     void *index;
     int64_t n_rows; /* of an epoch */
 
-    GMutex mutex;    /* guards what follows, pieces and mixture */
-    int32_t *tokens; /* (raw_length) */
+    GMutex mutex;                         /* guards what follows, pieces and mixture */
+    int32_t *tokens, *other;              /* (raw_length) */
+    int64_t *sentences, *other_sentences; /* (raw_length); NULL where sentences do not matter */
     Example example;
 };
 
@@ -200,6 +207,17 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     return loader->objective->plan(config, error);
 }
 
+/* What follows a text half of the time is from another one: there must be two. */
+static bool check_documents(const Loader *loader, GError **error)
+{
+    int64_t first = pieces_document(loader->pieces, 0, 0);
+    for (int64_t piece = pieces_count(loader->pieces) - 1; piece > 0; piece--)
+        if (pieces_document(loader->pieces, 0, piece) != first)
+            return true;
+    return fail_user(error, "the dataset %s is one document; data.sentence_pairs=next takes text from others",
+                     loader->data->prefix);
+}
+
 static bool open_pieces(Loader *loader, GError **error)
 {
     const Objective *objective = loader->objective;
@@ -217,7 +235,7 @@ static bool open_pieces(Loader *loader, GError **error)
     if (objective->choose && pieces_count(loader->pieces) > UINT32_MAX)
         return fail_user(error, "the dataset %s makes more than %u samples; split it", loader->data->prefix,
                          UINT32_MAX);
-    return true;
+    return loader->config.sentence_pairs != PAIRS_NEXT || check_documents(loader, error);
 }
 
 /* Numpy's seeds have 32 bits. */
@@ -294,6 +312,11 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
         return NULL;
     }
     loader->tokens = g_new(int32_t, loader->config.raw_length);
+    loader->other = g_new(int32_t, loader->config.raw_length);
+    if (loader->config.sentence_pairs != PAIRS_NONE || loader->config.short_sequence_probability > 0) {
+        loader->sentences = g_new(int64_t, loader->config.raw_length);
+        loader->other_sentences = g_new(int64_t, loader->config.raw_length);
+    }
     example_init(&loader->example, &loader->config);
     return loader;
 }
@@ -361,6 +384,9 @@ void loader_close(Loader *loader)
     g_clear_pointer(&loader->mixture, mixture_free);
     example_clear(&loader->example);
     g_free(loader->tokens);
+    g_free(loader->other);
+    g_free(loader->sentences);
+    g_free(loader->other_sentences);
     g_free(loader->continues);
     pack_free(loader->plan);
     if (loader->compat)
@@ -479,17 +505,48 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
         add_sequences(example, sample_index(loader, sample), out);
 }
 
+static bool read_text(Loader *loader, int64_t epoch, int64_t piece, int32_t *tokens, int64_t *sentences, Text *text,
+                      GError **error)
+{
+    *text = (Text){ .tokens = tokens, .n = pieces_read(loader->pieces, epoch, piece, tokens), .sentences = sentences };
+    if (sentences)
+        text->n_sentences = pieces_sentences(loader->pieces, epoch, piece, sentences);
+    return dataset_check_ids(loader->data, tokens, text->n, loader->config.vocab, error);
+}
+
+/* A piece of another document, of n tokens where a few tries find such a one. */
+static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64_t piece, int64_t n)
+{
+    int64_t own = pieces_document(loader->pieces, epoch, piece), best = -1, longest = 0;
+    for (int i = 0; longest < n && (i < OTHER_TRIES || best < 0); i++) {
+        int64_t drawn = (int64_t)philox_below(&rng, (uint64_t)pieces_count(loader->pieces));
+        int64_t length = pieces_length(loader->pieces, drawn);
+        if (length > longest && pieces_document(loader->pieces, epoch, drawn) != own) {
+            best = drawn;
+            longest = length;
+        }
+    }
+    return best;
+}
+
 /* `sample` is the global index; `choice` is NULL where the objective makes none. */
-static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, const Choice *choice, Batch *out,
+static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, Choice *choice, Batch *out,
                        GError **error)
 {
-    int64_t n = pieces_read(loader->pieces, epoch, piece, loader->tokens);
-    if (!dataset_check_ids(loader->data, loader->tokens, n, loader->config.vocab, error))
-        return false;
-    Example *example = &loader->example;
     uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
     Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
-    loader->objective->apply(&loader->config, choice, &rng, loader->tokens, n, example);
+    Text text;
+    if (!read_text(loader, epoch, piece, loader->tokens, loader->sentences, &text, error))
+        return false;
+    if (choice)
+        choice->text = text;
+    if (choice && choice->strange) {
+        Philox others = philox_open(philox_key(loader->seed, PHILOX_OTHER, 0), stream);
+        int64_t other = draw_other(loader, others, epoch, piece, choice->n_text - choice->cut);
+        if (!read_text(loader, epoch, other, loader->other, loader->other_sentences, &choice->other, error))
+            return false;
+    }
+    loader->objective->apply(&loader->config, choice, &rng, text.tokens, text.n, &loader->example);
     add_example(loader, sample, out);
     return true;
 }

@@ -27,8 +27,10 @@ typedef struct DataConfig {
     int64_t raw_length;
     double noise_density, mean_span_length;
     bool reset_attention, reset_position, mask_eod;
-    bool whole_word, sentence_order, static_masks;
+    bool whole_word, static_masks;
     int64_t max_ngram;
+    int sentence_pairs;
+    double short_sequence_probability;
 } DataConfig;
 extern const OptionRow data_options[]; /* "data.*" */
 extern const int n_data_options;

@@ -29,6 +29,10 @@ const char *const objective_names[] = {
     "span_corruption", "prefix_lm", "iid_denoising", "ul2", "clm", "full_lm", "mlm", NULL
 };
 
+const char *const sentence_pairs_names[] = {
+    [PAIRS_NONE] = "none", [PAIRS_ORDER] = "order", [PAIRS_NEXT] = "next", NULL
+};
+
 const Objective *objective_find(const char *name)
 {
     for (const Objective *objective = objectives; objective->name; objective++)

@@ -5,6 +5,11 @@
 #include "base/philox.h"
 #include "data/batch.h"
 
+/* What stands behind the first sentence of a pair: nothing, its other half (half of the time the two change places), or
+ * what follows it (half of the time another text does). */
+typedef enum SentencePairs { PAIRS_NONE, PAIRS_ORDER, PAIRS_NEXT } SentencePairs;
+extern const char *const sentence_pairs_names[];
+
 typedef struct ObjectiveConfig {
     int64_t input_length, target_length; /* capacity of a row of the batch, EOS included */
     int64_t raw_length;                  /* tokens of the source that one sample takes: objective_plan fills it */
@@ -14,7 +19,9 @@ typedef struct ObjectiveConfig {
 
     bool reset_attention, reset_position, mask_eod; /* clm: what ends with a document; no loss after its end */
 
-    bool whole_word, sentence_order; /* mlm */
+    bool whole_word; /* mlm */
+    int sentence_pairs;
+    double short_sequence_probability; /* a sample is cut to a random length */
     int64_t max_ngram;
     int32_t cls, sep, mask, vocab; /* ids; vocab: their number */
     const bool *continues;         /* (vocab) a piece that continues the word before it; NULL: none does */
@@ -32,12 +39,25 @@ typedef struct Example {
     int32_t label;  /* -1: none */
 } Example;
 
+/* A piece of text and where sentences begin within it: ascending, none at 0. */
+typedef struct Text {
+    const int32_t *tokens;
+    int64_t n;
+    const int64_t *sentences;
+    int64_t n_sentences;
+} Text;
+
 /* What is decided about an example before its text is read, so that its lengths are known. Drawn from `rng`, a stream
  * of its own that is the same in every epoch. */
 typedef struct Choice {
     Philox rng; /* as it was before the draws */
     int64_t value;
-    int64_t n_inputs, n_targets;
+    int64_t n_inputs, n_targets; /* at most */
+
+    /* mlm: tokens of text, and about where the second half begins. */
+    int64_t n_text, cut;
+    bool strange;     /* the second half is from another text */
+    Text text, other; /* text: the sample's sentences alone; the caller finds both */
 } Choice;
 
 /* Which streams of a batch an objective fills. */

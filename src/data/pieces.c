@@ -204,6 +204,22 @@ static int64_t deal_piece(const Pieces *pieces, int64_t epoch, int64_t piece)
                                    (uint64_t)piece, (uint64_t)pieces->n_full);
 }
 
+typedef struct Place {
+    int64_t document, from; /* its token that a piece begins with */
+} Place;
+
+static Place find_place(const Pieces *pieces, int64_t epoch, int64_t piece)
+{
+    int64_t raw = pieces->spec.raw_length, dealt = deal_piece(pieces, epoch, piece);
+    CHECK(pieces->spec.text == TEXT_DOCUMENTS, "piece %ld is of no one document", piece);
+    if (dealt < pieces->n_full) {
+        int64_t document = find_range(pieces->full_starts, pieces->n_documents, dealt);
+        return (Place){ document, (dealt - pieces->full_starts[document]) * raw };
+    }
+    int64_t document = pieces->rests[dealt - pieces->n_full];
+    return (Place){ document, document_length(pieces, document) / raw * raw };
+}
+
 int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out)
 {
     int64_t raw = pieces->spec.raw_length, n = pieces_length(pieces, piece);
@@ -211,14 +227,25 @@ int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out)
         read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, piece * (raw - pieces->spec.overlap), n, out);
         return n;
     }
-    int64_t dealt = deal_piece(pieces, epoch, piece), document, from;
-    if (dealt < pieces->n_full) {
-        document = find_range(pieces->full_starts, pieces->n_documents, dealt);
-        from = (dealt - pieces->full_starts[document]) * raw;
-    } else {
-        document = pieces->rests[dealt - pieces->n_full];
-        from = document_length(pieces, document) / raw * raw;
-    }
-    read_document(pieces, document, from, n, out);
+    Place place = find_place(pieces, epoch, piece);
+    read_document(pieces, place.document, place.from, n, out);
     return n;
+}
+
+int64_t pieces_document(const Pieces *pieces, int64_t epoch, int64_t piece)
+{
+    return find_place(pieces, epoch, piece).document;
+}
+
+int64_t pieces_sentences(const Pieces *pieces, int64_t epoch, int64_t piece, int64_t *out)
+{
+    Place place = find_place(pieces, epoch, piece);
+    int64_t n = pieces_length(pieces, piece), first, last, found = 0, begin = -place.from;
+    indexed_document(pieces->set, place.document, &first, &last);
+    for (int64_t sequence = first; sequence < last && begin < n; sequence++) {
+        if (begin > 0 && (found == 0 || out[found - 1] < begin))
+            out[found++] = begin;
+        begin += indexed_length(pieces->set, sequence);
+    }
+    return found;
 }

@@ -24,3 +24,7 @@ int64_t pieces_tokens(const Pieces *pieces); /* of an epoch, separators included
 int64_t pieces_length(const Pieces *pieces, int64_t piece);
 /* Copies a piece (raw_length at most); returns its length. */
 int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out);
+/* Of pieces by documents: the document, and the places within a piece (raw_length at most; ascending, but for 0) where
+ * a sequence of the dataset begins, which is a sentence where the dataset is split into them; returns their number. */
+int64_t pieces_document(const Pieces *pieces, int64_t epoch, int64_t piece);
+int64_t pieces_sentences(const Pieces *pieces, int64_t epoch, int64_t piece, int64_t *out);

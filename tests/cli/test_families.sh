@@ -29,7 +29,7 @@ for format in megatron fairseq; do
 done
 expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" data.compat_samples=auto 'train.length=70 steps'
 
-bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_order=true"
+bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm

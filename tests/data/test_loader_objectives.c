@@ -307,10 +307,11 @@ static bool write_natural(const char *path, const Tokenizer *t5, const char *out
     return indexed_writer_finish(writer, NULL);
 }
 
-static void check_fill(const char *objective, int64_t input_length, int64_t raw_length, const Tokenizer *t5,
-                       const char *set, double least)
+static void check_fill(const char *objective, int64_t input_length, int64_t raw_length, SentencePairs pairs,
+                       const Tokenizer *t5, const char *set, double least)
 {
     config = config_of(objective, input_length);
+    config.sentence_pairs = (int)pairs;
     config.raw_length = raw_length;
     Loader *loader = loader_open(&config, set, t5, SEED, false, NULL);
     Batch *batch = loader_batch(loader, 1);
@@ -338,11 +339,12 @@ static void rows_of_natural_text_are_full(void)
         tokenizer_close(t5);
         return;
     }
-    check_fill("prefix_lm", 512, 0, t5, set, 0.97);
-    check_fill("prefix_lm alone", 512, 0, t5, set, 0.97);
-    check_fill("mlm", 512, 0, t5, set, 0.97);
-    check_fill("clm", 512, 0, t5, set, 0.97);
-    check_fill("ul2", 2048, 128, t5, set, 0.95);
+    check_fill("prefix_lm", 512, 0, PAIRS_NONE, t5, set, 0.97);
+    check_fill("prefix_lm alone", 512, 0, PAIRS_NONE, t5, set, 0.97);
+    check_fill("mlm", 512, 0, PAIRS_NONE, t5, set, 0.97);
+    check_fill("mlm", 512, 0, PAIRS_NEXT, t5, set, 0.97);
+    check_fill("clm", 512, 0, PAIRS_NONE, t5, set, 0.97);
+    check_fill("ul2", 2048, 128, PAIRS_NONE, t5, set, 0.95);
     tokenizer_close(t5);
 }
 
