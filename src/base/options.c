@@ -319,8 +319,7 @@ void options_clear(const OptionTable *table, void *config)
     }
 }
 
-/* The value as it would be typed on the command line. */
-static char *plain_value(const OptionTable *table, const void *config, const OptionRow *row)
+char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row)
 {
     const void *field = field_of(table, config, row);
     switch (row->type) {
@@ -386,7 +385,7 @@ static char *quoted(const char *text)
 
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row)
 {
-    char *text = plain_value(table, config, row);
+    char *text = options_plain_value(table, config, row);
     if ((row->type != OPT_STRING && row->type != OPT_LIST) || is_plain(text))
         return text;
     char *yaml = quoted(text);

@@ -75,9 +75,11 @@ const char *option_settings_find(const GPtrArray *settings, const char *name); /
 void options_set_defaults(const OptionTable *table, void *config);
 /* Errors name the origin, an unknown key's nearest name, the range, the type wanted. */
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
-void options_clear(const OptionTable *table, void *config);                              /* frees the strings */
-const OptionRow *options_find(const OptionTable *table, const char *name);               /* NULL if unknown */
-char *options_value(const OptionTable *table, const void *config, const OptionRow *row); /* as YAML text; g_free */
+void options_clear(const OptionTable *table, void *config);                /* frees the strings */
+const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if unknown */
+/* As it would be typed on the command line, and as YAML text; g_free. */
+char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);
+char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
 /* The whole configuration as YAML that option_settings_read_yaml reads back to the same values. g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
 /* Every option as a Markdown table (docs/options.md). g_free. */

@@ -33,6 +33,7 @@ static const ModelConfig tiny = { .preset = (char *)"",
                                   .final_norm = true,
                                   .norm_eps = 1e-6,
                                   .max_positions = 512,
+                                  .sparsity = { .block = 16, .window = 3, .n_random = -1, .rotations = 1 },
                                   .rotary_base = 10000,
                                   .rel_buckets = 32,
                                   .rel_max_distance = 128 };
