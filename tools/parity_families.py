@@ -178,6 +178,28 @@ def write_legacy(out, name):
     print(name + "-hub: transformers finds unexpected", told["unexpected_keys"])
 
 
+ENCODERS = {"bert": "BertModel", "roberta": "RobertaModel", "modernbert": "ModernBertModel",
+            "t5-v1.0": "T5EncoderModel", "t5-v1.1": "T5EncoderModel"}
+
+
+def write_encoded(out, name):
+    """encoded.safetensors: "hidden", what the bare encoder makes of the samples (rows of all tokens, C), and "pooled"
+    (samples, C) where it has a pooler, in double precision rounded to f32."""
+    torch.set_default_dtype(torch.float64)
+    model, told = getattr(transformers, ENCODERS[name]).from_pretrained(out / name, output_loading_info=True)
+    model = in_double(model).eval()
+    hidden, pooled = [], []
+    for sample in json.loads((out / name / "batch.json").read_text())["samples"]:
+        with torch.no_grad():
+            result = model(input_ids=torch.tensor([sample["input_ids"]]))
+        hidden.append(result.last_hidden_state[0])
+        if "pooler_output" in result and not any("pooler" in key for key in told["missing_keys"]):
+            pooled.append(result.pooler_output[0])
+    stored = {"hidden": torch.cat(hidden).float()} | ({"pooled": torch.stack(pooled).float()} if pooled else {})
+    save_file(stored, out / name / "encoded.safetensors")
+    torch.set_default_dtype(torch.float32)
+
+
 def make_with_4(out, name, row, distances):
     folder = out / name
     model = build(row)
@@ -198,6 +220,8 @@ def make_with_4(out, name, row, distances):
     save_file(stored, folder / "expected.safetensors", metadata=notes)
     if name in LEGACY:
         write_legacy(out, name)
+    if name in ENCODERS:
+        write_encoded(out, name)
 
 
 def make_with_5(out, name, row, distances):
