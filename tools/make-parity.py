@@ -11,7 +11,8 @@ numpy 2.4.6, safetensors 0.8.0. Needed by no build and no test: the fixtures are
 
 expected.safetensors holds the truth in double precision, rounded to f32: "logits" (rows of the target tokens, sample
 after sample; V), "loss" (mean cross-entropy over target tokens) and "grad.NAME" for every parameter. Its metadata
-says how far Hugging Face's own f32 is from it.
+says how far Hugging Face's own f32 is from it. encoded.safetensors, where there is an encoder, is what the bare encoder
+makes of the same inputs.
 """
 
 import json
@@ -153,6 +154,7 @@ def make_with_4(out, name, settings):
     notes = {"transformers": transformers.__version__, "torch": torch.__version__}
     notes |= {f"f32_distance_{key}": f"{value:.2e}" for key, value in away.items()}
     save_file(stored, folder / "expected.safetensors", metadata=notes)
+    parity_families.write_encoded(out, name)
 
 
 def make_with_5(out, name, settings):

@@ -28,6 +28,15 @@ FAMILIES = {
         model="BertForPreTraining", config="BertConfig", seed=22, lengths=[23, 9, 34],
         settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
                       max_position_embeddings=40, type_vocab_size=2, pad_token_id=0)),
+    "roberta": dict(
+        model="RobertaForMaskedLM", config="RobertaConfig", seed=24, lengths=[21, 8, 35],
+        settings=dict(vocab_size=73, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
+                      max_position_embeddings=42, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5)),
+    "xglm": dict(
+        model="XGLMForCausalLM", config="XGLMConfig", attention="eager", seed=25, lengths=[18, 33, 2],
+        settings=dict(vocab_size=63, d_model=20, ffn_dim=44, num_layers=2, attention_heads=5, activation_function="relu",
+                      max_position_embeddings=64, tie_word_embeddings=False, pad_token_id=1, bos_token_id=2,
+                      eos_token_id=2, attention_dropout=0.0)),
     "modernbert": dict(
         model="ModernBertForMaskedLM", config="ModernBertConfig", seed=23, lengths=[26, 5, 37],
         settings=dict(vocab_size=59, hidden_size=24, intermediate_size=34, num_hidden_layers=4, num_attention_heads=3,
@@ -37,7 +46,7 @@ FAMILIES = {
 
 
 def build(row):
-    config = getattr(transformers, row["config"])(**row["settings"], attn_implementation="sdpa")
+    config = getattr(transformers, row["config"])(**row["settings"], attn_implementation=row.get("attention", "sdpa"))
     return getattr(transformers, row["model"])(config)
 
 
@@ -111,15 +120,25 @@ def values_of(model, samples):
 
 
 def in_double(model):
-    """RMSNorm and rotary angles as their formulas say, where transformers computes them in f32 whatever the weights."""
+    """RMSNorm, rotary angles and sinusoids as their formulas say, where transformers computes them in f32 whatever the
+    weights."""
     model = model.double()
     for module in model.modules():
         if type(module).__name__.endswith("RMSNorm"):
             module.forward = lambda x, norm=module: norm.weight * (
                 x * torch.rsqrt(x.pow(2).mean(-1, True) + norm.variance_epsilon))
+        if type(module).__name__.endswith("SinusoidalPositionalEmbedding"):
+            module.weights = exact_sinusoids(*module.weights.shape)
         if hasattr(module, "inv_freq"):
             module.forward = lambda x, position_ids, rotary=module: exact_rotary(rotary, position_ids)
     return model
+
+
+def exact_sinusoids(rows, width):
+    half = width // 2
+    frequency = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000) / (half - 1)))
+    angle = torch.arange(rows, dtype=torch.float64)[:, None] * frequency
+    return torch.cat([angle.sin(), angle.cos()], dim=1)
 
 
 def exact_rotary(rotary, position_ids):
@@ -159,6 +178,28 @@ def write_legacy(out, name):
     print(name + "-hub: transformers finds unexpected", told["unexpected_keys"])
 
 
+ENCODERS = {"bert": "BertModel", "roberta": "RobertaModel", "modernbert": "ModernBertModel",
+            "t5-v1.0": "T5EncoderModel", "t5-v1.1": "T5EncoderModel"}
+
+
+def write_encoded(out, name):
+    """encoded.safetensors: "hidden", what the bare encoder makes of the samples (rows of all tokens, C), and "pooled"
+    (samples, C) where it has a pooler, in double precision rounded to f32."""
+    torch.set_default_dtype(torch.float64)
+    model, told = getattr(transformers, ENCODERS[name]).from_pretrained(out / name, output_loading_info=True)
+    model = in_double(model).eval()
+    hidden, pooled = [], []
+    for sample in json.loads((out / name / "batch.json").read_text())["samples"]:
+        with torch.no_grad():
+            result = model(input_ids=torch.tensor([sample["input_ids"]]))
+        hidden.append(result.last_hidden_state[0])
+        if "pooler_output" in result and not any("pooler" in key for key in told["missing_keys"]):
+            pooled.append(result.pooler_output[0])
+    stored = {"hidden": torch.cat(hidden).float()} | ({"pooled": torch.stack(pooled).float()} if pooled else {})
+    save_file(stored, out / name / "encoded.safetensors")
+    torch.set_default_dtype(torch.float32)
+
+
 def make_with_4(out, name, row, distances):
     folder = out / name
     model = build(row)
@@ -167,7 +208,10 @@ def make_with_4(out, name, row, distances):
     (folder / "generation_config.json").unlink(missing_ok=True)
     samples = samples_of(row)
     (folder / "batch.json").write_text(json.dumps({"samples": samples}) + "\n")
-    in_f32, truth = values_of(model, samples), values_of(in_double(model), samples)
+    in_f32 = values_of(model, samples)
+    torch.set_default_dtype(torch.float64)
+    truth = values_of(in_double(model), samples)
+    torch.set_default_dtype(torch.float32)
     away = distances(in_f32, truth)
     print(name, "f32 of Hugging Face against double:", away)
     stored = {key: value.float() for key, value in truth.items()} | {"loss": truth["loss"]}
@@ -176,6 +220,8 @@ def make_with_4(out, name, row, distances):
     save_file(stored, folder / "expected.safetensors", metadata=notes)
     if name in LEGACY:
         write_legacy(out, name)
+    if name in ENCODERS:
+        write_encoded(out, name)
 
 
 def make_with_5(out, name, row, distances):

@@ -16,6 +16,7 @@ bool verb_plan(int argc, char **argv, GError **error);
 bool verb_train(int argc, char **argv, GError **error);
 bool verb_eval(int argc, char **argv, GError **error);
 bool verb_generate(int argc, char **argv, GError **error);
+bool verb_embed(int argc, char **argv, GError **error);
 bool verb_import(int argc, char **argv, GError **error);
 bool verb_export(int argc, char **argv, GError **error);
 bool verb_inspect(int argc, char **argv, GError **error);

@@ -144,7 +144,7 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     PromptFormat format = prompt_format(model, tok);
     format.field = jsonl_field;
     format.as_ids = as_ids;
-    PromptReader *reader = prompts_open(STDIN_FILENO, &format);
+    PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
     bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
                                   : fill_mask_lines(model, tok, reader, as_json, error);
     prompts_close(reader);

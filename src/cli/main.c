@@ -20,6 +20,7 @@ static const struct {
     { "train", verb_train, "pre-train or fine-tune" },
     { "eval", verb_eval, "loss and perplexity on held-out data" },
     { "generate", verb_generate, "fill the blanks of lines" },
+    { "embed", verb_embed, "vectors of lines, from an encoder" },
     { "import", verb_import, "a Hugging Face folder to a loam model" },
     { "export", verb_export, "a loam model to a Hugging Face folder" },
     { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },

@@ -11,6 +11,7 @@
 
 struct PromptReader {
     int descriptor;
+    const char *name; /* of what is read, for errors */
     PromptFormat format;
     GString *buffer; /* what has arrived and is not yet taken */
     bool end;
@@ -30,6 +31,8 @@ PromptFormat prompt_format(const Model *model, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
     PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .mask = -1 };
+    if (tok == NULL)
+        return format;
     if (config->n_enc > 0)
         format.after = tokenizer_eos(tok);
     if (config->n_dec == 0) {
@@ -40,10 +43,10 @@ PromptFormat prompt_format(const Model *model, const Tokenizer *tok)
     return format;
 }
 
-PromptReader *prompts_open(int descriptor, const PromptFormat *format)
+PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format)
 {
     PromptReader *reader = g_new0(PromptReader, 1);
-    *reader = (PromptReader){ .descriptor = descriptor, .format = *format, .buffer = g_string_new(NULL) };
+    *reader = (PromptReader){ .descriptor = descriptor, .name = name, .format = *format, .buffer = g_string_new(NULL) };
     return reader;
 }
 
@@ -158,7 +161,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
         if (!parse_text(format, line, prompt->ids, error))
             return false;
     }
-    if (prompt->ids->len > MAX_PROMPT_TOKENS)
+    if (prompt->ids->len > MAX_PROMPT_TOKENS && !format->any_length)
         return fail_user(error, "%u tokens; a prompt has at most %d", prompt->ids->len, MAX_PROMPT_TOKENS);
     return prompt->ids->len > 0 || fail_user(error, "an empty prompt");
 }
@@ -173,11 +176,11 @@ static bool fill(PromptReader *reader, GError **error)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail_errno(error, "cannot read", "standard input");
+            return fail_errno(error, "cannot read", reader->name);
         reader->end = n == 0;
         g_string_append_len(reader->buffer, chunk, n);
         if (buffer->len > MAX_LINE_BYTES && memchr(buffer->str, '\n', buffer->len) == NULL)
-            return fail_user(error, "standard input, line %" PRId64 ": longer than %d MiB", reader->number + 1,
+            return fail_user(error, "%s, line %" PRId64 ": longer than %d MiB", reader->name, reader->number + 1,
                              MAX_LINE_BYTES >> 20);
     }
     return true;
@@ -218,7 +221,7 @@ bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError *
         prompt->ids = g_array_new(false, false, sizeof(int32_t));
         reader->number++;
         good = take_line(&reader->format, line, bytes, prompt, error) ||
-               fail_context(error, "standard input, line %" PRId64, reader->number);
+               fail_context(error, "%s, line %" PRId64, reader->name, reader->number);
         if (good)
             g_ptr_array_add(prompts, prompt);
         else

@@ -19,15 +19,18 @@ typedef struct PromptFormat {
     int32_t before, after; /* ids put around text; -1: none */
     int32_t mask;          /* what hides a word of a BERT's text, which may hold its piece; -1: none */
     const char *field; /* NULL, or lines are JSON objects and the prompt is this field: a string, or an array of ids */
+    bool any_length;   /* more than MAX_PROMPT_TOKENS too: the reader of prompts cuts them */
     bool as_ids;       /* text is token ids, separated by spaces */
 } PromptFormat;
 
-/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is. */
+/* What a model of this family reads, ids alone without a tokenizer: EOS after a T5's text, [CLS] and [SEP] around a
+ * BERT's, a GPT's as it is. */
 PromptFormat prompt_format(const Model *model, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 
-PromptReader *prompts_open(int descriptor, const PromptFormat *format);
+/* `name` of the descriptor, for errors: the caller's. */
+PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format);
 void prompts_close(PromptReader *reader);
 /* Waits for a line, then takes all that have arrived, up to `most`: prompts (Prompt *, freed with the array) is empty
  * at the end. False with *error set after a bad line; the prompts before it are there. */

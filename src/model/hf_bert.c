@@ -61,7 +61,7 @@ static const HfFixedKey fixed[] = {
     { "add_cross_attention", "false" },
 };
 
-static void shape(ModelConfig *config)
+void hf_shape_bert(ModelConfig *config)
 {
     ModelConfig was = *config;
     hf_shape_plain(config, FAMILY_BERT);
@@ -124,5 +124,5 @@ const HfKind hf_bert = { .model_type = "bert",
                          .read = read_bert,
                          .look = look,
                          .write = write_bert,
-                         .shape = shape,
+                         .shape = hf_shape_bert,
                          .check = check_bert };

@@ -6,7 +6,8 @@
 
 #define CONFIG_LIMIT (1 << 20)
 
-static const HfKind *const kinds[] = { &hf_t5, &hf_mt5, &hf_umt5, &hf_bert, &hf_modernbert, &hf_gpt2, &hf_llama };
+static const HfKind *const kinds[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
+                                       &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
 
 static const HfKind *kind_named(const char *model_type, GError **error)
 {
@@ -105,7 +106,11 @@ static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelC
 static const HfKind *nearest_kind(const ModelConfig *config)
 {
     if (config->family == FAMILY_BERT)
-        return config->position == POSITION_ROTARY ? &hf_modernbert : &hf_bert;
+        return config->position == POSITION_ROTARY ? &hf_modernbert
+               : config->position_offset > 0       ? &hf_roberta
+                                                   : &hf_bert;
+    if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
+        return &hf_xglm;
     if (config->family == FAMILY_GPT)
         return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
     return config->rel_per_block ? &hf_umt5 : &hf_t5;

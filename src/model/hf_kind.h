@@ -72,10 +72,12 @@ typedef struct HfKind {
     .n_ints = G_N_ELEMENTS(ints), .reals = reals, .n_reals = G_N_ELEMENTS(reals), .fixed = fixed,                      \
     .n_fixed = G_N_ELEMENTS(fixed)
 
-extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_gpt2, hf_llama;
+extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
 /* Pre-norm RMSNorm, no biases, no heads: where every shape begins; positions are left. */
 void hf_shape_plain(ModelConfig *config, Family family);
+
+void hf_shape_bert(ModelConfig *config);
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);
 bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);

@@ -42,6 +42,11 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
 /* Logits (rows of batch_loss_stream, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of
  * short inputs. */
 void model_logits(Model *model, const Batch *batch, float *logits);
+/* Sizes the arenas for model_encode of batches of the capacity of this one, which is left empty. */
+bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
+/* Output of the encoder (rows of batch->enc, C), no dropout; pooled (sequences, C), what the pooler makes of it, or
+ * NULL. Host f32 memory. */
+void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled);
 /* FLOPs of one training step on a batch of this capacity (counted on the null device). target_share: of the rows of a
  * model with a single stream, how many carry a loss. */
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,

@@ -97,6 +97,25 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     return ok;
 }
 
+bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
+{
+    const TokenStream *rows = &batch->enc;
+    const int32_t id = 0;
+    const float weight = 0;
+    float unused = 0;
+
+    if (!model_config_fits(&model->config, rows->max_len, error))
+        return false;
+    Model *dry = model_open_dry(&model->config, model->dev->real, false);
+    while (rows->n_seq < rows->max_seq && rows->n_used < rows->n_rows)
+        batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
+    model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
+    bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
+    batch_clear(batch);
+    model_close_dry(dry);
+    return ok;
+}
+
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {

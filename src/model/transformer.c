@@ -83,19 +83,26 @@ typedef struct Pass {
     Tensor memory, x;
 } Pass;
 
+static void empty_arenas(Model *model)
+{
+    Workspace *work = &model->work;
+
+    CHECK(work->save.base || !model->dev->computes, "model_reserve comes before the first batch");
+    arena_reset(&work->save, 0);
+    arena_reset(&work->scratch, 0);
+    arena_reset(&work->recompute, 0);
+}
+
 /* Empties the arenas for a pass and runs the stacks forward. */
 static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
     Workspace *work = &model->work;
     bool encodes = model->encoder.n_blocks > 0, decodes = model->decoder.n_blocks > 0;
 
-    CHECK(work->save.base || !model->dev->computes, "model_reserve comes before the first batch");
     CHECK(encodes == (batch->enc.n_rows > 0) && decodes == (batch->dec.n_rows > 0),
           "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
           model->encoder.n_blocks, model->decoder.n_blocks);
-    arena_reset(&work->save, 0);
-    arena_reset(&work->scratch, 0);
-    arena_reset(&work->recompute, 0);
+    empty_arenas(model);
     *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, &batch->enc, NULL, loss),
                     .dec = stack_context(model, &model->decoder, work, &batch->dec, &batch->enc, loss) };
     pass->last = decodes ? &pass->dec : &pass->enc;
@@ -247,4 +254,23 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     HeadW head = model_head(model, &w, &none);
     head_logits(pass.last, tensor_matrix(logits, DT_F32, pass.x.d[0], model->config.vocab), pass.x, &head);
     model_head_release(model);
+}
+
+void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled)
+{
+    const ModelLoss forward = { 0 };
+    Workspace *work = &model->work;
+    Ctx cx = stack_context(model, &model->encoder, work, &batch->enc, NULL, &forward);
+    ModelW w = { 0 };
+
+    empty_arenas(model);
+    Tensor x = stack_fwd(model, &model->encoder, &cx, work, NO_TENSOR, &forward);
+    op_copy(model->dev, tensor_matrix(hidden, DT_F32, x.d[0], x.d[1]), x);
+    if (pooled == NULL)
+        return;
+    Tensor y = arena_tensor(&work->scratch, cx.dtype, batch->enc.n_seq, x.d[1], "pooled");
+    params_acquire(model->params, BUCKET_POOLER, &w);
+    pooler_fwd(&cx, y, x, &w.pooler);
+    params_release(model->params, BUCKET_POOLER);
+    op_copy(model->dev, tensor_matrix(pooled, DT_F32, y.d[0], y.d[1]), y);
 }

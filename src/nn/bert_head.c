@@ -42,6 +42,25 @@ static Tensor rows_of(Ctx *cx, int64_t n, int64_t width, const char *tag)
     return arena_tensor(cx->scratch, cx->dtype, n, width, tag);
 }
 
+/* What backward reads besides: the first rows, and the linear of them. */
+static void pool(Ctx *cx, Tensor pooled, Tensor h, Tensor first, Tensor x, const PoolerW *w)
+{
+    const Dropout none = { 0 };
+
+    op_embedding_fwd(cx->dev, first, x, tensor_vector(cx->rows->cu, DT_I32, cx->rows->n_seq));
+    linear_fwd(cx, h, first, w->dense);
+    op_act_fwd(cx->dev, pooled, h, NO_TENSOR, ACT_TANH, &none);
+}
+
+void pooler_fwd(Ctx *cx, Tensor pooled, Tensor x, const PoolerW *w)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor first = rows_of(cx, pooled.d[0], x.d[1], "pooler.first"), h = rows_of(cx, pooled.d[0], x.d[1], "pooler.h");
+
+    pool(cx, pooled, h, first, x, w);
+    arena_reset(cx->scratch, mark);
+}
+
 void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,
                    const XentSpec *xent)
 {
@@ -54,9 +73,7 @@ void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, 
     Tensor logits = rows_of(cx, n, w->classes.w.d[0], "sentence.logits");
     Tensor stats = rows_of(cx, n, XENT_STATS, "sentence.stats");
 
-    op_embedding_fwd(cx->dev, first, x, starts);
-    linear_fwd(cx, h, first, w->dense);
-    op_act_fwd(cx->dev, pooled, h, NO_TENSOR, ACT_TANH, &none);
+    pool(cx, pooled, h, first, x, w);
     linear_fwd(cx, logits, pooled, w->classes);
     op_xent(cx->dev, logits, stats, targets, label_weights(cx, labels, n), xent);
     op_sum_rows(cx->dev, sums, stats, 0);

@@ -211,6 +211,9 @@ typedef struct PoolerW {
     LinearW dense, classes;
 } PoolerW;
 
+/* pooled (n_seq, C) of x (N,C). */
+void pooler_fwd(Ctx *cx, Tensor pooled, Tensor x, const PoolerW *w);
+
 /* sums (XENT_STATS) f64 of the sequences whose label (n_seq) is not -1; with xent->grad the gradient is added to dx
  * (N,C). */
 void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,

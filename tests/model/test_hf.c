@@ -111,6 +111,8 @@ static void every_form_of_a_folder_is_the_same_model(void)
                   { "bert-hub", "bert-hub", "bert" },
                   { "gpt2", "gpt2-tf5", "gpt2" },
                   { "bert", "bert-tf5", "bert" },
+                  { "roberta", "roberta-tf5", "roberta" },
+                  { "xglm", "xglm-tf5", "xglm" },
                   { "modernbert", "modernbert-tf5", "modernbert" },
                   { "llama", "llama-tf5", "llama" } };
     Device *dev = device_open_cpu(1);
@@ -538,6 +540,8 @@ int main(int argc, char **argv)
     g_test_add_data_func("/hf/export_gives_back_umt5", "umt5", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_gpt2", "gpt2", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_bert", "bert", export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_roberta", "roberta", export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_xglm", "xglm", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_llama", "llama", export_gives_back_what_transformers_wrote);
     g_test_add_func("/hf/every_form_of_a_folder_is_the_same_model", every_form_of_a_folder_is_the_same_model);

@@ -1,0 +1,84 @@
+/* hf_xglm.c: XGLMForCausalLM, which is fairseq's transformer_lm with sinusoidal positions. */
+#include "model/hf_kind.h"
+
+static const HfName names[] = {
+    HF_SAME("shared", "model.embed_tokens.weight"),
+    HF_SAME("lm_head", "lm_head.weight"),
+    HF_SAME("decoder.#.self.norm", "model.layers.#.self_attn_layer_norm.weight"),
+    HF_SAME("decoder.#.self.norm.bias", "model.layers.#.self_attn_layer_norm.bias"),
+    HF_SAME("decoder.#.self.q", "model.layers.#.self_attn.q_proj.weight"),
+    HF_SAME("decoder.#.self.q.bias", "model.layers.#.self_attn.q_proj.bias"),
+    HF_SAME("decoder.#.self.k", "model.layers.#.self_attn.k_proj.weight"),
+    HF_SAME("decoder.#.self.k.bias", "model.layers.#.self_attn.k_proj.bias"),
+    HF_SAME("decoder.#.self.v", "model.layers.#.self_attn.v_proj.weight"),
+    HF_SAME("decoder.#.self.v.bias", "model.layers.#.self_attn.v_proj.bias"),
+    HF_SAME("decoder.#.self.o", "model.layers.#.self_attn.out_proj.weight"),
+    HF_SAME("decoder.#.self.o.bias", "model.layers.#.self_attn.out_proj.bias"),
+    HF_SAME("decoder.#.mlp.norm", "model.layers.#.final_layer_norm.weight"),
+    HF_SAME("decoder.#.mlp.norm.bias", "model.layers.#.final_layer_norm.bias"),
+    HF_SAME("decoder.#.mlp.wi", "model.layers.#.fc1.weight"),
+    HF_SAME("decoder.#.mlp.wi.bias", "model.layers.#.fc1.bias"),
+    HF_SAME("decoder.#.mlp.wo", "model.layers.#.fc2.weight"),
+    HF_SAME("decoder.#.mlp.wo.bias", "model.layers.#.fc2.bias"),
+    HF_SAME("decoder.final_norm", "model.layer_norm.weight"),
+    HF_SAME("decoder.final_norm.bias", "model.layer_norm.bias"),
+};
+
+static const char *const passed_over[] = { "model.embed_positions.weights", NULL };
+
+static const HfIntKey ints[] = {
+    { "vocab_size", offsetof(ModelConfig, vocab), 256008, 1, 1 << 24 },
+    { "d_model", offsetof(ModelConfig, width), 1024, 4, 1 << 16 },
+    { "ffn_dim", offsetof(ModelConfig, ffn), 4096, 1, 1 << 20 },
+    { "num_layers", offsetof(ModelConfig, n_dec), 24, 1, 1000 },
+    { "attention_heads", offsetof(ModelConfig, heads), 16, 1, 1 << 10 },
+    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 2048, 1, 1 << 24 },
+};
+
+static const HfRealKey reals[] = {
+    { "dropout", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
+    { "attention_dropout", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
+    { "activation_dropout", offsetof(ModelConfig, activation_dropout), 0, 0, 0.99 },
+    { "init_std", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
+};
+
+static const HfFixedKey fixed[] = { { "layerdrop", "0.0" } };
+
+static void shape(ModelConfig *config)
+{
+    bool scaled = config->scale_embedding;
+    hf_shape_plain(config, FAMILY_GPT);
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->bias = config->scale_scores = true;
+    config->position = POSITION_SINUSOIDAL;
+    config->position_offset = 2;
+    config->scale_embedding = scaled;
+    config->head_dim = config->width / config->heads;
+    config->norm_eps = 1e-5;
+}
+
+static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
+{
+    config->init = INIT_SCHEME_NORMAL;
+    config->inner_dropout = false;
+    config->scale_embedding = hf_flag(root, "scale_embedding", true);
+    return hf_activation_read(root, "activation_function", "gelu", config, error) && hf_check_heads(config, error);
+}
+
+static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "scale_embedding", json_boolean(config->scale_embedding));
+    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
+    hf_id_write(root, "pad_token_id", ids.pad);
+    hf_id_write(root, "bos_token_id", ids.eos);
+    hf_id_write(root, "eos_token_id", ids.eos);
+}
+
+const HfKind hf_xglm = { .model_type = "xglm",
+                         .architecture = "XGLMForCausalLM",
+                         .prefix = "model.",
+                         HF_TABLES,
+                         .read = read_xglm,
+                         .write = write_xglm,
+                         .shape = shape };
