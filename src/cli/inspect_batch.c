@@ -128,7 +128,7 @@ static bool show_batch(const Config *config, GError **error)
                          held_out ? "data.valid" : "data.train");
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
-    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    Tokenizer *tok = config_open_tokenizer(config, error);
     if (!tok)
         return false;
     Loader *loader = loader_open(&config->data, prefix, tok, (uint64_t)config->run.seed, held_out, error);
