@@ -74,7 +74,7 @@ static bool resolve_vocab(Config *config, GError **error)
         return true;
     if (*config->tokenizer.path == '\0')
         return config_resolve_vocab(config, NULL, error);
-    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    Tokenizer *tok = config_open_tokenizer(config, error);
     bool resolved = tok && config_resolve_vocab(config, tok, error);
     g_clear_pointer(&tok, tokenizer_close);
     return resolved;

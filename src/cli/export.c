@@ -10,8 +10,8 @@ static const char about[] =
     "Writes a model for other programs. MODEL is a run directory (its newest checkpoint;\n"
     "RUN@best and RUN@12000 choose), a checkpoint or a Hugging Face folder.\n"
     "\n"
-    "  hf    a folder that from_pretrained of transformers 4 and 5 opens, a T5's AutoTokenizer too:\n"
-    "        config.json, model.safetensors, spiece.model\n"
+    "  hf    a folder that from_pretrained of transformers 4 and 5 opens, AutoTokenizer's too:\n"
+    "        config.json, model.safetensors, tokenizer.json\n"
     "\n"
     "example: loam export runs/a --to hf --out hf-a\n";
 

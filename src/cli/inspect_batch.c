@@ -148,7 +148,7 @@ static bool show_batch(const Config *config, GError **error)
         return fail_user(error, "data.train is not set: name a dataset that loam prepare made");
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
-    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    Tokenizer *tok = config_open_tokenizer(config, error);
     bool good = tok && show_rows(config, tok, samples, error);
     g_clear_pointer(&tok, tokenizer_close);
     return good;

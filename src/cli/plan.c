@@ -46,7 +46,7 @@ typedef struct Sources {
 /* Resolves the vocabulary and opens what the run would read, as far as it is there. */
 static bool resolve(Config *config, Sources *sources, GError **error)
 {
-    sources->tok = *config->tokenizer.path ? tokenizer_open(config->tokenizer.path, NULL) : NULL;
+    sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, NULL) : NULL;
     if (!config_resolve_vocab(config, sources->tok, error))
         return false;
     g_autofree char *train = sources_train(&config->data, error);

@@ -19,7 +19,7 @@ static const char about[] =
 static char *tokenizer_file, *out, *valid, *on_error, *format, **fields;
 static gint workers;
 static gint64 max_document, min_tokens, max_tokens;
-static gboolean whole_file, append_eod, split_sentences, keep_newlines, keep_duplicates, as_json;
+static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
@@ -36,6 +36,7 @@ static const GOptionEntry entries[] = {
     { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "drop documents of more tokens", "N" },
     { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file, ".txt: a file is one document; blank lines end none", NULL },
     { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
+    { "specials", 0, 0, G_OPTION_ARG_NONE, &specials, "read special tokens in the text, such as <|endoftext|>", NULL },
     { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
     { "on-error", 0, 0, G_OPTION_ARG_STRING, &on_error, "stop at a document that cannot be read, or skip it (stop)",
       "stop|skip" },
@@ -95,6 +96,7 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
                                  .out = out,
                                  .workers = workers,
                                  .append_eod = append_eod || fairseq, /* fairseq ends every line so */
+                                 .specials = specials,
                                  .fairseq = fairseq,
                                  .split_sentences = split_sentences,
                                  .keep_newlines = keep_newlines,

@@ -56,24 +56,26 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
 
 /* ---- encode ---- */
 
-static const char encode_usage[] = "loam tokenizer encode --model MODEL [--pieces] [--specials] < TEXT";
-static const char encode_about[] = "Prints the token ids of standard input, one line for each of its lines.\n\n"
-                                   "  loam tokenizer encode --model tok.model < in.txt\n";
+static const char encode_usage[] = "loam tokenizer encode --model MODEL [--pieces] [--plain] < TEXT";
+static const char encode_about[] =
+    "Prints the token ids of standard input, one line for each of its lines. Special tokens such\n"
+    "as [MASK] and <extra_id_0> are read as such.\n\n"
+    "  loam tokenizer encode --model tok.model < in.txt\n";
 
-static gboolean show_pieces, read_specials;
+static gboolean show_pieces, read_plain;
 
 static const GOptionEntry encode_entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
       "MODEL" },
     { "pieces", 0, 0, G_OPTION_ARG_NONE, &show_pieces, "print the pieces, not their ids", NULL },
-    { "specials", 0, 0, G_OPTION_ARG_NONE, &read_specials, "read <extra_id_N> as sentinels, not as text", NULL },
+    { "plain", 0, 0, G_OPTION_ARG_NONE, &read_plain, "read special tokens as text, as `loam prepare` does", NULL },
     { 0 },
 };
 
 static bool print_encoded(const Tokenizer *tok, char *line, size_t bytes, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    if (!tokenizer_encode(tok, line, bytes, read_specials, ids, error))
+    if (!tokenizer_encode(tok, line, bytes, !read_plain, ids, error))
         return false;
     for (guint i = 0; i < ids->len; i++) {
         int32_t id = g_array_index(ids, int32_t, i);

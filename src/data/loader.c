@@ -138,13 +138,15 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* Sentinels with ids that fall one by one from that of <extra_id_0>. */
-static int32_t count_sentinels(const Tokenizer *tok)
+/* Sentinels with ids that fall or rise one by one from that of <extra_id_0>. */
+static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
-    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == first - n)
+    config->first_sentinel = first;
+    config->sentinels_rise = first >= 0 && tokenizer_sentinel(tok, 1) > first;
+    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
         n++;
-    return n;
+    config->n_sentinels = n;
 }
 
 /* The first of these pieces that the tokenizer has, or `otherwise`. */
@@ -195,8 +197,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     loader->objective = data_objective_row(data);
     *config = data_objective(data);
     config->eos = tokenizer_eos(tok);
-    config->first_sentinel = tokenizer_sentinel(tok, 0);
-    config->n_sentinels = count_sentinels(tok);
+    find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
     if (in_place && !find_specials(loader, tok, error))

@@ -14,8 +14,9 @@ typedef struct ObjectiveConfig {
     int64_t input_length, target_length; /* capacity of a row of the batch, EOS included */
     int64_t raw_length;                  /* tokens of the source that one sample takes: objective_plan fills it */
     double noise_density, mean_span_length;
-    int32_t eos, first_sentinel; /* id of sentinel 0; sentinel i is first_sentinel - i */
+    int32_t eos, first_sentinel; /* id of sentinel 0 */
     int32_t n_sentinels;
+    bool sentinels_rise; /* sentinel i is first_sentinel + i, else first_sentinel - i */
 
     bool reset_attention, reset_position, mask_eod; /* clm: what ends with a document; no loss after its end */
 
@@ -26,6 +27,11 @@ typedef struct ObjectiveConfig {
     int32_t cls, sep, mask, vocab; /* ids; vocab: their number */
     const bool *continues;         /* (vocab) a piece that continues the word before it; NULL: none does */
 } ObjectiveConfig;
+
+static inline int32_t objective_sentinel(const ObjectiveConfig *config, int32_t i)
+{
+    return config->sentinels_rise ? config->first_sentinel + i : config->first_sentinel - i;
+}
 
 typedef struct Example {
     int32_t *inputs, *targets; /* caller's memory: input_length and target_length */

@@ -13,6 +13,7 @@ typedef struct PrepareOptions {
     double valid;                             /* share of documents held out, chosen by a hash of their text; 0: none */
     int workers;                              /* 0: every core */
     bool append_eod;                          /* eos after every document */
+    bool specials;                            /* special tokens in the text are read as such */
     bool fairseq;                             /* OUT is fairseq's folder: dict.txt, train.* and valid.* */
     bool split_sentences;                     /* one sequence a sentence; a document is several */
     bool keep_newlines;                       /* of sentences: the white space after them, if a newline is in it */

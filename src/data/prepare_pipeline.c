@@ -118,10 +118,11 @@ static void *read_jobs(void *argument)
 }
 
 /* One sequence more, unless the text has no token. */
-static bool encode_sequence(const Tokenizer *tok, PipelineJob *job, const char *text, size_t bytes, GError **error)
+static bool encode_sequence(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job, const char *text,
+                            size_t bytes, GError **error)
 {
     guint before = job->ids->len;
-    if (!tokenizer_encode(tok, text, bytes, false, job->ids, error))
+    if (!tokenizer_encode(tok, text, bytes, options->specials, job->ids, error))
         return false;
     guint n = job->ids->len - before;
     if (n > 0)
@@ -137,10 +138,10 @@ static bool encode_document(const Tokenizer *tok, const PrepareOptions *options,
     size_t bytes;
     document->first_id = job->ids->len;
     document->first_sequence = job->sequences->len;
-    if (!options->split_sentences && !encode_sequence(tok, job, at, document->bytes, error))
+    if (!options->split_sentences && !encode_sequence(tok, options, job, at, document->bytes, error))
         return false;
     while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
-        if (!encode_sequence(tok, job, sentence, bytes, error))
+        if (!encode_sequence(tok, options, job, sentence, bytes, error))
             return false;
     if (options->append_eod && job->ids->len > document->first_id) {
         g_array_append_val(job->ids, eos);

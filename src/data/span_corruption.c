@@ -144,7 +144,7 @@ static int64_t replace_runs(const ObjectiveConfig *config, const bool *mask, boo
         if (mask[i] == hidden && i > 0 && mask[i - 1] == hidden)
             continue;
         CHECK(n_out < capacity - 1, "%ld tokens do not fit into %ld", n, capacity);
-        out[n_out++] = mask[i] == hidden ? config->first_sentinel - runs++ : tokens[i];
+        out[n_out++] = mask[i] == hidden ? objective_sentinel(config, runs++) : tokens[i];
     }
     CHECK(runs <= config->n_sentinels, "%d spans, %d sentinels", runs, config->n_sentinels);
     out[n_out++] = config->eos;
@@ -169,7 +169,8 @@ void span_corruption_example(const ObjectiveConfig *config, G_GNUC_UNUSED const 
 
 static bool is_sentinel(const ObjectiveConfig *config, int32_t id)
 {
-    return id <= config->first_sentinel && id > config->first_sentinel - config->n_sentinels;
+    int32_t index = config->sentinels_rise ? id - config->first_sentinel : config->first_sentinel - id;
+    return index >= 0 && index < config->n_sentinels;
 }
 
 int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out)
@@ -179,18 +180,19 @@ int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *exa
     if (n_inputs < 0 || n_targets < 0 || inputs[n_inputs] != config->eos || targets[n_targets] != config->eos)
         return -1;
     int64_t n = 0, t = 0;
-    int32_t sentinel = config->first_sentinel;
+    int32_t next = 0; /* sentinel */
     for (int64_t i = 0; i < n_inputs; i++) {
         if (!is_sentinel(config, inputs[i])) {
             out[n++] = inputs[i];
             continue;
         }
-        if (inputs[i] != sentinel || t == n_targets || targets[t++] != sentinel--)
+        int32_t sentinel = objective_sentinel(config, next++);
+        if (inputs[i] != sentinel || t == n_targets || targets[t++] != sentinel)
             return -1;
         while (t < n_targets && !is_sentinel(config, targets[t]))
             out[n++] = targets[t++];
     }
-    if (t < n_targets && targets[t] == sentinel) /* the text ended outside a span */
+    if (t < n_targets && targets[t] == objective_sentinel(config, next)) /* the text ended outside a span */
         t++;
     return t == n_targets ? n : -1;
 }

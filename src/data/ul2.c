@@ -13,7 +13,7 @@ const Ul2Denoiser ul2_denoisers[UL2_DENOISERS] = {
 
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode)
 {
-    return config->first_sentinel - config->n_sentinels - UL2_MODES + 1 + mode;
+    return objective_sentinel(config, config->n_sentinels + UL2_MODES - 1 - mode);
 }
 
 /* Spans of n tokens: as many as the mask has, whose spans and non-noise tokens alternate. */

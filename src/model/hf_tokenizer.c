@@ -58,6 +58,25 @@ static json_t *config_of(const Tokenizer *tok, const json_t *special)
     return config;
 }
 
+/* Of the settings that tokenizer_copy wrote, those that say how text is read; others name programs. */
+static bool keep_settings(const char *folder, json_t *config, GError **error)
+{
+    static const char *const kept[] = { "added_tokens_decoder", "do_lower_case", "strip_accents",
+                                        "tokenize_chinese_chars" };
+    g_autofree char *path = g_build_filename(folder, "tokenizer_config.json", NULL);
+    json_error_t wrong;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    json_t *settings = json_load_file(path, JSON_DECODE_INT_AS_REAL, &wrong);
+    if (settings == NULL)
+        return fail_user(error, "%s:%d: %s", path, wrong.line, wrong.text);
+    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
+        if (json_object_get(settings, kept[i]))
+            json_object_set(config, kept[i], json_object_get(settings, kept[i]));
+    json_decref(settings);
+    return true;
+}
+
 /* What other programs read too; ranks are tiktoken's alone. */
 static bool copy_own_files(const char *folder, const Tokenizer *tok, GError **error)
 {
@@ -73,7 +92,8 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error
         return true;
     }
     json_t *special = special_tokens(tok), *config = config_of(tok, special);
-    bool done = copy_own_files(folder, tok, error) && write_object(folder, "special_tokens_map.json", special, error) &&
+    bool done = copy_own_files(folder, tok, error) && keep_settings(folder, config, error) &&
+                write_object(folder, "special_tokens_map.json", special, error) &&
                 write_object(folder, "tokenizer_config.json", config, error) &&
                 (is_bytes || tokenizer_write_json(tok, path, error));
     json_decref(special);

@@ -112,7 +112,7 @@ static void append(uint8_t *room, gunichar c, bool apart)
     room[0] = (uint8_t)(at - 1);
 }
 
-static void map(const BertTextOptions *options, gunichar c, uint8_t *room)
+static void map(const BertTextOptions *options, gunichar c, bool punctuation_apart, uint8_t *room)
 {
     room[0] = 0;
     if (options->clean_text && is_dropped(c))
@@ -130,7 +130,7 @@ static void map(const BertTextOptions *options, gunichar c, uint8_t *room)
         gunichar small[2] = { parts[i] };
         int n_small = options->lowercase ? lower(parts[i], small) : 1;
         for (int j = 0; j < n_small; j++)
-            append(room, small[j], apart || is_punctuation(small[j]));
+            append(room, small[j], apart || (punctuation_apart && is_punctuation(small[j])));
     }
 }
 
@@ -144,7 +144,7 @@ BertText *bert_text_open(BertTextOptions options)
         bool surrogate = c >= 0xd800 && c <= 0xdfff;
         room[0] = 0;
         if (!surrogate)
-            map(&options, c, room);
+            map(&options, c, true, room);
         text->place[c] = text->mapped->len;
         g_byte_array_append(text->mapped, room, room[0] + 1U);
         if (c < 128 && room[0] == 1 && room[1] != ' ')
@@ -163,8 +163,19 @@ const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room)
 {
     if (c < PLANE)
         return text->mapped->data + text->place[c];
-    map(&text->options, c, room);
+    map(&text->options, c, true, room);
     return room;
+}
+
+char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes)
+{
+    GString *out = g_string_sized_new(bytes);
+    uint8_t room[BERT_TEXT_ROOM];
+    for (const char *at = chars; at < chars + bytes; at = g_utf8_next_char(at)) {
+        map(&text->options, g_utf8_get_char(at), false, room);
+        g_string_append_len(out, (const char *)room + 1, room[0]);
+    }
+    return g_string_free(out, FALSE);
 }
 
 const uint8_t *bert_text_ascii(const BertText *text)

@@ -24,5 +24,8 @@ void bert_text_close(BertText *text);
  * have spaces around them. `room` has BERT_TEXT_ROOM bytes and may be what is returned. */
 const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room);
 
+/* Text as BertNormalizer leaves it: what the characters become, but for the spaces around punctuation. g_free. */
+char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes);
+
 /* For each ASCII character what it becomes within a word; 0 where it ends one or vanishes. */
 const uint8_t *bert_text_ascii(const BertText *text);

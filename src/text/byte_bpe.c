@@ -102,14 +102,9 @@ ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added)
     for (guint i = 0; added && i < added->len; i++) {
         AddedToken token = g_array_index(added, AddedToken, i);
         token.content = model->names->pdata[token.id];
-        size_t n = strlen(token.content);
         g_bytes_unref(model->bytes->pdata[token.id]);
-        model->bytes->pdata[token.id] = g_bytes_new(token.content, n);
-        model->starts[(uint8_t)*token.content] = true;
-        guint at = 0;
-        while (at < model->added->len && strlen(g_array_index(model->added, AddedToken, at).content) >= n)
-            at++;
-        g_array_insert_val(model->added, at, token);
+        model->bytes->pdata[token.id] = g_bytes_new(token.content, strlen(token.content));
+        g_array_append_val(model->added, token);
     }
     return model;
 }
@@ -186,62 +181,31 @@ static bool encode_word(void *context, const char *word, size_t bytes)
     return true;
 }
 
-/* Text without added tokens. */
-static bool encode_plain(Encoder *encoder, const char *text, size_t bytes, GError **error)
+static char *normalize(const void *opaque, const char *text, size_t bytes)
 {
-    const ByteBpe *model = encoder->model;
+    const ByteBpe *model = opaque;
+    return model->compose ? g_utf8_normalize(text, (gssize)bytes, G_NORMALIZE_NFC) : g_strndup(text, bytes);
+}
+
+static bool encode(const void *opaque, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+{
+    (void)first;
+    const ByteBpe *model = opaque;
     g_autofree char *other = NULL;
-    if (bytes == 0)
-        return true;
     if (model->compose) {
-        other = g_utf8_normalize(text, (gssize)bytes, G_NORMALIZE_NFC);
-        text = other;
+        text = other = normalize(model, text, bytes);
         bytes = strlen(other);
     }
-    if (model->add_prefix_space && *text != ' ') {
+    if (model->add_prefix_space && bytes > 0 && *text != ' ') {
         char *spaced = g_strdup_printf(" %.*s", (int)bytes, text);
         g_free(other);
         text = other = spaced;
         bytes++;
     }
-    if (!words_each(model->words, encoder->words, text, bytes, encode_word, encoder))
-        return fail_user(error, "the tokenizer's pattern gave up on this text");
-    return true;
-}
-
-/* The first added token in [text, end), the longest where several begin; NULL if there is none. */
-static const AddedToken *find_added(const ByteBpe *model, const char *text, const char *end, bool specials,
-                                    const char **at)
-{
-    if (model->added->len == 0)
-        return NULL;
-    for (; text < end; text++)
-        for (guint i = 0; model->starts[(uint8_t)*text] && i < model->added->len; i++) {
-            const AddedToken *token = &g_array_index(model->added, AddedToken, i);
-            size_t n = strlen(token->content);
-            if ((specials || !token->special) && (size_t)(end - text) >= n && memcmp(text, token->content, n) == 0) {
-                *at = text;
-                return token;
-            }
-        }
-    return NULL;
-}
-
-static bool encode(const void *opaque, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
-{
-    const ByteBpe *model = opaque;
-    const char *end = text + bytes, *at;
-    const AddedToken *token;
     Encoder *encoder = take_encoder(model);
     encoder->out = ids;
-    bool ok = true;
-    while (ok && (token = find_added(model, text, end, specials, &at))) {
-        int32_t id = token->id;
-        ok = encode_plain(encoder, text, (size_t)(at - text), error);
-        g_array_append_val(ids, id);
-        text = at + strlen(token->content);
-    }
-    ok = ok && encode_plain(encoder, text, (size_t)(end - text), error);
+    bool ok = words_each(model->words, encoder->words, text, bytes, encode_word, encoder) ||
+              fail_user(error, "the tokenizer's pattern gave up on this text");
     give_encoder(model, encoder);
     return ok;
 }
@@ -270,6 +234,7 @@ const TokenizerKind kind_byte_bpe = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .normalize = normalize,
     .json_type = "BPE",
     .open_json = byte_bpe_open_json,
     .beside = "merges.txt",
@@ -284,5 +249,6 @@ const TokenizerKind kind_tiktoken = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .normalize = normalize,
     .to_json = byte_bpe_to_json,
 };

@@ -12,15 +12,13 @@ typedef struct ByteBpe {
     GPtrArray *bytes; /* GBytes *, by id; an added token's are its content */
     GHashTable *ids;  /* name -> id + 1 */
     Merges *merges;
-    GArray *
-        pairs; /* (left, right) int32_t by rank; NULL: every split of a piece into two, ranked by the id of the whole */
+    GArray *pairs; /* (left, right) int32_t by rank; NULL: every split of a piece, ranked by the id of the whole */
     Words *words;
     char *pattern;         /* that splits text into words; NULL: GPT-2's, or as the tokenizer.json says */
     bool whole_words;      /* a word that is a piece is taken as it is */
     bool add_prefix_space; /* text that does not begin with a space gets one */
     bool compose;          /* Unicode's NFC first */
-    GArray *added;         /* AddedToken, the longest first; their content is in names */
-    bool starts[256];      /* whether an added token begins with this byte */
+    GArray *added;         /* AddedToken; their contents are in names */
     ByteBpeIdle *idle;
 } ByteBpe;
 

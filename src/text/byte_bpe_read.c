@@ -170,7 +170,8 @@ void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts)
                                .pad = first_of(model, pad),
                                .eos = first_of(model, eos),
                                .unk = first_of(model, unk),
-                               .bos = first_of(model, bos) };
+                               .bos = first_of(model, bos),
+                               .added = g_array_copy(model->added) };
 }
 
 /* ---- vocab.json and merges.txt ---- */
@@ -209,6 +210,7 @@ static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (guint id = 0; id < names->len; id++) {
         AddedToken token = { .content = names->pdata[id], .id = (int)id, .special = true };
+        token.lstrip = g_strcmp0(token.content, "<mask>") == 0; /* as RoBERTa has it */
         if (token.content && g_utf8_strlen(token.content, -1) > 1 && !g_hash_table_contains(made, token.content))
             g_array_append_val(added, token);
     }
@@ -318,7 +320,7 @@ static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
 static void add_published(GPtrArray *names, const struct Published *known, GArray *added)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(known->specials) && known->specials[i].name; i++) {
-        AddedToken token = { known->specials[i].name, known->specials[i].id, true };
+        AddedToken token = { .content = known->specials[i].name, .id = known->specials[i].id, .special = true };
         if ((int)names->len <= token.id)
             g_ptr_array_set_size(names, token.id + 1);
         g_free(names->pdata[token.id]);

@@ -81,7 +81,7 @@ json_t *byte_bpe_to_json(const void *opaque, const char *data, size_t bytes, GEr
             json_object_set_new(vocab, name, json_integer(id));
         const AddedToken *token = byte_bpe_added(model, (int)id);
         if (token)
-            json_array_append_new(added, json_added_token((int)id, name, token->special));
+            json_array_append_new(added, json_added_token(token));
     }
     json_t *whole =
         json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",

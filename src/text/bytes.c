@@ -4,17 +4,32 @@
 
 #include <string.h>
 
-enum { PAD, EOS, UNK, FIRST_BYTE, FIRST_EXTRA = FIRST_BYTE + 256, SIZE = FIRST_EXTRA + 25 };
+enum { PAD, EOS, UNK, FIRST_BYTE, FIRST_EXTRA = FIRST_BYTE + 256, SIZE = FIRST_EXTRA + 125 };
 
-/* Of the 125 extra ids 259..383, the upper hundred are the sentinels that lie above the pieces of every T5. */
+/* <extra_id_i> is 259 + i, as in Hugging Face's ByT5Tokenizer; there are 125. */
 typedef struct Bytes {
     char names[SIZE][16];
 } Bytes;
 
+/* The first three take the white space around them. */
+static GArray *list_added(const Bytes *model)
+{
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (int id = 0; id < SIZE; id++) {
+        bool strips = id < FIRST_BYTE;
+        AddedToken token = {
+            .content = model->names[id], .id = id, .special = true, .lstrip = strips, .rstrip = strips
+        };
+        if (strips || id >= FIRST_EXTRA)
+            g_array_append_val(added, token);
+    }
+    return added;
+}
+
 static void *open_bytes(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     (void)path;
-    json_t *root = tokenizer_json_parse(data, bytes, error);
+    json_t *root = tokenizer_json_parse_settings(data, bytes, error);
     if (root == NULL)
         return NULL;
     bool ours = g_strcmp0(json_string_value(json_object_get(root, "tokenizer_class")), "ByT5Tokenizer") == 0;
@@ -30,14 +45,14 @@ static void *open_bytes(const char *path, const char *data, size_t bytes, Tokeni
         if (id < FIRST_BYTE)
             g_strlcpy(model->names[id], specials[id], sizeof model->names[id]);
         else if (id >= FIRST_EXTRA)
-            g_snprintf(model->names[id], sizeof model->names[id], "<extra_%d>", id);
+            g_snprintf(model->names[id], sizeof model->names[id], "<extra_id_%d>", id - FIRST_EXTRA);
         else if (g_ascii_isgraph((char)byte))
             model->names[id][0] = (char)byte;
         else
             g_snprintf(model->names[id], sizeof model->names[id], "<0x%02X>", (unsigned)byte);
     }
     *facts = (TokenizerFacts){
-        .name = "bytes", .size = SIZE, .pad = PAD, .eos = EOS, .unk = UNK, .bos = -1, .adds_sentinels = true
+        .name = "bytes", .size = SIZE, .pad = PAD, .eos = EOS, .unk = UNK, .bos = -1, .added = list_added(model)
     };
     return model;
 }
@@ -56,13 +71,13 @@ static const char *piece_of(const void *opaque, int id)
     return ((const Bytes *)opaque)->names[id];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
+static bool encode(const void *opaque, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
 {
-    (void)opaque, (void)specials, (void)error;
-    guint first = ids->len;
-    CHECK(bytes <= G_MAXUINT - first, "%zu bytes of text", bytes);
-    g_array_set_size(ids, first + (guint)bytes);
-    int32_t *out = &g_array_index(ids, int32_t, first);
+    (void)opaque, (void)first, (void)error;
+    guint before = ids->len;
+    CHECK(bytes <= G_MAXUINT - before, "%zu bytes of text", bytes);
+    g_array_set_size(ids, before + (guint)bytes);
+    int32_t *out = &g_array_index(ids, int32_t, before);
     for (size_t i = 0; i < bytes; i++)
         out[i] = FIRST_BYTE + (uint8_t)text[i];
     return true;

@@ -2,10 +2,11 @@
 
 #include <stddef.h>
 
-json_t *json_added_token(int id, const char *content, bool special)
+json_t *json_added_token(const AddedToken *token)
 {
-    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", content, "single_word", 0, "lstrip", 0,
-                     "rstrip", 0, "normalized", 0, "special", (int)special);
+    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", token->id, "content", token->content, "single_word",
+                     (int)token->single_word, "lstrip", (int)token->lstrip, "rstrip", (int)token->rstrip, "normalized",
+                     (int)token->normalized, "special", (int)token->special);
 }
 
 static void append_special(json_t *list, const char *token, int type)

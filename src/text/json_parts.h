@@ -1,11 +1,12 @@
 /* json_parts.h: the parts of a tokenizer.json as Hugging Face's tokenizers write them. Each is a new reference. */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
+#include "text/added_tokens.h"
 
-/* An entry of added_tokens: found in raw text as it is. */
-json_t *json_added_token(int id, const char *content, bool special);
+#include <jansson.h>
+
+/* An entry of added_tokens. */
+json_t *json_added_token(const AddedToken *token);
 /* A post-processor that puts special tokens around a text and a pair of texts; NULL or a negative id: none there. The
  * end of the pair's second text has type 1 if `typed`. */
 typedef struct JsonTemplate {

@@ -118,6 +118,22 @@ json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
     return sentencepiece_json(data, bytes, error);
 }
 
+/* The unknown piece and control symbols are found in text where specials are asked for. */
+GArray *list_specials(const Model &model)
+{
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (int id = 0; id < model.processor.GetPieceSize(); id++) {
+        if (!model.processor.IsControl(id) && !model.processor.IsUnknown(id))
+            continue;
+        AddedToken token = {};
+        token.content = model.pieces[static_cast<size_t>(id)].c_str();
+        token.id = id;
+        token.special = true;
+        g_array_append_val(added, token);
+    }
+    return added;
+}
+
 void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     sentencepiece::logging::SetMinLogLevel(QUIET);
@@ -135,13 +151,11 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
         delete model;
         return nullptr;
     }
-    *facts = { name_of_type(data, bytes),
-               processor.GetPieceSize(),
-               processor.pad_id(),
-               processor.eos_id(),
-               processor.unk_id(),
-               processor.bos_id(),
-               true };
+    *facts = { name_of_type(data, bytes), processor.GetPieceSize(),
+               processor.pad_id(),        processor.eos_id(),
+               processor.unk_id(),        processor.bos_id(),
+               processor.bos_id() < 0, /* T5's layout */
+               list_specials(*model),     0 };
     return model;
 }
 
@@ -278,7 +292,7 @@ std::unordered_map<std::string, std::string> settings_of(const char *type, const
 
 extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
                                                       piece_of,       encode,     decode,      nullptr,
-                                                      nullptr,        nullptr,    to_json };
+                                                      nullptr,        nullptr,    nullptr,     to_json };
 
 bool sentencepiece_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                          char **model, size_t *bytes, GError **error)

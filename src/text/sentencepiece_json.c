@@ -233,8 +233,9 @@ static json_t *added_tokens(const Model *model)
     json_t *added = json_array();
     for (guint id = 0; id < model->pieces->len; id++) {
         const Piece *piece = piece_at(model, id);
+        AddedToken token = { .content = piece->text, .id = (int)id, .special = piece->type != TYPE_USER };
         if (piece->type == TYPE_UNKNOWN || piece->type == TYPE_CONTROL || piece->type == TYPE_USER)
-            json_array_append_new(added, json_added_token((int)id, piece->text, piece->type != TYPE_USER));
+            json_array_append_new(added, json_added_token(&token));
     }
     return added;
 }

@@ -6,6 +6,7 @@
 #include "text/bytes.h"
 #include "text/json_parts.h"
 #include "text/sentencepiece.h"
+#include "text/tokenizer_config.h"
 #include "text/unigram.h"
 #include "text/wordpiece.h"
 
@@ -18,7 +19,9 @@
 static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
                                               &kind_tiktoken,      &kind_bytes,     &kind_unigram };
 
-#define JSON_FILE "tokenizer.json" /* read by every kind with a json_type */
+#define JSON_FILE   "tokenizer.json"        /* read by every kind with a json_type */
+#define LLAMA_FILE  "tokenizer.model"       /* SentencePiece or ranks */
+#define CONFIG_FILE "tokenizer_config.json" /* what other files may add */
 
 struct Tokenizer {
     const TokenizerKind *kind;
@@ -27,6 +30,10 @@ struct Tokenizer {
     char *path;
     char hash[17];
     int size;
+    GArray *added;    /* AddedToken, contents are its own: first the model's, then those of files beside it */
+    guint n_own;      /* the model's */
+    json_t *settings; /* tokenizer_config.json beside the file; NULL: there is none */
+    AddedTokens *finder;
     int sentinels[TOKENIZER_SENTINELS];           /* ids */
     char sentinel_names[TOKENIZER_SENTINELS][16]; /* "<extra_id_0>" */
     GHashTable *sentinel_of;                      /* id -> index + 1 */
@@ -36,6 +43,10 @@ void tokenizer_close(Tokenizer *tok)
 {
     if (tok == NULL)
         return;
+    added_tokens_close(tok->finder);
+    g_clear_pointer(&tok->added, g_array_unref);
+    g_clear_pointer(&tok->facts.added, g_array_unref);
+    json_decref(tok->settings);
     if (tok->model)
         tok->kind->close(tok->model);
     if (tok->sentinel_of)
@@ -45,13 +56,25 @@ void tokenizer_close(Tokenizer *tok)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
+static bool is_json(const char *path)
+{
+    return g_str_has_suffix(path, JSON_FILE);
+}
+
+/* Whether it begins with a line of tiktoken's, as the tokenizer.model of Llama 3 does: base64, a space, a number. */
+static bool holds_ranks(const char *data)
+{
+    size_t n = strspn(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=");
+    return n > 0 && data[n] == ' ' && g_ascii_isdigit(data[n + 1]);
+}
+
 /* The kind is known by what a folder holds, or by the name of a file; others are tried as the first kind. NULL for a
  * tokenizer.json, which says itself what it is. */
-static const TokenizerKind *kind_of_name(const char *path)
+static const TokenizerKind *kind_of_file(const char *path, const char *data)
 {
-    if (g_str_has_suffix(path, JSON_FILE))
+    if (is_json(path))
         return NULL;
-    if (g_str_has_suffix(path, ".tiktoken"))
+    if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
         return &kind_tiktoken;
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
         if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
@@ -72,6 +95,7 @@ static char *find_file(const char *path, GError **error)
         if (kinds[i]->file_name)
             g_ptr_array_add(names, (char *)kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)JSON_FILE);
+    g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *file = g_build_filename(path, names->pdata[i], NULL);
         if (g_file_test(file, G_FILE_TEST_EXISTS))
@@ -82,6 +106,87 @@ static char *find_file(const char *path, GError **error)
     fail_user(error, "%s holds no tokenizer (one of %s)", path, list);
     return NULL;
 }
+
+/* ---- added tokens ---- */
+
+static const AddedToken *added_at(const Tokenizer *tok, guint i)
+{
+    return &g_array_index(tok->added, AddedToken, i);
+}
+
+static void clear_added(void *token)
+{
+    g_free((char *)((AddedToken *)token)->content);
+}
+
+/* The last of that id or, where content is not NULL, of that content; NULL if there is none. */
+static const AddedToken *find_added(const Tokenizer *tok, int id, const char *content)
+{
+    for (guint i = tok->added->len; i > 0; i--) {
+        const AddedToken *token = added_at(tok, i - 1);
+        if (content ? strcmp(token->content, content) == 0 : token->id == id)
+            return token;
+    }
+    return NULL;
+}
+
+static bool is_same(const AddedToken *a, const AddedToken *b)
+{
+    return a->id == b->id && strcmp(a->content, b->content) == 0 && a->special == b->special &&
+           a->single_word == b->single_word && a->lstrip == b->lstrip && a->rstrip == b->rstrip &&
+           a->normalized == b->normalized;
+}
+
+/* Copies tokens that are not there yet. */
+static void add_tokens(Tokenizer *tok, const GArray *tokens)
+{
+    for (guint i = 0; tokens && i < tokens->len; i++) {
+        AddedToken token = g_array_index(tokens, AddedToken, i);
+        const AddedToken *before = find_added(tok, -1, token.content);
+        if (before && is_same(before, &token))
+            continue;
+        token.content = g_strdup(token.content);
+        g_array_append_val(tok->added, token);
+        tok->size = MAX(tok->size, token.id + 1);
+    }
+}
+
+static int id_of(const Tokenizer *tok, const char *piece)
+{
+    int id = tok->kind->id(tok->model, piece);
+    const AddedToken *token = id < 0 ? find_added(tok, -1, piece) : NULL;
+    return token ? token->id : id;
+}
+
+/* What the files beside it add, and the ends and paddings that the model's pieces leave open. */
+static bool read_beside(Tokenizer *tok, GError **error)
+{
+    g_auto(TokenizerConfig) config = { 0 };
+    g_autofree char *folder = g_path_get_dirname(tok->path);
+    if (!g_file_test(tok->path, G_FILE_TEST_EXISTS)) /* "bytes" */
+        return true;
+    if (!tokenizer_config_read(folder, &config, error))
+        return false;
+    add_tokens(tok, config.added);
+    tok->settings = json_incref(config.root);
+    const struct {
+        int *id;
+        const char *piece;
+    } roles[] = { { &tok->facts.pad, config.pad }, { &tok->facts.eos, config.eos }, { &tok->facts.bos, config.bos } };
+    for (size_t i = 0; i < G_N_ELEMENTS(roles); i++)
+        if (*roles[i].id < 0 && roles[i].piece)
+            *roles[i].id = id_of(tok, roles[i].piece);
+    return true;
+}
+
+static void open_finder(Tokenizer *tok)
+{
+    const AddedPlain plain = { tok->model, tok->kind->encode, tok->kind->normalize };
+    added_tokens_close(tok->finder);
+    tok->finder = added_tokens_open(tok->added, &plain);
+}
+
+/* ---- opening ---- */
 
 static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
@@ -94,37 +199,71 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
     tok->model = tok->kind->open_json(json, &tok->facts, error);
+    if (tok->model)
+        add_tokens(tok, json->added);
+    g_clear_pointer(&tok->facts.added, g_array_unref);
     return tok->model != NULL;
 }
 
 static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
-    tok->kind = kind_of_name(tok->path);
-    if (tok->kind == NULL)
-        return open_json(tok, data, bytes, error);
-    tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
-    return tok->model != NULL;
+    tok->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    g_array_set_clear_func(tok->added, clear_added);
+    tok->kind = kind_of_file(tok->path, data);
+    if (tok->kind == NULL && !open_json(tok, data, bytes, error))
+        return false;
+    if (tok->model == NULL)
+        tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
+    if (tok->model == NULL)
+        return false;
+    add_tokens(tok, tok->facts.added);
+    tok->n_own = tok->added->len;
+    tok->size = tok->facts.size;
+    return read_beside(tok, error);
+}
+
+static void set_sentinel(Tokenizer *tok, int i, int id)
+{
+    tok->sentinels[i] = id;
+    g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GINT_TO_POINTER(i + 1));
+}
+
+void tokenizer_add_sentinels(Tokenizer *tok)
+{
+    if (tok->sentinels[0] >= 0)
+        return;
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    int first = tok->size + TOKENIZER_SENTINELS - 1;
+    for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--) {
+        AddedToken token = { .content = tok->sentinel_names[i], .id = first - i, .special = true };
+        g_array_append_val(tokens, token);
+        set_sentinel(tok, i, token.id);
+    }
+    add_tokens(tok, tokens);
+    open_finder(tok);
 }
 
 static bool place_sentinels(Tokenizer *tok, GError **error)
 {
-    tok->size = tok->facts.size;
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
     for (int i = 0; i < TOKENIZER_SENTINELS; i++)
         g_snprintf(tok->sentinel_names[i], sizeof tok->sentinel_names[i], "<extra_id_%d>", i);
     memset(tok->sentinels, 0xff, sizeof tok->sentinels);
-    bool own = tok->kind->id(tok->model, tok->sentinel_names[0]) >= 0;
-    if (!own && !tok->facts.adds_sentinels)
-        return true;
-    if (!own)
-        tok->size += TOKENIZER_SENTINELS;
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++) {
-        int id = own ? tok->kind->id(tok->model, tok->sentinel_names[i]) : tok->size - 1 - i;
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken)); /* own pieces that are not yet added */
+    bool own = id_of(tok, tok->sentinel_names[0]) >= 0;
+    for (int i = 0; own && i < TOKENIZER_SENTINELS; i++) {
+        int id = id_of(tok, tok->sentinel_names[i]);
         if (id < 0)
             return fail_user(error, "it has a piece <extra_id_0>, but no %s", tok->sentinel_names[i]);
-        tok->sentinels[i] = id;
-        g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GINT_TO_POINTER(i + 1));
+        set_sentinel(tok, i, id);
+        if (find_added(tok, id, NULL) == NULL)
+            g_array_append_vals(tokens, &(AddedToken){ .content = tok->sentinel_names[i], .id = id, .special = true },
+                                1);
     }
+    add_tokens(tok, tokens);
+    open_finder(tok);
+    if (tok->facts.adds_sentinels)
+        tokenizer_add_sentinels(tok);
     return true;
 }
 
@@ -148,20 +287,32 @@ static char *path_beside(const Tokenizer *tok)
     return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
 }
 
-/* Of the file's bytes; of those and the hash of the other file, where there is one. */
+/* Of the file's bytes, and of what else decides about the ids of plain text: the other file, settings beside it, added
+ * tokens that are not special. */
 static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
-    guint64 hashes[2] = { XXH3_64bits(data, bytes), 0 };
+    g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(guint64));
+    guint64 hash = tok->kind == &kind_bytes ? XXH3_64bits(BYTES_FILE, strlen(BYTES_FILE)) : XXH3_64bits(data, bytes);
+    g_array_append_val(parts, hash);
     g_autofree char *other = path_beside(tok);
     if (other) {
         size_t n;
         g_autofree char *text = io_read_file(other, MAX_FILE, &n, error);
         if (text == NULL)
             return false;
-        hashes[1] = XXH3_64bits(text, n);
-        hashes[0] = XXH3_64bits(hashes, sizeof hashes);
+        hash = XXH3_64bits(text, n);
+        g_array_append_val(parts, hash);
     }
-    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", hashes[0]);
+    if (tok->facts.settings)
+        g_array_append_val(parts, tok->facts.settings);
+    for (guint i = tok->n_own; i < tok->added->len; i++) {
+        const AddedToken *token = added_at(tok, i);
+        hash = XXH3_64bits_withSeed(token->content, strlen(token->content), (XXH64_hash_t)token->id);
+        if (!token->special)
+            g_array_append_val(parts, hash);
+    }
+    hash = parts->len == 1 ? g_array_index(parts, guint64, 0) : XXH3_64bits(parts->data, parts->len * sizeof hash);
+    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", hash);
     return true;
 }
 
@@ -186,15 +337,55 @@ static bool copy_file(const char *data, size_t bytes, const char *folder, const 
     return data && io_write_file(path, data, bytes, error);
 }
 
+/* Tokens that the model's own files do not say; sentinels that every tokenizer of its kind has are not told. */
+static GArray *told_tokens(const Tokenizer *tok)
+{
+    GArray *told = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (guint i = tok->n_own; i < tok->added->len; i++)
+        if (!tok->facts.adds_sentinels ||
+            g_hash_table_lookup(tok->sentinel_of, GINT_TO_POINTER(added_at(tok, i)->id)) == NULL)
+            g_array_append_val(told, *added_at(tok, i));
+    return told;
+}
+
+static bool write_object(json_t *root, const char *path, GError **error)
+{
+    char *text = json_dumps(root, JSON_INDENT(1));
+    bool done = text ? io_write_file(path, text, strlen(text), error)
+                     : fail_user(error, "%s: its pieces are not valid UTF-8", path);
+    free(text);
+    return done;
+}
+
+/* The settings that lay beside the file, with every token that is added to its own. */
+static bool copy_settings(const Tokenizer *tok, const char *folder, GError **error)
+{
+    g_autoptr(GArray) told = told_tokens(tok);
+    if (tok->kind == &kind_bytes || (tok->settings == NULL && told->len == 0))
+        return true;
+    json_t *root = tok->settings ? json_copy(tok->settings) : json_object(), *tokens = tokenizer_config_decoder(told);
+    json_t *before = json_object_get(root, "added_tokens_decoder");
+    if (before)
+        json_object_update_missing(tokens, before);
+    if (json_object_size(tokens) > 0)
+        json_object_set(root, "added_tokens_decoder", tokens);
+    g_autofree char *path = g_build_filename(folder, CONFIG_FILE, NULL);
+    bool done = write_object(root, path, error);
+    json_decref(tokens);
+    json_decref(root);
+    return done;
+}
+
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
 {
     size_t bytes = 0;
-    bool json = kind_of_name(tok->path) == NULL;
+    bool json = is_json(tok->path);
     g_autofree char *data = read_file(tok, &bytes, error), *other = json ? NULL : path_beside(tok);
     if (!copy_file(data, bytes, folder, json ? JSON_FILE : tok->kind->file_name, error))
         return false;
     g_autofree char *more = other ? io_read_file(other, MAX_FILE, &bytes, error) : NULL;
-    return other == NULL || copy_file(more, bytes, folder, tok->kind->beside, error);
+    return (other == NULL || copy_file(more, bytes, folder, tok->kind->beside, error)) &&
+           copy_settings(tok, folder, error);
 }
 
 char *tokenizer_find(const char *folder)
@@ -250,7 +441,7 @@ int tokenizer_bos(const Tokenizer *tok)
 
 int tokenizer_special(const Tokenizer *tok, const char *piece)
 {
-    return tok->kind->id(tok->model, piece);
+    return id_of(tok, piece);
 }
 
 int tokenizer_sentinel(const Tokenizer *tok, int index)
@@ -268,46 +459,19 @@ static int sentinel_index(const Tokenizer *tok, int id)
 const char *tokenizer_piece(const Tokenizer *tok, int id)
 {
     CHECK(id >= 0 && id < tok->size, "id %d of %d", id, tok->size);
-    int index = sentinel_index(tok, id);
-    return index >= 0 ? tok->sentinel_names[index] : tok->kind->piece(tok->model, id);
-}
-
-/* The next <extra_id_N> that is a sentinel's name in [text, end), and its end; NULL if there is none. */
-static const char *find_sentinel(const char *text, const char *end, int *index, const char **after)
-{
-    static const char start[] = "<extra_id_";
-    const char *at = text;
-    while ((at = memmem(at, (size_t)(end - at), start, sizeof start - 1))) {
-        const char *digit = at + sizeof start - 1, *first = digit;
-        int n = 0;
-        for (; digit < end && digit - first < 2 && g_ascii_isdigit(*digit); digit++)
-            n = 10 * n + (*digit - '0');
-        bool named = digit > first && !(digit - first == 2 && *first == '0');
-        if (named && digit < end && *digit == '>') {
-            *index = n;
-            *after = digit + 1;
-            return at;
-        }
-        at = first;
-    }
-    return NULL;
+    if (id < tok->facts.size)
+        return tok->kind->piece(tok->model, id);
+    const AddedToken *token = find_added(tok, id, NULL);
+    return token ? token->content : "";
 }
 
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
 {
-    const char *end = text + bytes, *bad, *at, *after;
+    const char *bad;
     if (!g_utf8_validate_len(text, bytes, &bad))
         return fail_user(error, "the text is not valid UTF-8 at byte %zu (0x%02x)", (size_t)(bad - text),
                          (unsigned char)*bad);
-    int index;
-    bool sentinels = specials && tok->sentinels[0] >= 0;
-    while (sentinels && (at = find_sentinel(text, end, &index, &after))) {
-        if (!tok->kind->encode(tok->model, text, (size_t)(at - text), specials, ids, error))
-            return false;
-        g_array_append_val(ids, tok->sentinels[index]);
-        text = after;
-    }
-    return tok->kind->encode(tok->model, text, (size_t)(end - text), specials, ids, error);
+    return added_tokens_encode(tok->finder, text, bytes, specials, ids, error);
 }
 
 /* Decodes and empties `run`, the ids since the last sentinel; a space parts it from what is there. */
@@ -328,45 +492,52 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof *ids);
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        int index = sentinel_index(tok, ids[i]);
-        if (index >= 0) {
-            ok = decode_run(tok, run, text, error);
-            g_string_append_printf(text, "%s%s", text->len > 0 ? " " : "", tok->sentinel_names[index]);
-        } else if (ids[i] >= 0 && ids[i] < tok->facts.size && ids[i] != tok->facts.pad && ids[i] != tok->facts.eos) {
+        if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tok->facts.pad || ids[i] == tok->facts.eos)
+            continue;
+        if (ids[i] < tok->facts.size && sentinel_index(tok, ids[i]) < 0) {
             g_array_append_val(run, ids[i]);
+            continue;
         }
+        ok = decode_run(tok, run, text, error);
+        g_string_append_printf(text, "%s%s", text->len > 0 ? " " : "", tokenizer_piece(tok, ids[i]));
     }
     ok = ok && decode_run(tok, run, text, error);
     return g_string_free(text, !ok);
 }
 
-/* Sentinels that lie above the pieces are added tokens, from the lowest id upwards. */
-static void add_sentinels(const Tokenizer *tok, json_t *added)
+static int compare_ids(const void *a, const void *b)
 {
-    for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--)
-        if (tok->sentinels[i] >= tok->facts.size)
-            json_array_append_new(added, json_added_token(tok->sentinels[i], tok->sentinel_names[i], true));
+    return ((const AddedToken *)a)->id - ((const AddedToken *)b)->id;
 }
 
-static bool write_as_json(const Tokenizer *tok, const char *data, size_t bytes, const char *path, GError **error)
+/* Puts the tokens that are added to the model's own into its tokenizer.json, those of the lowest ids first. The
+ * reader numbers them on from the pieces; where that gives other ids they are made pieces, which have ids of their own.
+ */
+static void put_added(const Tokenizer *tok, json_t *root)
 {
-    if (tok->kind->to_json == NULL)
-        return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
-    json_t *root = tok->kind->to_json(tok->model, data, bytes, error);
-    if (root == NULL)
-        return fail_context(error, "%s", tok->path);
-    add_sentinels(tok, json_object_get(root, "added_tokens"));
-    char *text = json_dumps(root, JSON_INDENT(1));
-    json_decref(root);
-    bool done = text ? io_write_file(path, text, strlen(text), error)
-                     : fail_user(error, "%s: its pieces are not valid UTF-8", tok->path);
-    free(text);
-    return done;
+    json_t *list = json_object_get(root, "added_tokens"), *old;
+    json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    if (tok->added->len > tok->n_own)
+        g_array_append_vals(tokens, added_at(tok, tok->n_own), tok->added->len - tok->n_own);
+    g_array_sort(tokens, compare_ids);
+    bool follow = (int)json_object_size(vocab) == tok->facts.size && tok->size - tok->facts.size <= (int)tokens->len;
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        size_t at;
+        json_array_foreach(list, at, old) if (json_integer_value(json_object_get(old, "id")) == token->id) break;
+        if (at < json_array_size(list))
+            json_array_set_new(list, at, json_added_token(token));
+        else
+            json_array_append_new(list, json_added_token(token));
+        if (json_is_object(vocab) && !follow && token->id >= tok->facts.size)
+            json_object_set_new(vocab, token->content, json_integer(token->id));
+    }
 }
 
 bool tokenizer_has_json(const Tokenizer *tok)
 {
-    return tok->kind->to_json != NULL || kind_of_name(tok->path) == NULL;
+    return tok->kind->to_json != NULL || is_json(tok->path);
 }
 
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
@@ -375,7 +546,16 @@ bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error
     g_autofree char *data = read_file(tok, &bytes, error);
     if (data == NULL)
         return false;
-    if (kind_of_name(tok->path) == NULL) /* it is one */
+    if (!tokenizer_has_json(tok))
+        return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
+    if (is_json(tok->path) && tok->added->len == tok->n_own)
         return io_write_file(path, data, bytes, error);
-    return write_as_json(tok, data, bytes, path, error);
+    json_t *root = is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
+                                      : tok->kind->to_json(tok->model, data, bytes, error);
+    if (root == NULL)
+        return fail_context(error, "%s", tok->path);
+    put_added(tok, root);
+    bool done = write_object(root, path, error);
+    json_decref(root);
+    return done;
 }

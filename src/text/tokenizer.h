@@ -9,13 +9,16 @@ typedef struct Tokenizer Tokenizer;
 
 #define TOKENIZER_SENTINELS 100
 
-/* A file of a tokenizer, a folder that holds one, or "bytes". T5's 100 sentinels <extra_id_0..99> lie above the pieces
- * of SentencePiece and of bytes, <extra_id_i> = size - 1 - i, unless the model has them itself; other kinds have only
- * those of their own. Thread-safe once open. */
+/* A file of a tokenizer, a folder that holds one, or "bytes". Tokens that a tokenizer_config.json or added_tokens.json
+ * beside the file adds are its own. Sentinels <extra_id_0..99> are those it has; a SentencePiece model in T5's layout
+ * (one without a beginning of sequence) that has none gets them. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
+/* Puts sentinels above all that is there, <extra_id_i> = size - 1 - i, if it has none; before it is shared. */
+void tokenizer_add_sentinels(Tokenizer *tok);
 /* The file in a folder that tokenizer_open would read; NULL if there is none of a kind that it can. g_free. */
 char *tokenizer_find(const char *folder);
-/* Writes the files of the tokenizer into a folder, under the names by which tokenizer_open finds them there. */
+/* Writes the files of the tokenizer into a folder, under the names by which tokenizer_open finds them there; with what
+ * was added to it, in a tokenizer_config.json. */
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);
 void tokenizer_close(Tokenizer *tok);
 const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece" */
@@ -29,8 +32,9 @@ int tokenizer_special(const Tokenizer *tok, const char *piece); /* "[MASK]"; -1 
 int tokenizer_sentinel(const Tokenizer *tok, int index);        /* id of <extra_id_index>; -1 if it has none */
 /* xxh3-64 of the tokenizer's files, as 16 hexadecimal digits: what datasets and checkpoints record. */
 const char *tokenizer_hash(const Tokenizer *tok);
-/* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: <extra_id_i> in the text
- * become sentinels; without it they are plain text (corpora). */
+/* Appends the ids of UTF-8 text to `ids` (GArray of int32_t). No EOS is added. `specials`: special tokens in the text,
+ * such as <extra_id_i> and [MASK], are read as such; without it they are plain text (corpora). Tokens that were added
+ * and are not special are always found. */
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
 /* Text of ids; sentinels are shown as <extra_id_i>, pad, eos and ids beyond the vocabulary are left out. g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);

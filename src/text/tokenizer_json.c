@@ -24,11 +24,11 @@ static char *without_nul(const char *data, size_t bytes)
     return text;
 }
 
-json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
+static json_t *parse(const char *data, size_t bytes, size_t flags, GError **error)
 {
     json_error_t problem;
     g_autofree char *text = without_nul(data, bytes);
-    json_t *root = json_loadb(text, bytes, 0, &problem);
+    json_t *root = json_loadb(text, bytes, flags, &problem);
     if (root == NULL)
         fail_user(error, "line %d: %s", problem.line, problem.text);
     else if (!json_is_object(root))
@@ -37,6 +37,16 @@ json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
         return root;
     json_decref(root);
     return NULL;
+}
+
+json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
+{
+    return parse(data, bytes, 0, error);
+}
+
+json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error)
+{
+    return parse(data, bytes, JSON_DECODE_INT_AS_REAL, error);
 }
 
 static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GError **error)
@@ -86,6 +96,15 @@ static GPtrArray *list_pieces(json_t *vocab, GError **error)
     return g_steal_pointer(&pieces);
 }
 
+void added_token_read(const json_t *object, AddedToken *token)
+{
+    token->special = json_is_true(json_object_get(object, "special"));
+    token->single_word = json_is_true(json_object_get(object, "single_word"));
+    token->lstrip = json_is_true(json_object_get(object, "lstrip"));
+    token->rstrip = json_is_true(json_object_get(object, "rstrip"));
+    token->normalized = json_is_true(json_object_get(object, "normalized"));
+}
+
 static bool read_added(TokenizerJson *json, GError **error)
 {
     size_t i;
@@ -94,8 +113,8 @@ static bool read_added(TokenizerJson *json, GError **error)
     json_array_foreach(json_object_get(json->root, "added_tokens"), i, entry)
     {
         json_t *id = json_object_get(entry, "id");
-        AddedToken token = { .content = json_string_value(json_object_get(entry, "content")),
-                             .special = json_is_true(json_object_get(entry, "special")) };
+        AddedToken token = { .content = json_string_value(json_object_get(entry, "content")) };
+        added_token_read(entry, &token);
         if (token.content == NULL || *token.content == 0 || !json_is_integer(id))
             return fail_user(error, "added token %zu has no content or no id", i);
         if (!set_piece(json->pieces, json_integer_value(id), token.content, error))

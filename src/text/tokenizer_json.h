@@ -1,15 +1,9 @@
 /* tokenizer_json.h: the tokenizer.json of Hugging Face, parsed and checked as far as every kind needs it. */
 #pragma once
 
-#include "base/error.h"
+#include "text/added_tokens.h"
 
 #include <jansson.h>
-
-typedef struct AddedToken {
-    const char *content;
-    int id;
-    bool special; /* not in corpora: text reads as it only where specials are asked for */
-} AddedToken;
 
 typedef struct TokenizerJson {
     json_t *root;       /* the document: it owns every string and object below */
@@ -34,5 +28,9 @@ bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char
 
 /* The pieces of {"piece": id, …} by id; NULL where no piece has the id; the strings are the object's. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
+/* The flags of an added token from its object; content and id are left. */
+void added_token_read(const json_t *object, AddedToken *token);
 /* Parses a JSON object as tokenizer_json_open does; json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
+/* The same of a tokenizer_config.json, where a model_max_length of 10^30 stands for none: numbers are reals. */
+json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);

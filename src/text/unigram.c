@@ -29,6 +29,7 @@ typedef struct UnigramOptions {
     char *charsmap; /* precompiled; NULL: none */
     gsize charsmap_bytes;
     bool add_dummy_prefix;         /* text begins with a space */
+    bool only_first;               /* the whole text, not what follows an added token */
     bool remove_extra_whitespaces; /* runs of spaces count as one, none at the ends */
     bool byte_fallback;            /* unknown characters become PIECE_BYTEs */
 } UnigramOptions;
@@ -156,7 +157,7 @@ typedef struct Node {
 } Node;
 
 /* Text as the model sees it: mapped, with U+2581 for each space. */
-static GString *normalize(const Unigram *unigram, const char *text, size_t bytes)
+static GString *spaced(const Unigram *unigram, const char *text, size_t bytes, bool first)
 {
     g_autoptr(GString) mapped = g_string_sized_new(bytes + bytes / 8 + 16);
     charsmap_apply(&unigram->charsmap, text, bytes, mapped);
@@ -171,7 +172,7 @@ static GString *normalize(const Unigram *unigram, const char *text, size_t bytes
             at++;
     if (at == end)
         return out;
-    if (unigram->options.add_dummy_prefix)
+    if (unigram->options.add_dummy_prefix && (first || !unigram->options.only_first))
         g_string_append_len(out, SPACE, SPACE_BYTES);
     while (at < end) {
         const char *space = memchr(at, ' ', (size_t)(end - at));
@@ -241,13 +242,19 @@ static void append_best(const Unigram *unigram, const char *text, size_t bytes, 
     g_array_set_size(ids, n);
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
+static char *normalize(const void *model, const char *text, size_t bytes)
 {
-    (void)specials;
+    GString *mapped = g_string_sized_new(bytes);
+    charsmap_apply(&((const Unigram *)model)->charsmap, text, bytes, mapped);
+    return g_string_free(mapped, FALSE);
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+{
     const Unigram *unigram = model;
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
-    g_autoptr(GString) normal = normalize(unigram, text, bytes);
+    g_autoptr(GString) normal = spaced(unigram, text, bytes, first);
     g_autofree Node *nodes = NULL;
     size_t room = 0;
     float score = 0;
@@ -352,6 +359,7 @@ static bool read_pre_tokenizer(json_t *part, UnigramOptions *options, GError **e
             return fail_user(error, "Metaspace with \"%s\" for a space, want \"" SPACE "\"", space ? space : "");
         options->add_dummy_prefix =
             scheme ? strcmp(scheme, "never") != 0 : !json_is_false(json_object_get(part, "add_prefix_space"));
+        options->only_first = g_strcmp0(scheme, "first") == 0;
     } else {
         return fail_user(error, "Unigram with the pre-tokenizer %s, want Metaspace", type ? type : "null");
     }
@@ -371,8 +379,12 @@ static GArray *read_pieces(const TokenizerJson *json, const UnigramOptions *opti
             piece.type = PIECE_BYTE;
         g_array_append_val(pieces, piece);
     }
-    for (guint i = 0; i < json->added->len; i++)
-        g_array_index(pieces, Piece, g_array_index(json->added, AddedToken, i).id).type = PIECE_CONTROL;
+    for (guint i = 0; i < json->added->len; i++) {
+        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
+        Piece *piece = &g_array_index(pieces, Piece, token->id);
+        if (piece->score >= 0) /* SentencePiece gives its control symbols 0, and pieces of text less */
+            piece->type = PIECE_CONTROL;
+    }
     if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)
         g_array_index(pieces, Piece, json_integer_value(unk)).type = PIECE_UNKNOWN;
     return pieces;
@@ -395,6 +407,7 @@ const TokenizerKind kind_unigram = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .normalize = normalize,
     .json_type = "Unigram",
     .open_json = open_json,
 };

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define MAX_PIECES   ((guint)1 << 22)
 #define CONFIG_LIMIT ((size_t)16 << 20)
@@ -61,6 +62,19 @@ const WordPieceOptions *wordpiece_options(const void *model)
     return &((const WordPiece *)model)->options;
 }
 
+/* BERT's, where the vocabulary has them. */
+static GArray *list_specials(const WordPiece *wordpiece)
+{
+    static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        AddedToken token = { .content = names[i], .id = id_of(wordpiece, names[i]), .special = true };
+        if (token.id >= 0)
+            g_array_append_val(added, token);
+    }
+    return added;
+}
+
 void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, TokenizerFacts *facts, GError **error)
 {
     WordPiece *wordpiece = g_new0(WordPiece, 1);
@@ -86,7 +100,8 @@ void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, Tokeniz
                                .pad = id_of(wordpiece, "[PAD]"),
                                .eos = id_of(wordpiece, "[SEP]"),
                                .unk = wordpiece->unk,
-                               .bos = id_of(wordpiece, "[CLS]") };
+                               .bos = id_of(wordpiece, "[CLS]"),
+                               .added = list_specials(wordpiece) };
     return wordpiece;
 }
 
@@ -122,10 +137,9 @@ static bool read_config(const char *vocab_path, BertTextOptions *text, GError **
     g_autofree char *data = io_read_file(path, CONFIG_LIMIT, &bytes, error);
     if (data == NULL)
         return false;
-    json_error_t wrong;
-    json_t *config = json_loadb(data, bytes, 0, &wrong);
+    json_t *config = tokenizer_json_parse_settings(data, bytes, error);
     if (config == NULL)
-        return fail_user(error, "%s:%d: %s", path, wrong.line, wrong.text);
+        return fail_context(error, "%s", path);
     read_flag(config, "do_lower_case", &text->lowercase);
     text->strip_accents = text->lowercase;
     read_flag(config, "strip_accents", &text->strip_accents);
@@ -148,12 +162,16 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
         g_ptr_array_add(pieces, g_strchomp(g_strndup(line, (size_t)(stop - line))));
     }
     bool uncased = !has_capitals(pieces);
-    WordPieceOptions options = { "[UNK]", "##", 100, { true, true, uncased, uncased } };
+    const BertTextOptions alone = { true, true, uncased, uncased };
+    WordPieceOptions options = { "[UNK]", "##", 100, alone };
     if (!read_config(path, &options.text, error)) {
         g_ptr_array_unref(pieces);
         return NULL;
     }
-    return wordpiece_open(pieces, &options, facts, error);
+    void *model = wordpiece_open(pieces, &options, facts, error);
+    if (memcmp(&options.text, &alone, sizeof alone) != 0)
+        facts->settings = XXH3_64bits(&options.text, sizeof options.text);
+    return model;
 }
 
 /* ---- encoding ---- */
@@ -211,9 +229,14 @@ static void take(const WordPiece *wordpiece, Word *word, const uint8_t *mapped, 
     }
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
+static char *normalize(const void *model, const char *text, size_t bytes)
 {
-    (void)specials, (void)error;
+    return bert_text_normalize(((const WordPiece *)model)->text, text, bytes);
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+{
+    (void)first, (void)error;
     const WordPiece *wordpiece = model;
     const uint8_t *ascii = bert_text_ascii(wordpiece->text);
     const int max_chars = wordpiece->options.max_chars;
@@ -302,7 +325,6 @@ static json_t *json_of_text(const BertTextOptions *text)
 static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
 {
     (void)data, (void)bytes, (void)error;
-    static const char *const specials[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
     const WordPiece *wordpiece = model;
     const WordPieceOptions *options = &wordpiece->options;
     json_t *vocab = json_object(), *added = json_array();
@@ -310,10 +332,10 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
         const char *piece = wordpiece->pieces->pdata[i];
         if (*piece)
             json_object_set_new(vocab, piece, json_integer(i));
-        for (size_t j = 0; j < G_N_ELEMENTS(specials); j++)
-            if (strcmp(piece, specials[j]) == 0)
-                json_array_append_new(added, json_added_token((int)i, piece, true));
     }
+    g_autoptr(GArray) specials = list_specials(wordpiece);
+    for (guint i = 0; i < specials->len; i++)
+        json_array_append_new(added, json_added_token(&g_array_index(specials, AddedToken, i)));
     int cls = id_of(model, "[CLS]"), sep = id_of(model, "[SEP]");
     JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
     return json_tokenizer(added, json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"),
@@ -332,8 +354,8 @@ const TokenizerKind kind_wordpiece = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .normalize = normalize,
     .json_type = "WordPiece",
     .open_json = open_json,
-    .beside = "tokenizer_config.json",
     .to_json = to_json,
 };

@@ -128,6 +128,23 @@ void config_clear(Config *config)
     options_clear(config_options(), config);
 }
 
+/* An encoder alone hides words behind its mask, if it has one. */
+static bool needs_sentinels(const Config *config, const Tokenizer *tok)
+{
+    const ModelConfig *model = &config->model;
+    bool masks = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0;
+    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
+    return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
+}
+
+Tokenizer *config_open_tokenizer(const Config *config, GError **error)
+{
+    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    if (tok && needs_sentinels(config, tok))
+        tokenizer_add_sentinels(tok);
+    return tok;
+}
+
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
 {
     ModelConfig *model = &config->model;

@@ -51,6 +51,9 @@ void config_fit_model(Config *config, const ModelConfig *model);
 bool config_check_objective(const Config *config, GError **error);
 void config_clear(Config *config);
 
+/* The tokenizer of tokenizer.path. A model with an encoder that has neither sentinels nor a mask in it gets sentinels
+ * on top, unless model.vocab leaves no room for them. */
+Tokenizer *config_open_tokenizer(const Config *config, GError **error);
 /* model.vocab: auto becomes the tokenizer's size rounded up to 128; a number must hold the tokenizer's ids. tok NULL:
  * there is none to ask, which is an error where the option is auto. */
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);

@@ -166,7 +166,7 @@ bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     if (!check_paths(config, error) || !config_check_objective(config, error) ||
-        !(t->tok = tokenizer_open(config->tokenizer.path, error)) || !config_resolve_vocab(&t->config, t->tok, error))
+        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||

@@ -6,12 +6,12 @@ tok train --vocab-size 100 --out "$work/small.model" "$work/corpus.txt" 2>/dev/n
 same() { [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""; }
 
 text='the cat sees a river <extra_id_1> today.'
-same "$(echo "$text" | tok encode --model "$work/small.model" --specials | tok decode --model "$work/small.model")" \
+same "$(echo "$text" | tok encode --model "$work/small.model" | tok decode --model "$work/small.model")" \
     'the cat sees a river <extra_id_1> today.'
 same "$(printf 'a\n\nb' | tok encode --model "$work/small.model" | wc -l)" 3
 same "$(echo 'the cat' | tok encode --model "$work/small.model" --pieces | tr -d ' ')" '▁the▁cat'
-[ "$(echo '<extra_id_1>' | tok encode --model "$work/small.model")" != 198 ] || fail 'text became a sentinel'
-same "$(echo '<extra_id_1>' | tok encode --model "$work/small.model" --specials)" 198
+[ "$(echo '<extra_id_1>' | tok encode --model "$work/small.model" --plain)" != 198 ] || fail 'text became a sentinel'
+same "$(echo '<extra_id_1>' | tok encode --model "$work/small.model")" 198
 same "$(echo '199 0 1' | tok decode --model "$work/small.model")" '<extra_id_0>'
 tok describe --model "$work/small.model" | grep -q '^size *200 with sentinels' || fail describe
 tok describe --model "$work/small.model" --json | grep -q '"sentinels":\[199,100\]' || fail 'describe --json'

@@ -1,0 +1,209 @@
+#include "text/added_tokens.h"
+
+#include "text/trie.h"
+
+#include <string.h>
+
+/* The tokens of one pass. */
+typedef struct Pass {
+    GArray *tokens; /* AddedToken; contents are its own, in the form that is looked for */
+    Trie trie;      /* content -> place in tokens */
+    bool starts[256];
+    bool any_plain; /* a token that is not special */
+} Pass;
+
+struct AddedTokens {
+    AddedPlain plain;
+    Pass raw, normal;
+};
+
+static void clear_token(void *token)
+{
+    g_free((char *)((AddedToken *)token)->content);
+}
+
+static void pass_init(Pass *pass)
+{
+    pass->tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    g_array_set_clear_func(pass->tokens, clear_token);
+}
+
+static const AddedToken *token_at(const Pass *pass, guint i)
+{
+    return &g_array_index(pass->tokens, AddedToken, i);
+}
+
+/* Takes `content`; an empty one is left out. */
+static void pass_add(Pass *pass, const AddedToken *token, char *content)
+{
+    AddedToken own = *token;
+    own.content = content;
+    if (*content == 0) {
+        g_free(content);
+        return;
+    }
+    pass->any_plain |= !own.special;
+    pass->starts[(uint8_t)*content] = true;
+    g_array_append_val(pass->tokens, own);
+}
+
+static void pass_build(Pass *pass)
+{
+    guint n = pass->tokens->len;
+    g_autofree TrieKey *keys = g_new(TrieKey, n);
+    for (guint i = 0; i < n; i++)
+        keys[i] = (TrieKey){ token_at(pass, i)->content, (uint32_t)strlen(token_at(pass, i)->content), (int32_t)i };
+    trie_init(&pass->trie, keys, n);
+}
+
+AddedTokens *added_tokens_open(const GArray *tokens, const AddedPlain *plain)
+{
+    AddedTokens *added = g_new0(AddedTokens, 1);
+    added->plain = *plain;
+    pass_init(&added->raw);
+    pass_init(&added->normal);
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        const char *content = token->content;
+        if (token->normalized && plain->normalize)
+            pass_add(&added->normal, token, plain->normalize(plain->model, content, strlen(content)));
+        else
+            pass_add(token->normalized ? &added->normal : &added->raw, token, g_strdup(content));
+    }
+    pass_build(&added->raw);
+    pass_build(&added->normal);
+    return added;
+}
+
+void added_tokens_close(AddedTokens *added)
+{
+    if (added == NULL)
+        return;
+    Pass *const passes[] = { &added->raw, &added->normal };
+    for (size_t i = 0; i < G_N_ELEMENTS(passes); i++) {
+        g_array_unref(passes[i]->tokens);
+        trie_clear(&passes[i]->trie);
+    }
+    g_free(added);
+}
+
+/* ---- finding ---- */
+
+/* The characters of a word as the reference has them: \w of Unicode. */
+static bool is_word(gunichar c)
+{
+    GUnicodeType type = g_unichar_type(c);
+    return g_unichar_isalnum(c) || g_unichar_ismark(c) || type == G_UNICODE_LETTER_NUMBER ||
+           type == G_UNICODE_CONNECT_PUNCTUATION || c == 0x200c || c == 0x200d;
+}
+
+static bool is_space(gunichar c)
+{
+    return g_unichar_isspace(c) || c == 0x0b || c == 0x85;
+}
+
+/* The text of a pass, and where in it the search has come to. */
+typedef struct Search {
+    const Pass *pass;
+    const char *text, *end;
+    const char *taken; /* the end of what the last token took */
+    const char *at;    /* from where the next is looked for */
+    bool specials;
+} Search;
+
+/* The longest token that begins at `at`; NULL if none does. */
+static const AddedToken *longest_at(const Search *search, const char *at)
+{
+    const Trie *trie = &search->pass->trie;
+    const AddedToken *found = NULL;
+    uint32_t unit = 0;
+    for (; at < search->end && (unit = trie_step(trie, unit, (uint8_t)*at)); at++)
+        if (trie->units[unit].value >= 0)
+            found = token_at(search->pass, (guint)trie->units[unit].value);
+    return found;
+}
+
+static bool stands_alone(const Search *search, const char *start, const char *stop)
+{
+    bool before = start > search->text && is_word(g_utf8_get_char(g_utf8_prev_char(start)));
+    bool after = stop < search->end && is_word(g_utf8_get_char(stop));
+    return !before && !after;
+}
+
+/* What the token at [*start, *stop) takes with it. */
+static void widen(const Search *search, const AddedToken *token, const char **start, const char **stop)
+{
+    while (token->lstrip && *start > search->taken && is_space(g_utf8_get_char(g_utf8_prev_char(*start))))
+        *start = g_utf8_prev_char(*start);
+    while (token->rstrip && *stop < search->end && is_space(g_utf8_get_char(*stop)))
+        *stop = g_utf8_next_char(*stop);
+}
+
+/* The next token and what it takes; NULL if there is none. A token that must not be read hides shorter ones. */
+static const AddedToken *next_token(Search *search, const char **start, const char **stop)
+{
+    while (search->at < search->end) {
+        const char *at = search->at;
+        const AddedToken *token = search->pass->starts[(uint8_t)*at] ? longest_at(search, at) : NULL;
+        if (token == NULL) {
+            search->at++;
+            continue;
+        }
+        search->at = at + strlen(token->content);
+        if ((token->special && !search->specials) || (token->single_word && !stands_alone(search, at, search->at)))
+            continue;
+        *start = at;
+        *stop = search->at;
+        widen(search, token, start, stop);
+        return token;
+    }
+    return NULL;
+}
+
+/* ---- encoding ---- */
+
+typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials, GArray *ids,
+                      GError **error);
+
+/* `gap` gets what lies between the tokens of a pass. */
+static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, bool first,
+                     bool specials, GapFn gap, GArray *ids, GError **error)
+{
+    Search search = { pass, text, text + bytes, text, text, specials };
+    const AddedToken *token = NULL;
+    const char *start, *stop;
+    bool some = pass->tokens->len > 0 && (specials || pass->any_plain);
+    while (some && (token = next_token(&search, &start, &stop))) {
+        if (start > search.taken && !gap(added, search.taken, (size_t)(start - search.taken),
+                                         first && search.taken == text, specials, ids, error))
+            return false;
+        g_array_append_val(ids, token->id);
+        search.taken = MAX(stop, search.taken);
+    }
+    return search.taken == search.end || gap(added, search.taken, (size_t)(search.end - search.taken),
+                                             first && search.taken == text, specials, ids, error);
+}
+
+static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials,
+                         GArray *ids, GError **error)
+{
+    (void)specials;
+    return added->plain.encode(added->plain.model, text, bytes, first, ids, error);
+}
+
+static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials,
+                          GArray *ids, GError **error)
+{
+    const Pass *pass = &added->normal;
+    if (pass->tokens->len == 0 || !(specials || pass->any_plain))
+        return encode_plain(added, text, bytes, first, specials, ids, error);
+    g_autofree char *other = added->plain.normalize ? added->plain.normalize(added->plain.model, text, bytes) : NULL;
+    return run_pass(added, pass, other ? other : text, other ? strlen(other) : bytes, first, specials, encode_plain,
+                    ids, error);
+}
+
+bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
+                         GError **error)
+{
+    return run_pass(added, &added->raw, text, bytes, true, specials, encode_normal, ids, error);
+}

@@ -1,0 +1,152 @@
+#include "text/tokenizer_config.h"
+
+#include "base/file.h"
+#include "text/tokenizer_json.h"
+
+#include <string.h>
+
+#define MAX_FILE ((size_t)64 << 20)
+#define MAX_ID   (1 << 21) /* exclusive */
+
+void tokenizer_config_clear(TokenizerConfig *config)
+{
+    g_clear_pointer(&config->added, g_array_unref);
+    json_decref(config->root);
+    json_decref(config->map);
+    json_decref(config->old);
+    *config = (TokenizerConfig){ 0 };
+}
+
+/* An object; NULL without an error where there is no such file. */
+static bool read_object(const char *folder, const char *name, json_t **root, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    size_t bytes;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    g_autofree char *data = io_read_file(path, MAX_FILE, &bytes, error);
+    *root = data ? tokenizer_json_parse_settings(data, bytes, error) : NULL;
+    return *root || (data && fail_context(error, "%s", path));
+}
+
+/* "…" or {"content": "…"} at a key. */
+static const char *content_at(const json_t *root, const char *key)
+{
+    const json_t *value = json_object_get(root, key);
+    return json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
+}
+
+static const char *role(const TokenizerConfig *config, const char *key)
+{
+    const char *content = content_at(config->root, key);
+    return content ? content : content_at(config->map, key);
+}
+
+static bool add_token(TokenizerConfig *config, AddedToken token, GError **error)
+{
+    if (token.content == NULL || *token.content == 0 || token.id < 0)
+        return fail_user(error, "an added token has no content, or its id is not 0 to %d", MAX_ID - 1);
+    g_array_append_val(config->added, token);
+    return true;
+}
+
+static int id_of(double id)
+{
+    return id >= 0 && id < MAX_ID ? (int)id : -1;
+}
+
+/* tokenizer_config.json: {"added_tokens_decoder": {"id": {"content", "lstrip", …}}}. */
+static bool read_decoder(TokenizerConfig *config, json_t *decoder, GError **error)
+{
+    const char *number;
+    json_t *object;
+    json_object_foreach(decoder, number, object)
+    {
+        char *end;
+        gint64 id = g_ascii_strtoll(number, &end, 10);
+        AddedToken token = { .content = json_string_value(json_object_get(object, "content")),
+                             .id = *end == 0 && end > number ? id_of((double)id) : -1 };
+        added_token_read(object, &token);
+        if (!add_token(config, token, error))
+            return fail_context(error, "tokenizer_config.json: added_tokens_decoder");
+    }
+    return true;
+}
+
+static bool is_listed(const json_t *list, const char *content)
+{
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(list, i, entry)
+    {
+        const char *text = json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+        if (g_strcmp0(text, content) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The object of special_tokens_map.json that describes a special token, or any other value of it; NULL: not special. */
+static const json_t *find_special(const TokenizerConfig *config, const char *content)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(config->map, key, value)
+    {
+        if (json_is_array(value) ? is_listed(value, content) : g_strcmp0(content_at(config->map, key), content) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+/* added_tokens.json: {"content": id}; which are special is in special_tokens_map.json. */
+static bool read_old(TokenizerConfig *config, GError **error)
+{
+    const char *content;
+    json_t *id;
+    json_object_foreach(config->old, content, id)
+    {
+        const json_t *special = find_special(config, content);
+        AddedToken token = { .content = content };
+        if (json_is_object(special))
+            added_token_read(special, &token);
+        token.id = json_is_real(id) ? id_of(json_real_value(id)) : -1;
+        token.special = special != NULL;
+        token.normalized = special == NULL;
+        if (!add_token(config, token, error))
+            return fail_context(error, "added_tokens.json");
+    }
+    return true;
+}
+
+bool tokenizer_config_read(const char *folder, TokenizerConfig *config, GError **error)
+{
+    *config = (TokenizerConfig){ .added = g_array_new(FALSE, FALSE, sizeof(AddedToken)) };
+    if (!read_object(folder, "tokenizer_config.json", &config->root, error) ||
+        !read_object(folder, "special_tokens_map.json", &config->map, error) ||
+        !read_object(folder, "added_tokens.json", &config->old, error))
+        return false;
+    json_t *decoder = json_object_get(config->root, "added_tokens_decoder");
+    if (decoder ? !read_decoder(config, decoder, error) : !read_old(config, error))
+        return false;
+    config->pad = role(config, "pad_token");
+    config->eos = role(config, "eos_token");
+    config->bos = role(config, "bos_token");
+    return true;
+}
+
+json_t *tokenizer_config_decoder(const GArray *added)
+{
+    json_t *decoder = json_object();
+    for (guint i = 0; i < added->len; i++) {
+        const AddedToken *token = &g_array_index(added, AddedToken, i);
+        char number[16];
+        g_snprintf(number, sizeof number, "%d", token->id);
+        json_object_set_new(decoder, number,
+                            json_pack("{s:s, s:b, s:b, s:b, s:b, s:b}", "content", token->content, "lstrip",
+                                      (int)token->lstrip, "normalized", (int)token->normalized, "rstrip",
+                                      (int)token->rstrip, "single_word", (int)token->single_word, "special",
+                                      (int)token->special));
+    }
+    return decoder;
+}

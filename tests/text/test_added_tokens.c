@@ -1,0 +1,221 @@
+#include "base/file.h"
+#include "text/added_tokens.h"
+#include "text/tokenizer.h"
+
+#include <string.h>
+
+/* ---- the search alone: what lies between is shown in brackets, from the text's beginning in parentheses ---- */
+
+static GString *shown;
+
+static bool show_plain(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+{
+    (void)model, (void)error;
+    for (guint i = 0; i < ids->len; i++)
+        g_string_append_printf(shown, "%d", g_array_index(ids, int32_t, i));
+    g_array_set_size(ids, 0);
+    g_string_append_printf(shown, first ? "(%.*s)" : "[%.*s]", (int)bytes, text);
+    return true;
+}
+
+static char *lower(const void *model, const char *text, size_t bytes)
+{
+    (void)model;
+    return g_ascii_strdown(text, (gssize)bytes);
+}
+
+static char *find(const AddedToken *tokens, guint n, bool lowers, const char *text, bool specials)
+{
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof *tokens);
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    g_array_append_vals(list, tokens, n);
+    AddedTokens *added =
+        added_tokens_open(list, &(AddedPlain){ .encode = show_plain, .normalize = lowers ? lower : NULL });
+    shown = g_string_new(NULL);
+    g_assert_true(added_tokens_encode(added, text, strlen(text), specials, ids, NULL));
+    for (guint i = 0; i < ids->len; i++)
+        g_string_append_printf(shown, "%d", g_array_index(ids, int32_t, i));
+    added_tokens_close(added);
+    return g_string_free(shown, FALSE);
+}
+
+static void expect(AddedToken token, const char *text, const char *expected)
+{
+    g_autofree char *got = find(&token, 1, true, text, true);
+    g_assert_cmpstr(got, ==, expected);
+}
+
+static void flags_mean_what_they_mean_to_hugging_face(void)
+{
+    expect((AddedToken){ .content = "<m>", .id = 7 }, "a <m> b<m>", "(a )7[ b]7");
+    expect((AddedToken){ .content = "<m>", .id = 7, .lstrip = true }, " \t<m> b", "7[ b]");
+    expect((AddedToken){ .content = "<m>", .id = 7, .rstrip = true }, "a <m> \xe3\x80\x80 <m>b", "(a )77[b]");
+    expect((AddedToken){ .content = "<m>", .id = 7, .lstrip = true, .rstrip = true }, "a <m>  <m> b", "(a)77[b]");
+    expect((AddedToken){ .content = "mo", .id = 7, .single_word = true }, "mo moo om-mo é mo_ émo",
+           "7[ moo om-]7[ é mo_ émo]");
+    expect((AddedToken){ .content = "MO", .id = 7 }, "mo MO", "(mo )7");
+    expect((AddedToken){ .content = "MO", .id = 7, .normalized = true }, "mo MO B", "7[ ]7[ b]");
+}
+
+static void the_longest_of_the_leftmost_is_taken(void)
+{
+    static const AddedToken tokens[] = { { .content = "ab", .id = 1 },
+                                         { .content = "abc", .id = 2, .special = true },
+                                         { .content = "bcd", .id = 3 },
+                                         { .content = "ab", .id = 4 } };
+    static const struct {
+        const char *text, *all, *plain;
+    } cases[] = { { "xabcd", "(x)2[d]", "(xabcd)" }, /* the special one hides those within it */
+                  { "ab", "4", "4" },
+                  { "abd bcd", "4[d ]3", "4[d ]3" },
+                  { "", "", "" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *all = find(tokens, G_N_ELEMENTS(tokens), false, cases[i].text, true);
+        g_autofree char *plain = find(tokens, G_N_ELEMENTS(tokens), false, cases[i].text, false);
+        g_assert_cmpstr(all, ==, cases[i].all);
+        g_assert_cmpstr(plain, ==, cases[i].plain);
+    }
+}
+
+/* ---- folders ---- */
+
+static char *folder;
+
+static void put(const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_assert_true(io_write_file(path, text, strlen(text), NULL));
+}
+
+static Tokenizer *open_or_fail(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    Tokenizer *tok = tokenizer_open(path, &error);
+    g_assert_no_error(error);
+    return tok;
+}
+
+static void expect_ids(const Tokenizer *tok, const char *text, bool specials, const char *expected)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    g_autoptr(GString) got = g_string_new(NULL);
+    g_assert_true(tokenizer_encode(tok, text, strlen(text), specials, ids, NULL));
+    for (guint i = 0; i < ids->len; i++)
+        g_string_append_printf(got, "%s%d", i ? " " : "", g_array_index(ids, int32_t, i));
+    g_assert_cmpstr(got->str, ==, expected);
+}
+
+static void put_byte_bpe(void)
+{
+    io_remove_tree(folder, NULL);
+    g_assert_true(io_make_directories(folder, NULL));
+    put("vocab.json", "{\"a\": 0, \"b\": 1, \"Ġ\": 2, \"ab\": 3, \"<|endoftext|>\": 4}");
+    put("merges.txt", "a b\n");
+}
+
+/* As transformers 4 writes them; a length of 10^30 says that there is no limit. */
+static void settings_beside_a_file_add_tokens(void)
+{
+    put_byte_bpe();
+    Tokenizer *bare = open_or_fail(folder);
+    put("tokenizer_config.json",
+        "{\"added_tokens_decoder\": {\"5\": {\"content\": \"<pad>\", \"special\": true}, \"6\": {\"content\": \"b b\","
+        "\"lstrip\": true}}, \"pad_token\": \"<pad>\", \"model_max_length\": 1000000000000000019884624838656}");
+    Tokenizer *tok = open_or_fail(folder);
+    g_assert_cmpint(tokenizer_size(tok), ==, 7);
+    g_assert_cmpint(tokenizer_pad(tok), ==, 5);
+    g_assert_cmpint(tokenizer_special(tok, "b b"), ==, 6);
+    g_assert_cmpstr(tokenizer_piece(tok, 6), ==, "b b");
+    expect_ids(tok, "a b b<pad>", true, "0 6 5");
+    expect_ids(tok, "a b b", false, "0 6"); /* not special: a corpus has it too, so the hash tells */
+    g_assert_cmpstr(tokenizer_hash(tok), !=, tokenizer_hash(bare));
+    g_autofree char *text = tokenizer_decode(tok, (const int32_t[]){ 0, 6, 5, 3 }, 4, NULL);
+    g_assert_cmpstr(text, ==, "a b b ab");
+    tokenizer_close(tok);
+    tokenizer_close(bare);
+}
+
+/* As transformers 3 wrote them. */
+static void older_folders_add_tokens_too(void)
+{
+    put_byte_bpe();
+    put("added_tokens.json", "{\"<mask>\": 5, \"AB\": 6}");
+    put("special_tokens_map.json",
+        "{\"mask_token\": {\"content\": \"<mask>\", \"lstrip\": true}, \"pad_token\": \"AB\"}");
+    Tokenizer *tok = open_or_fail(folder);
+    expect_ids(tok, "ab <mask> b", true, "3 5 2 1");
+    g_assert_cmpint(tokenizer_special(tok, "AB"), ==, 6);
+    tokenizer_close(tok);
+    g_autoptr(GError) error = NULL;
+    put("added_tokens.json", "{\"<mask>\": -5}");
+    g_assert_null(tokenizer_open(folder, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+}
+
+/* Sentinels on top, copied and written, are there when it is opened again; the hash of plain text's ids is the same. */
+static void added_sentinels_stay(void)
+{
+    g_autofree char *copies = g_strconcat(folder, "-copy", NULL),
+                    *json = g_build_filename(copies, "t.tokenizer.json", NULL);
+    for (int kind = 0; kind < 3; kind++) {
+        put_byte_bpe();
+        if (kind == 1)
+            put("vocab.txt", "[UNK]\na\nb\n##b\n[MASK]\n");
+        Tokenizer *made = open_or_fail(folder);
+        g_autofree char *file = g_build_filename(folder, "tokenizer.json", NULL);
+        if (kind == 2)
+            g_assert_true(tokenizer_write_json(made, file, NULL));
+        Tokenizer *tok = open_or_fail(folder);
+        int size = tokenizer_size(tok);
+        tokenizer_add_sentinels(tok);
+        tokenizer_add_sentinels(tok);
+        g_assert_cmpint(tokenizer_size(tok), ==, size + TOKENIZER_SENTINELS);
+        g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, size + 99);
+        g_assert_cmpint(tokenizer_sentinel(tok, 99), ==, size);
+        g_assert_true(io_make_directories(copies, NULL) && tokenizer_copy(tok, copies, NULL));
+        Tokenizer *copy = open_or_fail(copies);
+        g_assert_true(tokenizer_write_json(tok, json, NULL));
+        Tokenizer *whole = open_or_fail(json);
+        const Tokenizer *const all[] = { tok, copy, whole };
+        g_autofree char *ids = g_strdup_printf("%d %d %d %d", kind == 1, size + 99, size, kind == 1 ? 2 : 1);
+        for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
+            g_assert_cmpint(tokenizer_size(all[i]), ==, size + TOKENIZER_SENTINELS);
+            g_assert_cmpint(tokenizer_sentinel(all[i], 7), ==, size + 92);
+            expect_ids(all[i], "a<extra_id_0><extra_id_99>b", true, ids);
+        }
+        g_assert_cmpstr(tokenizer_hash(copy), ==, tokenizer_hash(tok));
+        tokenizer_close(whole);
+        tokenizer_close(copy);
+        tokenizer_close(tok);
+        tokenizer_close(made);
+        io_remove_tree(copies, NULL);
+    }
+}
+
+static void control_symbols_are_text_in_corpora(void)
+{
+    put_byte_bpe();
+    put("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n[\n]\nmask\n");
+    Tokenizer *tok = open_or_fail(folder);
+    expect_ids(tok, "a [MASK]a", true, "5 4 5");
+    expect_ids(tok, "a [MASK]a", false, "5 6 8 7 5");
+    expect_ids(tok, "a [mask]a", true, "5 6 8 7 5");
+    tokenizer_close(tok);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = g_dir_make_tmp("loam-added-XXXXXX", NULL);
+    g_test_add_func("/added_tokens/flags_mean_what_they_mean_to_hugging_face",
+                    flags_mean_what_they_mean_to_hugging_face);
+    g_test_add_func("/added_tokens/the_longest_of_the_leftmost_is_taken", the_longest_of_the_leftmost_is_taken);
+    g_test_add_func("/added_tokens/settings_beside_a_file_add_tokens", settings_beside_a_file_add_tokens);
+    g_test_add_func("/added_tokens/older_folders_add_tokens_too", older_folders_add_tokens_too);
+    g_test_add_func("/added_tokens/added_sentinels_stay", added_sentinels_stay);
+    g_test_add_func("/added_tokens/control_symbols_are_text_in_corpora", control_symbols_are_text_in_corpora);
+    int status = g_test_run();
+    io_remove_tree(folder, NULL);
+    g_free(folder);
+    return status;
+}
