@@ -13,6 +13,7 @@
 struct Corpus {
     char **fields; /* at least one */
     bool whole_file, skip_errors;
+    const volatile sig_atomic_t *interrupted;
     size_t max_bytes;
     GPtrArray *files; /* of CorpusFile * */
     guint next_file;
@@ -47,6 +48,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
     corpus->whole_file = options->whole_file;
     corpus->skip_errors = options->skip_errors;
+    corpus->interrupted = options->interrupted;
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
     corpus->chunk = g_malloc(CHUNK_BYTES);
     corpus->line = g_string_new(NULL);
@@ -81,9 +83,17 @@ void corpus_close(Corpus *corpus)
     g_free(corpus);
 }
 
+static bool is_interrupted(const Corpus *corpus)
+{
+    return corpus->interrupted && *corpus->interrupted;
+}
+
 static bool refill(Corpus *corpus, GError **error)
 {
-    corpus->begin = 0;
+    corpus->begin = corpus->end = 0;
+    corpus->at_end = is_interrupted(corpus);
+    if (corpus->at_end)
+        return true;
     corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CHUNK_BYTES, &corpus->end, error);
     corpus->at_end = !corpus->broken && corpus->end == 0;
     return !corpus->broken;
@@ -367,7 +377,7 @@ static Found next_document(Corpus *corpus, GError **error)
 
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
 {
-    while (corpus->file || corpus->next_file < corpus->files->len) {
+    while (!is_interrupted(corpus) && (corpus->file || corpus->next_file < corpus->files->len)) {
         g_autoptr(GError) problem = NULL;
         switch (next_document(corpus, &problem)) {
         case FOUND_DOCUMENT:

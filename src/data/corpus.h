@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdint.h>
 
 typedef struct CorpusOptions {
@@ -15,6 +16,7 @@ typedef struct CorpusOptions {
     bool whole_file;   /* .txt: one document a file, not one a paragraph block */
     bool skip_errors;  /* --on-error skip: count and go on */
     int64_t max_bytes; /* longest document accepted; 0: 64 MiB */
+    const volatile sig_atomic_t *interrupted; /* NULL, or what ends the corpus early, within a document too */
 } CorpusOptions;
 
 typedef struct Corpus Corpus;

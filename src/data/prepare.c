@@ -134,10 +134,10 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
             g_propagate_error(error, g_steal_pointer(&job->error));
             return false;
         }
-        if (job->last)
-            return true;
         if (run->options->interrupted && *run->options->interrupted)
             return fail_user(error, "interrupted; nothing was written");
+        if (job->last)
+            return true;
         progress_update(job->done_bytes);
     }
 }
@@ -149,7 +149,9 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
     if (options->append_eod && tokenizer_eos(run->tok) < 0)
         return fail_user(error, "--append-eod: the tokenizer %s has no end-of-sequence token",
                          tokenizer_path(run->tok));
-    run->corpus = corpus_open(paths, n_paths, &options->corpus, error);
+    CorpusOptions corpus = options->corpus;
+    corpus.interrupted = options->interrupted;
+    run->corpus = corpus_open(paths, n_paths, &corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))
         return false;
     return ((options->keep_duplicates || (run->seen = seen_table_open(folder, error))) &&

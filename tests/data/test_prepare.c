@@ -4,6 +4,9 @@
 #include "data/tiny_tokenizer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char *folder;
 static Tokenizer *tok;
@@ -238,6 +241,35 @@ static void an_interrupted_run_leaves_nothing(void)
     g_assert_cmpuint(count_names(), ==, names);
 }
 
+/* Copies of one document, for as long as someone reads them; set the flag after a while. */
+static void *write_copies(void *flag)
+{
+    g_autofree char *path = g_build_filename(folder, "endless", NULL);
+    int fd = open(path, O_WRONLY);
+    for (int i = 0; write(fd, "ba ko ri\n\n", 10) > 0; i++)
+        if (i == 20000)
+            *(volatile sig_atomic_t *)flag = 1;
+    close(fd);
+    return NULL;
+}
+
+static void an_endless_stream_of_duplicates_is_interrupted(void)
+{
+    g_autofree char *pipe = g_build_filename(folder, "endless", NULL),
+                    *prefix = g_build_filename(folder, "stopped", NULL);
+    volatile sig_atomic_t interrupted = 0;
+    const PrepareOptions options = { .out = prefix, .interrupted = &interrupted };
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    signal(SIGPIPE, SIG_IGN);
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    GThread *writer = g_thread_new("writer", write_copies, (void *)(uintptr_t)&interrupted);
+    g_assert_false(prepare_run(tok, (char *[]){ pipe }, 1, &options, &stats, &error));
+    g_assert_nonnull(strstr(error->message, "interrupted"));
+    g_thread_join(writer);
+    g_assert_cmpint(unlink(pipe), ==, 0);
+}
+
 static void every_failing_system_call_is_an_error_and_leaves_no_half_dataset(void)
 {
     g_autofree char *corpus = write_corpus("rig.jsonl", 20, 1), *prefix = g_build_filename(folder, "rig", NULL);
@@ -320,6 +352,8 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/a_failed_run_leaves_the_old_dataset_and_nothing_else",
                     a_failed_run_leaves_the_old_dataset_and_nothing_else);
     g_test_add_func("/prepare/an_interrupted_run_leaves_nothing", an_interrupted_run_leaves_nothing);
+    g_test_add_func("/prepare/an_endless_stream_of_duplicates_is_interrupted",
+                    an_endless_stream_of_duplicates_is_interrupted);
     g_test_add_func("/prepare/every_failing_system_call_is_an_error_and_leaves_no_half_dataset",
                     every_failing_system_call_is_an_error_and_leaves_no_half_dataset);
     g_test_add_func("/dataset/metadata_is_read_strictly", metadata_is_read_strictly);
