@@ -16,7 +16,7 @@ static const char about[] =
     "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
     "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n";
 
-static char *tokenizer_file, *out, *valid, *on_error, *format, **fields;
+static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields_apart;
 static gint workers;
 static gint64 max_document, min_tokens, max_tokens;
 static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, as_json;
@@ -30,6 +30,8 @@ static const GOptionEntry entries[] = {
     { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
     { "field", 0, 0, G_OPTION_ARG_STRING_ARRAY, &fields,
       "of JSON objects: what holds the text (text); several are joined by newlines", "NAME" },
+    { "fields", 0, 0, G_OPTION_ARG_STRING, &fields_apart,
+      "several, each into a dataset of its own: PREFIX_text_document, PREFIX_summary_document", "text,summary" },
     { "split-sentences", 0, 0, G_OPTION_ARG_NONE, &split_sentences, "one sequence a sentence, for BERT", NULL },
     { "keep-newlines", 0, 0, G_OPTION_ARG_NONE, &keep_newlines, "sentences keep the newlines after them", NULL },
     { "min-tokens", 0, 0, G_OPTION_ARG_INT64, &min_tokens, "drop documents of fewer tokens", "N" },
@@ -68,6 +70,25 @@ static bool parse_share(const char *text, double *share, GError **error)
     return true;
 }
 
+/* --fields: at least two are kept apart; one is like --field. */
+static bool parse_fields(GError **error)
+{
+    g_auto(GStrv) names = g_strsplit(fields_apart, ",", -1);
+    if (fields)
+        return fail_user(error, "--field joins fields and --fields keeps them apart; use one of them");
+    for (int i = 0; names[i]; i++) {
+        if (*g_strstrip(names[i]) == '\0' || strchr(names[i], '/'))
+            return fail_user(error, "--fields %s: \"%s\" cannot be in the name of a file", fields_apart, names[i]);
+        if (i >= PREPARE_FIELDS)
+            return fail_user(error, "--fields: more than %d fields", PREPARE_FIELDS);
+        for (int before = 0; before < i; before++)
+            if (strcmp(names[before], names[i]) == 0)
+                return fail_user(error, "--fields %s: \"%s\" comes twice", fields_apart, names[i]);
+    }
+    fields = g_steal_pointer(&names);
+    return true;
+}
+
 static bool fill_options(PrepareOptions *options, int argc, GError **error)
 {
     if (!tokenizer_file || !out || argc < 2)
@@ -85,11 +106,15 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     if (min_tokens < 0 || max_tokens < 0 || (max_tokens > 0 && max_tokens < min_tokens))
         return fail_user(error, "--min-tokens %" PRId64 " and --max-tokens %" PRId64 " let no document through",
                          min_tokens, max_tokens);
+    if (fields_apart &&
+        (!parse_fields(error) || (fairseq && !fail_user(error, "--fields: fairseq's folder has room for one dataset"))))
+        return false;
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
         return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
     *options = (PrepareOptions){ .corpus = { .fields = fields,
+                                             .fields_apart = fields_apart && fields[1],
                                              .whole_file = whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
                                              .max_bytes = max_document << 20 },
@@ -107,12 +132,28 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     return !valid || parse_share(valid, &options->valid, error);
 }
 
-static void print_dataset(bool held_out, int64_t n_documents, int64_t n_tokens)
+static void print_dataset(const char *prefix, bool held_out, int64_t n_documents, int64_t n_tokens)
 {
     g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
     bool fairseq = format && strcmp(format, "fairseq") == 0;
     const char *suffix = fairseq ? (held_out ? "/valid" : "/train") : (held_out ? "-valid" : "");
-    printf("%s%s: %s documents, %s tokens\n", out, suffix, documents, tokens);
+    printf("%s%s: %s documents, %s tokens\n", prefix, suffix, documents, tokens);
+}
+
+static int count_fields(const PrepareOptions *options)
+{
+    return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
+}
+
+static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
+{
+    for (int field = 0; field < count_fields(options); field++) {
+        const PrepareCounts *counts = &stats->fields[field];
+        g_autofree char *prefix = prepare_prefix(options, field);
+        print_dataset(prefix, false, counts->documents, counts->tokens);
+        if (options->valid > 0)
+            print_dataset(prefix, true, counts->valid_documents, counts->valid_tokens);
+    }
 }
 
 static void print_count(const char *what, int64_t n)
@@ -122,11 +163,9 @@ static void print_count(const char *what, int64_t n)
         printf("%s: %s\n", what, count);
 }
 
-static void print_stats(const PrepareStats *stats, bool split)
+static void print_stats(const PrepareStats *stats, const PrepareOptions *options)
 {
-    print_dataset(false, stats->documents, stats->tokens);
-    if (split)
-        print_dataset(true, stats->valid_documents, stats->valid_tokens);
+    print_datasets(stats, options);
     print_count("duplicates dropped", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);
@@ -137,7 +176,14 @@ static void print_stats(const PrepareStats *stats, bool split)
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
 }
 
-static bool print_json(const PrepareStats *stats, GError **error)
+static json_t *counts_json(const PrepareCounts *counts)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->documents, "tokens",
+                     (json_int_t)counts->tokens, "valid_documents", (json_int_t)counts->valid_documents, "valid_tokens",
+                     (json_int_t)counts->valid_tokens);
+}
+
+static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
 {
     json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
                              (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
@@ -146,6 +192,13 @@ static bool print_json(const PrepareStats *stats, GError **error)
                              (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
                              (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "bytes",
                              (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds));
+    json_t *by_field = json_object();
+    for (int field = 0; field < count_fields(options); field++)
+        if (options->corpus.fields_apart)
+            json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
+    if (json_object_size(by_field) > 0)
+        json_object_set(root, "fields", by_field);
+    json_decref(by_field);
     return print_json_line(root, error);
 }
 
@@ -165,8 +218,8 @@ bool verb_prepare(int argc, char **argv, GError **error)
     signal(SIGTERM, SIG_DFL);
     tokenizer_close(tok);
     if (good && as_json)
-        return print_json(&stats, error);
+        return print_json(&stats, &options, error);
     if (good)
-        print_stats(&stats, options.valid > 0);
+        print_stats(&stats, &options);
     return good;
 }

@@ -12,7 +12,9 @@
 
 struct Corpus {
     char **fields; /* at least one */
-    bool whole_file, skip_errors;
+    bool whole_file, skip_errors, fields_apart;
+    GArray *field_ends; /* of size_t, of the current document */
+    const volatile sig_atomic_t *interrupted;
     size_t max_bytes;
     GPtrArray *files; /* of CorpusFile * */
     guint next_file;
@@ -47,6 +49,9 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
     corpus->whole_file = options->whole_file;
     corpus->skip_errors = options->skip_errors;
+    corpus->fields_apart = options->fields_apart;
+    corpus->field_ends = g_array_new(false, false, sizeof(size_t));
+    corpus->interrupted = options->interrupted;
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
     corpus->chunk = g_malloc(CHUNK_BYTES);
     corpus->line = g_string_new(NULL);
@@ -78,12 +83,21 @@ void corpus_close(Corpus *corpus)
     g_string_free(corpus->where, true);
     g_free(corpus->chunk);
     g_strfreev(corpus->fields);
+    g_array_unref(corpus->field_ends);
     g_free(corpus);
+}
+
+static bool is_interrupted(const Corpus *corpus)
+{
+    return corpus->interrupted && *corpus->interrupted;
 }
 
 static bool refill(Corpus *corpus, GError **error)
 {
-    corpus->begin = 0;
+    corpus->begin = corpus->end = 0;
+    corpus->at_end = is_interrupted(corpus);
+    if (corpus->at_end)
+        return true;
     corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CHUNK_BYTES, &corpus->end, error);
     corpus->at_end = !corpus->broken && corpus->end == 0;
     return !corpus->broken;
@@ -120,7 +134,9 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->kind = corpus->file->kind;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !begins_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
-    return true;
+    corpus->broken = corpus->fields_apart && corpus->kind != CORPUS_JSON;
+    return !corpus->broken ||
+           fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);
 }
 
 /* Appends to `to` the bytes up to and including `delimiter`, or to the end of the file for a delimiter of -1. Of what
@@ -307,6 +323,7 @@ static const char *json_type_name(const json_t *value)
 static bool take_fields(Corpus *corpus, GError **error)
 {
     g_string_truncate(corpus->document, 0);
+    g_array_set_size(corpus->field_ends, 0);
     for (char **field = corpus->fields; *field; field++) {
         const json_t *text = json_object_get(corpus->object, *field);
         if (!text)
@@ -321,6 +338,7 @@ static bool take_fields(Corpus *corpus, GError **error)
         if (field != corpus->fields)
             g_string_append_c(corpus->document, '\n');
         g_string_append_len(corpus->document, corpus->text, (gssize)corpus->text_bytes);
+        g_array_append_val(corpus->field_ends, corpus->document->len);
     }
     take_document(corpus);
     return true;
@@ -367,7 +385,7 @@ static Found next_document(Corpus *corpus, GError **error)
 
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
 {
-    while (corpus->file || corpus->next_file < corpus->files->len) {
+    while (!is_interrupted(corpus) && (corpus->file || corpus->next_file < corpus->files->len)) {
         g_autoptr(GError) problem = NULL;
         switch (next_document(corpus, &problem)) {
         case FOUND_DOCUMENT:
@@ -389,6 +407,19 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
         }
     }
     return false;
+}
+
+int corpus_fields(const Corpus *corpus)
+{
+    return corpus->fields_apart ? (int)g_strv_length(corpus->fields) : 1;
+}
+
+void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes)
+{
+    bool apart = corpus->fields_apart && corpus->fields[1];
+    size_t end = apart ? g_array_index(corpus->field_ends, size_t, field) : corpus->text_bytes;
+    *begin = field > 0 ? g_array_index(corpus->field_ends, size_t, field - 1) + 1 : 0; /* behind the newline */
+    *bytes = end - *begin;
 }
 
 uint64_t corpus_total_bytes(const Corpus *corpus)

@@ -7,14 +7,17 @@
 
 #include "base/error.h"
 
+#include <signal.h>
 #include <stdint.h>
 
 typedef struct CorpusOptions {
     const char *field; /* of JSON objects: "text" */
     char **fields;     /* instead of it, NULL-terminated: their texts with a newline between; NULL: only `field` */
+    bool fields_apart; /* corpus_field tells where the text of each field lies; text that is no JSON is refused */
     bool whole_file;   /* .txt: one document a file, not one a paragraph block */
     bool skip_errors;  /* --on-error skip: count and go on */
     int64_t max_bytes; /* longest document accepted; 0: 64 MiB */
+    const volatile sig_atomic_t *interrupted; /* NULL, or what ends the corpus early, within a document too */
 } CorpusOptions;
 
 typedef struct Corpus Corpus;
@@ -24,6 +27,10 @@ void corpus_close(Corpus *corpus);
 /* The next document; false at the end (error unset) or on an error that names file and line. *text is valid until the
  * next call. */
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error);
+/* How many fields are kept apart: 1 where they are not. */
+int corpus_fields(const Corpus *corpus);
+/* Where the text of a field lies in that of the current document. */
+void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* of the files as stored (compressed) */
 uint64_t corpus_done_bytes(const Corpus *corpus);
 int64_t corpus_skipped(const Corpus *corpus);

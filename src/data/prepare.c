@@ -20,15 +20,25 @@ typedef struct Output {
 
 enum { TRAIN, VALID, N_OUTPUTS };
 
-static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptions *options, bool valid, GError **error)
+char *prepare_prefix(const PrepareOptions *options, int field)
 {
+    if (!options->corpus.fields_apart)
+        return g_strdup(options->out);
+    return g_strdup_printf("%s_%s_%s", options->out, options->corpus.fields[field],
+                           options->split_sentences ? "sentence" : "document");
+}
+
+static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptions *options, int field, bool valid,
+                        GError **error)
+{
+    g_autofree char *prefix = prepare_prefix(options, field);
     int64_t vocab = tokenizer_size(tok);
     if (options->fairseq) {
         output->prefix = g_build_filename(options->out, valid ? "valid" : "train", NULL);
         output->counts = g_new0(int64_t, vocab);
         output->writer = indexed_writer_open_fairseq(output->prefix, vocab, error);
     } else {
-        output->prefix = g_strconcat(options->out, valid ? "-valid" : "", NULL);
+        output->prefix = g_strconcat(prefix, valid ? "-valid" : "", NULL);
         output->writer = indexed_writer_open(output->prefix, vocab, error);
     }
     return output->writer != NULL;
@@ -99,7 +109,8 @@ typedef struct Run {
     PrepareStats *stats;
     Corpus *corpus;
     SeenTable *seen;
-    Output outputs[N_OUTPUTS];
+    int n_fields;
+    Output outputs[PREPARE_FIELDS][N_OUTPUTS];
 } Run;
 
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
@@ -116,7 +127,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
             stats->too_short++;
         else if (options->max_tokens > 0 && n > options->max_tokens)
             stats->too_long++;
-        else if (!output_add(&run->outputs[document->valid ? VALID : TRAIN], job, document, error))
+        else if (!output_add(&run->outputs[document->field][document->valid ? VALID : TRAIN], job, document, error))
             return false;
     }
     stats->duplicates += job->duplicates;
@@ -134,10 +145,10 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
             g_propagate_error(error, g_steal_pointer(&job->error));
             return false;
         }
-        if (job->last)
-            return true;
         if (run->options->interrupted && *run->options->interrupted)
             return fail_user(error, "interrupted; nothing was written");
+        if (job->last)
+            return true;
         progress_update(job->done_bytes);
     }
 }
@@ -149,13 +160,17 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
     if (options->append_eod && tokenizer_eos(run->tok) < 0)
         return fail_user(error, "--append-eod: the tokenizer %s has no end-of-sequence token",
                          tokenizer_path(run->tok));
-    run->corpus = corpus_open(paths, n_paths, &options->corpus, error);
+    CorpusOptions corpus = options->corpus;
+    corpus.interrupted = options->interrupted;
+    run->corpus = corpus_open(paths, n_paths, &corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))
         return false;
-    return ((options->keep_duplicates || (run->seen = seen_table_open(folder, error))) &&
-            output_open(&run->outputs[TRAIN], run->tok, options, false, error) &&
-            (options->valid <= 0 || output_open(&run->outputs[VALID], run->tok, options, true, error))) ||
-           fail_context(error, "%s cannot be written", options->out);
+    run->n_fields = corpus_fields(run->corpus);
+    bool done = options->keep_duplicates || (run->seen = seen_table_open(folder, error));
+    for (int field = 0; done && field < run->n_fields; field++)
+        done = output_open(&run->outputs[field][TRAIN], run->tok, options, field, false, error) &&
+               (options->valid <= 0 || output_open(&run->outputs[field][VALID], run->tok, options, field, true, error));
+    return done || fail_context(error, "%s cannot be written", options->out);
 }
 
 static bool encode_all(Run *run, GError **error)
@@ -169,30 +184,53 @@ static bool encode_all(Run *run, GError **error)
     return good;
 }
 
-static bool finish_all(Run *run, GError **error)
+static void count_fields(Run *run)
 {
     PrepareStats *stats = run->stats;
+    for (int field = 0; field < run->n_fields; field++) {
+        const Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
+        stats->fields[field] = (PrepareCounts){ train->documents, valid->documents, train->tokens, valid->tokens };
+        stats->documents += train->documents;
+        stats->valid_documents += valid->documents;
+        stats->tokens += train->tokens;
+        stats->valid_tokens += valid->tokens;
+    }
+}
+
+/* Every dataset must have documents to train on. */
+static bool check_field(const Run *run, int field, GError **error)
+{
     const PrepareOptions *options = run->options;
-    stats->skipped = corpus_skipped(run->corpus);
-    stats->passed_over = corpus_passed_over(run->corpus);
-    stats->documents = run->outputs[TRAIN].documents;
-    stats->tokens = run->outputs[TRAIN].tokens;
-    stats->valid_documents = run->outputs[VALID].documents;
-    stats->valid_tokens = run->outputs[VALID].tokens;
-    if (stats->documents == 0 && stats->valid_documents > 0)
+    const PrepareCounts *counts = &run->stats->fields[field];
+    g_autofree char *prefix = prepare_prefix(options, field);
+    if (counts->documents == 0 && counts->valid_documents > 0)
         return fail_user(error,
-                         "every document, %" PRId64 " of them, was held out by the share %g %%, none is left to train "
-                         "on; nothing was written",
-                         stats->valid_documents, 100 * options->valid);
-    if (stats->documents == 0)
-        return fail_user(error, "no document with text was found; nothing was written");
-    if (options->valid > 0 && stats->valid_documents == 0)
+                         "every document of %s, %" PRId64 " of them, was held out by the share %g %%, none is left to "
+                         "train on; nothing was written",
+                         prefix, counts->valid_documents, 100 * options->valid);
+    if (counts->documents == 0)
+        return fail_user(error, "no document with text was found for %s; nothing was written", prefix);
+    if (options->valid > 0 && counts->valid_documents == 0)
         log_warning("no document fell into the %g %% held out: %s is empty", 100 * options->valid,
-                    run->outputs[VALID].prefix);
-    for (int i = 0; i < N_OUTPUTS; i++)
-        if (run->outputs[i].writer && !output_finish(&run->outputs[i], run->tok, options->append_eod, error))
+                    run->outputs[field][VALID].prefix);
+    return true;
+}
+
+static bool finish_all(Run *run, GError **error)
+{
+    const PrepareOptions *options = run->options;
+    run->stats->skipped = corpus_skipped(run->corpus);
+    run->stats->passed_over = corpus_passed_over(run->corpus);
+    count_fields(run);
+    for (int field = 0; field < run->n_fields; field++)
+        if (!check_field(run, field, error))
             return false;
-    return !options->fairseq || write_dictionary(run->tok, options, run->outputs[TRAIN].counts, error);
+    for (int i = 0; i < run->n_fields * N_OUTPUTS; i++) {
+        Output *output = &run->outputs[i / N_OUTPUTS][i % N_OUTPUTS];
+        if (output->writer && !output_finish(output, run->tok, options->append_eod, error))
+            return false;
+    }
+    return !options->fairseq || write_dictionary(run->tok, options, run->outputs[0][TRAIN].counts, error);
 }
 
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
@@ -202,8 +240,8 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
     *stats = (PrepareStats){ 0 };
     Run run = { .tok = tok, .options = options, .stats = stats };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
-    for (int i = 0; i < N_OUTPUTS; i++)
-        output_clear(&run.outputs[i]);
+    for (int i = 0; i < run.n_fields * N_OUTPUTS; i++)
+        output_clear(&run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);
     seen_table_close(run.seen);
     corpus_close(run.corpus);
     stats->seconds = (double)(g_get_monotonic_time() - start) / 1e6;

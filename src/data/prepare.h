@@ -1,5 +1,5 @@
 /* prepare.h: corpus to token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json, and PREFIX-valid.* with documents held out.
- * The same input gives the same bytes whatever the number of workers. */
+ * Fields kept apart make a dataset each. The same input gives the same bytes whatever the number of workers. */
 #pragma once
 
 #include "data/corpus.h"
@@ -22,13 +22,23 @@ typedef struct PrepareOptions {
     const volatile sig_atomic_t *interrupted; /* NULL, or what a signal handler sets to stop the run cleanly */
 } PrepareOptions;
 
+#define PREPARE_FIELDS 16 /* at most, kept apart */
+
+typedef struct PrepareCounts {
+    int64_t documents, valid_documents, tokens, valid_tokens;
+} PrepareCounts;
+
 typedef struct PrepareStats {
     int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
+    PrepareCounts fields[PREPARE_FIELDS]; /* the same of each field; without corpus.fields_apart one */
     int64_t too_short, too_long;
     int64_t passed_over; /* files of folders that are no text */
     uint64_t bytes;      /* of text */
     double seconds;
 } PrepareStats;
 
+/* The prefix of a field's dataset: OUT, or OUT_FIELD_document (…_sentence where they are split) of fields kept apart.
+ * g_free. */
+char *prepare_prefix(const PrepareOptions *options, int field);
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
                  PrepareStats *stats, GError **error);

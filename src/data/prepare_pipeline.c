@@ -50,15 +50,39 @@ static bool is_held_out(const char *text, size_t bytes, double share)
     return (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53 < share;
 }
 
-/* One document into the job, unless it is empty or was seen. */
+/* A number that differs where the same bytes are fields of other lengths; 0 for a single one. */
+static uint64_t fields_seed(const Corpus *corpus)
+{
+    uint64_t seed = 0;
+    for (int field = 1; field < corpus_fields(corpus); field++) {
+        size_t range[2];
+        corpus_field(corpus, field, &range[0], &range[1]);
+        seed = XXH3_64bits_withSeed(range, sizeof range, seed);
+    }
+    return seed;
+}
+
+/* The fields of a document as documents of their own; empty ones are only counted. */
+static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    bool valid = is_held_out(text, bytes, pipeline->options->valid);
+    for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
+        PipelineDocument document = { .field = field, .valid = valid };
+        corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
+        document.begin += job->text->len;
+        if (document.bytes > 0)
+            g_array_append_val(job->documents, document);
+        else
+            job->empty++;
+    }
+    g_string_append_len(job->text, text, (gssize)bytes);
+}
+
+/* One document into the job, unless it was seen. */
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
-    if (bytes == 0) {
-        job->empty++;
-        return true;
-    }
-    if (pipeline->seen) {
-        XXH128_hash_t hash = XXH3_128bits(text, bytes);
+    if (pipeline->seen && bytes > 0) {
+        XXH128_hash_t hash = XXH3_128bits_withSeed(text, bytes, fields_seed(pipeline->corpus));
         bool fresh;
         if (!seen_table_add(pipeline->seen, hash.low64, hash.high64, &fresh, &job->error))
             return false;
@@ -67,11 +91,7 @@ static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text,
             return true;
         }
     }
-    PipelineDocument document = { .begin = job->text->len,
-                                  .bytes = bytes,
-                                  .valid = is_held_out(text, bytes, pipeline->options->valid) };
-    g_string_append_len(job->text, text, (gssize)bytes);
-    g_array_append_val(job->documents, document);
+    add_fields(pipeline, job, text, bytes);
     if (!job->where)
         job->where = g_strdup(corpus_where(pipeline->corpus));
     return true;

@@ -10,6 +10,7 @@ typedef struct PipelineDocument {
     size_t begin, bytes; /* in the job's text */
     guint first_id, n_ids;
     guint first_sequence, n_sequences; /* in the job's sequences */
+    int field;                         /* of the object; 0 where fields are not kept apart */
     bool valid;                        /* held out */
 } PipelineDocument;
 

@@ -21,6 +21,18 @@ expect 0 "documents" "$loam" dataset shuffle "$work/bin" --out "$work/bin2/train
 grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not read fairseq's folder"
 echo "ok: training reads fairseq's folder"
 
+printf '{"text": "ba ce", "summary": "ba"}\n{"text": "di fo gu", "summary": ""}\n' >"$work/fields.jsonl"
+fields() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/f" "$@" "$work/fields.jsonl"; }
+expect 0 "f_text_document: 2 documents" fields --fields text,summary
+expect 0 "f_summary_document: 1 documents" fields --fields text,summary
+expect 0 '"fields":{"text":{"documents":2,' fields --fields text,summary --json
+[ -s "$work/f_summary_document.idx" ] || fail "f_summary_document.idx is missing"
+expect 0 "f: 2 documents" fields --fields text
+expect 1 '"text" comes twice' fields --fields text,text
+expect 1 "use one of them" fields --fields text,summary --field text
+expect 1 'no field "body" in the object' fields --fields text,body
+expect 1 "has room for one dataset" fields --fields text,summary --format fairseq
+
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"

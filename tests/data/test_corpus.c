@@ -69,6 +69,27 @@ static void several_fields_are_joined(void)
     check("a.jsonl", "{\"body\": \"b\", \"title\": \"t\"}\n", options, "t|");
 }
 
+static void fields_kept_apart_are_told(void)
+{
+    static char *fields[] = { (char *)"a", (char *)"b", (char *)"c", NULL };
+    static const char *const want[] = { "", "two", "3" };
+    char *folder = folder_new();
+    g_autofree char *path = file_write_text(folder, "a.jsonl", "{\"a\": \"\", \"b\": \"two\", \"c\": \"3\"}\n");
+    Corpus *corpus =
+        corpus_open((char *[]){ path }, 1, &(CorpusOptions){ .fields = fields, .fields_apart = true }, NULL);
+    const char *text;
+    size_t bytes, begin;
+    g_assert_true(corpus_next(corpus, &text, &bytes, NULL));
+    g_assert_cmpint(corpus_fields(corpus), ==, 3);
+    for (int field = 0; field < 3; field++) {
+        corpus_field(corpus, field, &begin, &bytes);
+        g_assert_cmpuint(bytes, ==, strlen(want[field]));
+        g_assert_true(strncmp(text + begin, want[field], bytes) == 0);
+    }
+    corpus_close(corpus);
+    folder_remove(folder);
+}
+
 static void json_of_a_source_folder_is_text(void)
 {
     char *folder = folder_new();
@@ -235,6 +256,7 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
     g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
     g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
+    g_test_add_func("/corpus/fields_kept_apart_are_told", fields_kept_apart_are_told);
     g_test_add_func("/corpus/json_of_a_source_folder_is_text", json_of_a_source_folder_is_text);
     g_test_add_func("/corpus/json_text_may_hold_a_nul", json_text_may_hold_a_nul);
     g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);

@@ -4,6 +4,9 @@
 #include "data/tiny_tokenizer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char *folder;
 static Tokenizer *tok;
@@ -238,6 +241,95 @@ static void an_interrupted_run_leaves_nothing(void)
     g_assert_cmpuint(count_names(), ==, names);
 }
 
+/* Each field is the dataset that it would be alone, where no document is a duplicate; the same objects are held out. */
+static void fields_apart_make_a_dataset_each(void)
+{
+    static char *fields[] = { (char *)"text", (char *)"summary", NULL }, *summary[] = { (char *)"summary", NULL };
+    g_autoptr(GString) lines = g_string_new(NULL), twice = g_string_new(NULL);
+    for (uint64_t i = 0; i < 400; i++) {
+        g_autofree char *text = tiny_text(i, 20), *short_text = tiny_text(i + 1000, i % 7 == 0 ? 0 : 5);
+        g_string_append_printf(lines, "{\"text\": \"%s\", \"summary\": \"%s\"}\n", text, short_text);
+    }
+    g_string_append_printf(twice, "%s%s", lines->str, lines->str);
+    g_autofree char *once_path = file_write(folder, "fields.jsonl", lines->str, lines->len);
+    g_autofree char *twice_path = file_write(folder, "fields-twice.jsonl", twice->str, twice->len);
+    PrepareStats stats =
+        prepare(twice_path, "apart", (PrepareOptions){ .corpus = { .fields = fields, .fields_apart = true } });
+    prepare(once_path, "text-alone", (PrepareOptions){ 0 });
+    PrepareStats alone = prepare(once_path, "summary-alone", (PrepareOptions){ .corpus = { .fields = summary } });
+    assert_same_dataset("apart_text_document", "text-alone");
+    assert_same_dataset("apart_summary_document", "summary-alone");
+    g_assert_cmpint(stats.fields[0].documents, ==, 400);
+    g_assert_cmpint(stats.fields[1].documents, ==, alone.documents);
+    g_assert_cmpint(stats.fields[1].tokens, ==, alone.tokens);
+    g_assert_cmpint(stats.duplicates, ==, 400);
+    g_assert_cmpint(stats.empty, ==, 58);
+    stats = prepare(once_path, "apart",
+                    (PrepareOptions){
+                        .valid = 0.2, .split_sentences = true, .corpus = { .fields = fields, .fields_apart = true } });
+    g_assert_cmpint(stats.fields[0].valid_documents, >, 40);
+    g_autofree char *valid = g_build_filename(folder, "apart_summary_sentence-valid", NULL);
+    Dataset *data = dataset_open(valid, NULL);
+    g_assert_cmpint(indexed_documents(data->set), ==, stats.fields[1].valid_documents);
+    g_assert_cmpint(stats.fields[1].valid_documents, <=, stats.fields[0].valid_documents);
+    g_assert_cmpint(stats.fields[1].valid_documents, >, stats.fields[0].valid_documents / 2);
+    dataset_close(data);
+}
+
+/* The same bytes, cut elsewhere. */
+static void fields_are_told_apart_from_their_join(void)
+{
+    static char *fields[] = { (char *)"a", (char *)"b", NULL };
+    g_autofree char *path = file_write_text(folder, "cuts.jsonl",
+                                            "{\"a\": \"ba\\nko\", \"b\": \"ri\"}\n"
+                                            "{\"a\": \"ba\", \"b\": \"ko\\nri\"}\n");
+    PrepareOptions options = { .corpus = { .fields = fields } };
+    g_assert_cmpint(prepare(path, "cuts", options).duplicates, ==, 1);
+    options.corpus.fields_apart = true;
+    g_assert_cmpint(prepare(path, "cuts", options).duplicates, ==, 0);
+}
+
+static void fields_apart_want_json(void)
+{
+    static char *fields[] = { (char *)"text", (char *)"summary", NULL };
+    g_autofree char *path = file_write_text(folder, "plain.txt", "ba ko\n"),
+                    *prefix = g_build_filename(folder, "no", NULL);
+    const PrepareOptions options = { .out = prefix, .corpus = { .fields = fields, .fields_apart = true } };
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(prepare_run(tok, (char *[]){ path }, 1, &options, &stats, &error));
+    g_assert_nonnull(strstr(error->message, "plain.txt: no JSON lines"));
+}
+
+/* Copies of one document, for as long as someone reads them; set the flag after a while. */
+static void *write_copies(void *flag)
+{
+    g_autofree char *path = g_build_filename(folder, "endless", NULL);
+    int fd = open(path, O_WRONLY);
+    for (int i = 0; write(fd, "ba ko ri\n\n", 10) > 0; i++)
+        if (i == 20000)
+            *(volatile sig_atomic_t *)flag = 1;
+    close(fd);
+    return NULL;
+}
+
+static void an_endless_stream_of_duplicates_is_interrupted(void)
+{
+    g_autofree char *pipe = g_build_filename(folder, "endless", NULL),
+                    *prefix = g_build_filename(folder, "stopped", NULL);
+    volatile sig_atomic_t interrupted = 0;
+    const PrepareOptions options = { .out = prefix, .interrupted = &interrupted };
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    signal(SIGPIPE, SIG_IGN);
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    GThread *writer = g_thread_new("writer", write_copies, (void *)(uintptr_t)&interrupted);
+    g_assert_false(prepare_run(tok, (char *[]){ pipe }, 1, &options, &stats, &error));
+    g_assert_nonnull(strstr(error->message, "interrupted"));
+    g_thread_join(writer);
+    g_assert_cmpint(unlink(pipe), ==, 0);
+}
+
 static void every_failing_system_call_is_an_error_and_leaves_no_half_dataset(void)
 {
     g_autofree char *corpus = write_corpus("rig.jsonl", 20, 1), *prefix = g_build_filename(folder, "rig", NULL);
@@ -320,6 +412,11 @@ int main(int argc, char **argv)
     g_test_add_func("/prepare/a_failed_run_leaves_the_old_dataset_and_nothing_else",
                     a_failed_run_leaves_the_old_dataset_and_nothing_else);
     g_test_add_func("/prepare/an_interrupted_run_leaves_nothing", an_interrupted_run_leaves_nothing);
+    g_test_add_func("/prepare/fields_apart_make_a_dataset_each", fields_apart_make_a_dataset_each);
+    g_test_add_func("/prepare/fields_are_told_apart_from_their_join", fields_are_told_apart_from_their_join);
+    g_test_add_func("/prepare/fields_apart_want_json", fields_apart_want_json);
+    g_test_add_func("/prepare/an_endless_stream_of_duplicates_is_interrupted",
+                    an_endless_stream_of_duplicates_is_interrupted);
     g_test_add_func("/prepare/every_failing_system_call_is_an_error_and_leaves_no_half_dataset",
                     every_failing_system_call_is_an_error_and_leaves_no_half_dataset);
     g_test_add_func("/dataset/metadata_is_read_strictly", metadata_is_read_strictly);
