@@ -155,6 +155,13 @@ static void prefix_lm(ModelConfig *config)
     config->prefix_lm = true;
 }
 
+/* t5-experiments' context-dependent queries, here with heads that share keys. */
+static void context_queries(ModelConfig *config)
+{
+    config->context_queries = true;
+    config->kv_heads = 2;
+}
+
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
@@ -168,7 +175,8 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "sparse_bert", sparse_bert },
                               { "post_norm_t5", post_norm_t5 },
                               { "umt5", umt5 },
-                              { "ast_t5", ast_t5 } };
+                              { "ast_t5", ast_t5 },
+                              { "context_queries", context_queries } };
 
 enum { LENGTH = 9 };
 
