@@ -17,6 +17,7 @@ typedef enum Dim {
     DIM_BUCKETS,
     DIM_POSITIONS,
     DIM_SEGMENTS,
+    DIM_MEMORY,
     DIM_CLASSES
 } Dim;
 
@@ -57,7 +58,8 @@ typedef enum Feature {
     SENTENCE = 1 << 15,
     OWN_RELPOS = 1 << 16,
     ROW_QUERIES = 1 << 17,
-    CONTEXT_QUERIES = 1 << 18
+    CONTEXT_QUERIES = 1 << 18,
+    MEMORY = 1 << 19
 } Feature;
 
 typedef struct ParamDef {
@@ -99,6 +101,7 @@ static const ParamDef pooler_params[] = {
 static const ParamDef stack_params[] = {
     { "relpos",          W(relpos),          NO_GROUP, DIM_BUCKETS,   DIM_HEADS, RULE_GLOROT, false, RELPOS },
     { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
+    { "memory",          W(embed.memory),    NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
     { "segments",        W(embed.segments),  NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
     { "embed_norm",      W(embed.norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, EMBED_NORM },
     { "embed_norm.bias", W(embed.norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, EMBED_NORM | NORM_BIAS },
@@ -173,6 +176,8 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
         return config->rel_buckets;
     case DIM_POSITIONS:
         return config->max_positions + config->position_offset;
+    case DIM_MEMORY:
+        return config->memory_tokens;
     case DIM_SEGMENTS:
         return config->segments;
     case DIM_CLASSES:
@@ -284,7 +289,8 @@ static unsigned stack_features(const ModelConfig *config, bool decoder)
     bool relpos = model_config_relative_bias(config, decoder);
     bool context = !decoder && config->context_queries;
     return features(config) | (context ? CONTEXT_QUERIES : ROW_QUERIES) |
-           flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) | flag(decoder && config->n_enc > 0, CROSS);
+           flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) | flag(decoder && config->n_enc > 0, CROSS) |
+           flag(!decoder && config->memory_tokens > 0, MEMORY);
 }
 
 /* A list being written. */

@@ -35,6 +35,7 @@ void model_close(Model *model)
     if (model == NULL)
         return;
     workspace_clear(&model->work, model->dev);
+    stream_close(model->behind_memory);
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
@@ -93,18 +94,36 @@ static void empty_arenas(Model *model)
     arena_reset(&work->recompute, 0);
 }
 
+/* What the encoder reads: the batch's stream, or that behind rows of memory. */
+static const TokenStream *encoder_rows(Model *model, const TokenStream *enc)
+{
+    int32_t n_memory = (int32_t)model->config.memory_tokens, rows = enc->max_len ? enc->n_rows / enc->max_len : 0;
+    TokenStream *kept = model->behind_memory;
+
+    if (n_memory == 0)
+        return enc;
+    if (kept == NULL || kept->n_rows != enc->n_rows + n_memory * rows || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len + n_memory) {
+        stream_close(kept);
+        kept = model->behind_memory = stream_behind_new(enc, n_memory, rows);
+    }
+    stream_put_behind(kept, enc, n_memory);
+    return kept;
+}
+
 /* Empties the arenas for a pass and runs the stacks forward. */
 static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
     Workspace *work = &model->work;
     bool encodes = model->encoder.n_blocks > 0, decodes = model->decoder.n_blocks > 0;
+    const TokenStream *enc = encoder_rows(model, &batch->enc);
 
     CHECK(encodes == (batch->enc.n_rows > 0) && decodes == (batch->dec.n_rows > 0),
           "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
           model->encoder.n_blocks, model->decoder.n_blocks);
     empty_arenas(model);
-    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, &batch->enc, NULL, loss),
-                    .dec = stack_context(model, &model->decoder, work, &batch->dec, &batch->enc, loss) };
+    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, enc, NULL, loss),
+                    .dec = stack_context(model, &model->decoder, work, &batch->dec, enc, loss) };
     pass->last = decodes ? &pass->dec : &pass->enc;
     if (encodes)
         pass->memory = pass->x = stack_fwd(model, &model->encoder, &pass->enc, work, NO_TENSOR, loss);

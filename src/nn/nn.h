@@ -92,9 +92,10 @@ void sublayer_leave_bwd(Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW
 void sublayer_enter_bwd(Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, const NormSave *save);
 
 /* y (N,C) = dropout(norm(embed_scale · table (V,C) [ids] + positions [place] + segments [segment])) of the stream's
- * rows; all but the table may be absent, and so may the gradient of positions that are not learned. */
+ * rows; all but the table may be absent, and so may the gradient of positions that are not learned. With memory (m,C)
+ * the first m rows of each sequence take that in place of the table. */
 typedef struct EmbedW {
-    Tensor table, positions, segments;
+    Tensor table, positions, segments, memory;
     NormW norm;
 } EmbedW;
 

@@ -171,6 +171,8 @@ static void errors_say_what_would_be_right(void)
         { "gpt2", "model.kv_heads=5", "must divide model.heads, 12" },
         { "gpt2", "model.pooler=true", "of family bert, not gpt" },
         { "gpt2", "model.rel_per_block=true", "need model.position relative_bias" },
+        { "gpt2", "model.memory_tokens=4", "of family t5, not gpt" },
+        { "gpt2", "model.context_queries=true", "of an encoder, family gpt has none" },
         { "bert-base", "model.pooler=false", "set model.pooler too" },
         { "bert-base", "model.norm=rmsnorm", "needs model.norm layernorm" },
         { "tinyllama-1.1b", "model.rotary_dim=65", "must be even and at most 64" },

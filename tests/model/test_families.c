@@ -162,6 +162,14 @@ static void context_queries(ModelConfig *config)
     config->kv_heads = 2;
 }
 
+/* Learned rows before each of the encoder's sequences, which take the first places. */
+static void memory(ModelConfig *config)
+{
+    config->memory_tokens = 3;
+    config->position = POSITION_LEARNED_AND_BIAS;
+    config->max_positions = 12;
+}
+
 static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "llama", llama },
                               { "alibi", alibi },
@@ -176,7 +184,8 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "post_norm_t5", post_norm_t5 },
                               { "umt5", umt5 },
                               { "ast_t5", ast_t5 },
-                              { "context_queries", context_queries } };
+                              { "context_queries", context_queries },
+                              { "memory", memory } };
 
 enum { LENGTH = 9 };
 
