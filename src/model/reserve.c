@@ -104,7 +104,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
     const float weight = 0;
     float unused = 0;
 
-    if (!model_config_fits(&model->config, rows->max_len, error))
+    if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
     Model *dry = model_open_dry(&model->config, model->dev->real, false);
     while (rows->n_seq < rows->max_seq && rows->n_used < rows->n_rows)
