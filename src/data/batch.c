@@ -5,13 +5,11 @@
 #include <glib.h>
 #include <string.h>
 
-static void stream_init(TokenStream *stream, int32_t n, int32_t row_samples, int32_t max_len)
+static void stream_alloc(TokenStream *stream, int64_t rows, int32_t max_seq, int32_t max_len)
 {
-    int64_t rows = (int64_t)n * max_len, sequences = (int64_t)n * row_samples;
-    CHECK(n > 0 && row_samples > 0 && max_len >= 0 && rows <= INT32_MAX && sequences < INT32_MAX,
-          "%d rows of %d tokens, %d samples each", n, max_len, row_samples);
+    CHECK(rows <= INT32_MAX, "%ld rows", rows);
     stream->n_rows = (int32_t)rows;
-    stream->max_seq = max_len > 0 ? (int32_t)sequences : 0;
+    stream->max_seq = max_seq;
     stream->max_len = max_len;
     stream->ids = g_new0(int32_t, rows);
     stream->position = g_new0(int32_t, rows);
@@ -20,6 +18,14 @@ static void stream_init(TokenStream *stream, int32_t n, int32_t row_samples, int
     stream->sample = g_new0(int64_t, rows);
     stream->cu = g_new0(int32_t, stream->max_seq + 1);
     stream->prefix = g_new0(int32_t, stream->max_seq);
+}
+
+static void stream_init(TokenStream *stream, int32_t n, int32_t row_samples, int32_t max_len)
+{
+    int64_t sequences = (int64_t)n * row_samples;
+    CHECK(n > 0 && row_samples > 0 && max_len >= 0 && sequences < INT32_MAX, "%d rows of %d tokens, %d samples each", n,
+          max_len, row_samples);
+    stream_alloc(stream, (int64_t)n * max_len, max_len > 0 ? (int32_t)sequences : 0, max_len);
 }
 
 static void stream_free(TokenStream *stream)
@@ -213,4 +219,30 @@ void batch_copy(Batch *to, const Batch *from)
     to->first_sample = from->first_sample;
     to->n_samples = from->n_samples;
     to->n_targets = from->n_targets;
+}
+
+TokenStream *stream_behind_new(const TokenStream *from, int32_t n_first, int32_t rows)
+{
+    TokenStream *stream = g_new0(TokenStream, 1);
+    stream_alloc(stream, from->n_rows + (int64_t)n_first * rows, from->max_seq, from->max_len + n_first);
+    return stream;
+}
+
+void stream_close(TokenStream *stream)
+{
+    if (stream)
+        stream_free(stream);
+    g_free(stream);
+}
+
+void stream_put_behind(TokenStream *to, const TokenStream *from, int32_t n_first)
+{
+    stream_clear(to);
+    for (int32_t s = 0; s < from->n_seq; s++) {
+        int32_t at = from->cu[s], n = from->cu[s + 1] - at;
+        int64_t sample = n > 0 ? from->sample[at] : 0;
+        int32_t first = stream_add(to, sample, n > 0 ? from->position[at] : 0, n + n_first) + n_first;
+        copy(to->ids + first, from->ids + at, n, sizeof *to->ids);
+        copy(to->segment + first, from->segment + at, n, sizeof *to->segment);
+    }
 }

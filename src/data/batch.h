@@ -51,6 +51,12 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
                int64_t n_targets, int32_t decoder_start);
 /* Appends to the only stream of a batch. */
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
+/* An empty stream with room for what `from` has room for and n_first rows before one sequence in each of `rows`. */
+TokenStream *stream_behind_new(const TokenStream *from, int32_t n_first, int32_t rows);
+void stream_close(TokenStream *stream);
+/* Fills it with the sequences of `from`, each behind n_first rows of id 0, which are the first of the sample and take
+ * the first places. */
+void stream_put_behind(TokenStream *to, const TokenStream *from, int32_t n_first);
 /* The stream whose tokens are counted: what is read. */
 const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */

@@ -107,6 +107,7 @@ struct Loader {
     uint64_t seed;
     int64_t first_sample; /* of a mixture: the dataset's number above bit PART_SHIFT; no two share dropout masks */
     bool in_order, static_masks;
+    int64_t memory_rows;
     const Objective *objective;
     ObjectiveConfig config;
     bool *continues;          /* (vocab) or NULL */
@@ -280,7 +281,7 @@ static Choice choose(const Loader *loader, int64_t sample)
 static PackLength sample_length(const void *context, int64_t sample)
 {
     Choice choice = choose(context, sample);
-    return (PackLength){ choice.n_inputs, choice.n_targets };
+    return (PackLength){ choice.n_inputs + ((const Loader *)context)->memory_rows, choice.n_targets };
 }
 
 static bool plan_rows(Loader *loader, GError **error)
@@ -288,7 +289,7 @@ static bool plan_rows(Loader *loader, GError **error)
     if (!open_pieces(loader, error))
         return false;
     int64_t n = pieces_count(loader->pieces);
-    PackLength capacity = { loader_enc_length(loader), loader_dec_length(loader) };
+    PackLength capacity = { loader_enc_length(loader) + loader->memory_rows, loader_dec_length(loader) };
     loader->n_rows = n;
     if (loader->objective->choose) {
         loader->plan = pack_plan(n, capacity, sample_length, loader);
@@ -305,6 +306,7 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->in_order = in_order;
     loader->static_masks = config->static_masks;
+    loader->memory_rows = config->memory_rows;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||

@@ -31,6 +31,7 @@ typedef struct DataConfig {
     int64_t max_ngram;
     int sentence_pairs;
     double short_sequence_probability;
+    int64_t memory_rows; /* no option: what the model puts before each sample, for which packing leaves room */
 } DataConfig;
 extern const OptionRow data_options[]; /* "data.*" */
 extern const int n_data_options;

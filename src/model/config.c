@@ -58,6 +58,8 @@ const OptionRow model_options[] = {
     ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "heads have layouts of their own", NULL),
     ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "of the random blocks", NULL),
     ROW("prefix_lm",        OPT_BOOL, prefix_lm, "false", 0, 0, OPT_TUNABLE, "decoder alone: a prompt sees itself in both directions; data.objective prefix_lm sets it", NULL),
+    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "rows of learned memory that the encoder reads before each sequence; data.input_length does not count them", NULL),
+    ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "the encoder's queries depend on their whole sequence, of which each head pools one vector (t5-experiments' cdQ)", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
     ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
@@ -166,6 +168,11 @@ static bool check_family(const ModelConfig *config, GError **error)
                          family_names[config->family]);
     if (config->prefix_lm && config->family != FAMILY_GPT)
         return fail_user(error, "model.prefix_lm is of family gpt, not %s", family_names[config->family]);
+    if (config->memory_tokens > 0 && config->family != FAMILY_T5)
+        return fail_user(error, "model.memory_tokens are of family t5, not %s", family_names[config->family]);
+    if (config->context_queries && config->n_enc == 0)
+        return fail_user(error, "model.context_queries are of an encoder, family %s has none",
+                         family_names[config->family]);
     if (config->sentence_head && !config->pooler)
         return fail_user(error, "model.sentence_head reads the pooler: set model.pooler too");
     return true;

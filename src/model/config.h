@@ -41,6 +41,8 @@ typedef struct ModelConfig {
     bool inner_dropout;                           /* T5: also inside the mlp and after the final norm */
     double norm_eps;
     int64_t rel_buckets, rel_max_distance;
+    bool context_queries;  /* of the encoder */
+    int64_t memory_tokens; /* rows of its own that the encoder reads before each sequence */
     int rel_rule;          /* RelposRule */
     bool rel_per_block;    /* a table of relative biases a block (umT5), not one a stack */
     bool rel_encoder_only; /* the decoder has none */

@@ -48,16 +48,16 @@ static void stream_free(TokenStream *stream)
     g_free(stream->cu);
 }
 
-/* The prompts, each without its last `left_out` tokens. */
-static TokenStream stream_of(const Prompts *prompts, int32_t left_out)
+/* The prompts, each without its last `left_out` tokens, behind n_memory rows. */
+static TokenStream stream_of(const Prompts *prompts, int32_t left_out, int32_t n_memory)
 {
     g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
     for (int32_t p = 0; p <= prompts->n; p++)
-        cu[p] = prompts->cu[p] - p * left_out;
+        cu[p] = prompts->cu[p] + p * (n_memory - left_out);
     TokenStream stream = stream_new(cu[prompts->n], prompts->n, cu);
     for (int32_t p = 0; p < prompts->n; p++)
-        for (int32_t i = 0; i < cu[p + 1] - cu[p]; i++)
-            stream.ids[cu[p] + i] = prompts->ids[prompts->cu[p] + i];
+        for (int32_t i = 0; i < cu[p + 1] - cu[p] - n_memory; i++)
+            stream.ids[cu[p] + n_memory + i] = prompts->ids[prompts->cu[p] + i];
     return stream;
 }
 
@@ -74,7 +74,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->model = model;
     d->stack = model->decoder;
     d->max_tokens = max_tokens;
-    d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1);
+    d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
         d->inputs.prefix[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
     d->rows = stream_new(n_rows, prompts->n, cu);
@@ -286,7 +286,7 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
         return NULL;
     for (int32_t p = 0; p < prompts->n; p++) {
         bool encodes = model->encoder.n_blocks > 0;
-        int32_t n_inputs = prompts->cu[p + 1] - prompts->cu[p];
+        int64_t n_inputs = prompts->cu[p + 1] - prompts->cu[p] + model->config.memory_tokens;
         if (!model_config_fits(&model->config, encodes ? MAX(n_inputs, max_tokens) : n_inputs - 1 + max_tokens, error))
             return NULL;
     }

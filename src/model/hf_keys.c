@@ -102,7 +102,8 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->bias = config->norm_bias = config->norm_after = config->embed_norm = false;
     config->gated = config->scale_scores = config->scale_logits = config->scale_embedding = false;
     config->rel_rule = RELPOS_T5;
-    config->rel_per_block = config->rel_encoder_only = false;
+    config->memory_tokens = 0;
+    config->rel_per_block = config->rel_encoder_only = config->context_queries = false;
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
 }
 

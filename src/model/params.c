@@ -8,13 +8,16 @@ typedef enum Dim {
     DIM_NONE,
     DIM_VOCAB,
     DIM_WIDTH,
+    DIM_TWICE_WIDTH,
     DIM_ATTENTION,
+    DIM_HEAD,
     DIM_KV,
     DIM_FFN,
     DIM_HEADS,
     DIM_BUCKETS,
     DIM_POSITIONS,
     DIM_SEGMENTS,
+    DIM_MEMORY,
     DIM_CLASSES
 } Dim;
 
@@ -29,6 +32,7 @@ typedef enum InitRule {
     RULE_FAN_IN_TRUNCATED, /* truncated normal, in^-1/2 */
     RULE_OUTPUT,           /* RULE_FAN_IN of what is added to the residual stream */
     RULE_OUTPUT_TRUNCATED,
+    RULE_AREA,  /* normal, (in · out)^-1/2 */
     RULE_QUERY, /* normal, (in · head_dim)^-1/2: stands for the 1/sqrt(head_dim) that T5 leaves out */
     RULE_GLOROT /* uniform, half-width sqrt(6 / (out + in)) */
 } InitRule;
@@ -52,7 +56,10 @@ typedef enum Feature {
     HEAD_BIAS = 1 << 13,
     POOLER = 1 << 14,
     SENTENCE = 1 << 15,
-    OWN_RELPOS = 1 << 16
+    OWN_RELPOS = 1 << 16,
+    ROW_QUERIES = 1 << 17,
+    CONTEXT_QUERIES = 1 << 18,
+    MEMORY = 1 << 19
 } Feature;
 
 typedef struct ParamDef {
@@ -94,6 +101,7 @@ static const ParamDef pooler_params[] = {
 static const ParamDef stack_params[] = {
     { "relpos",          W(relpos),          NO_GROUP, DIM_BUCKETS,   DIM_HEADS, RULE_GLOROT, false, RELPOS },
     { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
+    { "memory",          W(embed.memory),    NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
     { "segments",        W(embed.segments),  NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
     { "embed_norm",      W(embed.norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, EMBED_NORM },
     { "embed_norm.bias", W(embed.norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, EMBED_NORM | NORM_BIAS },
@@ -106,10 +114,14 @@ static const ParamDef stack_params[] = {
 static const ParamDef block_params[] = {
     { "self.norm",       W(self.norm.w),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, SELF_NORM },
     { "self.norm.bias",  W(self.norm.b),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, SELF_NORM | NORM_BIAS },
-    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  ALWAYS },
+    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  ROW_QUERIES },
+    { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
+    { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
+    { "self.context.mix", W(self.context.mix), NO_GROUP, DIM_WIDTH,        DIM_TWICE_WIDTH, RULE_AREA,           true,  CONTEXT_QUERIES },
+    { "self.context.q",  W(self.context.q), NO_GROUP,    DIM_HEAD,         DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.k",          W(self.k.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
     { "self.v",          W(self.v.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, ROW_QUERIES | BIAS },
     { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
@@ -148,6 +160,10 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
         return config->vocab;
     case DIM_WIDTH:
         return config->width;
+    case DIM_TWICE_WIDTH:
+        return 2 * config->width;
+    case DIM_HEAD:
+        return config->head_dim;
     case DIM_ATTENTION:
         return config->heads * config->head_dim;
     case DIM_KV:
@@ -160,6 +176,8 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
         return config->rel_buckets;
     case DIM_POSITIONS:
         return config->max_positions + config->position_offset;
+    case DIM_MEMORY:
+        return config->memory_tokens;
     case DIM_SEGMENTS:
         return config->segments;
     case DIM_CLASSES:
@@ -233,6 +251,10 @@ static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
         spec->init = INIT_NORMAL;
         spec->std = 1 / sqrt(in * (config->scale_scores ? 1 : (double)config->head_dim));
         break;
+    case RULE_AREA:
+        spec->init = INIT_NORMAL;
+        spec->std = 1 / sqrt(in * out);
+        break;
     case RULE_GLOROT:
         spec->init = INIT_UNIFORM;
         spec->std = sqrt(6 / (out + in));
@@ -265,8 +287,10 @@ static unsigned features(const ModelConfig *config)
 static unsigned stack_features(const ModelConfig *config, bool decoder)
 {
     bool relpos = model_config_relative_bias(config, decoder);
-    return features(config) | flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) |
-           flag(decoder && config->n_enc > 0, CROSS);
+    bool context = !decoder && config->context_queries;
+    return features(config) | (context ? CONTEXT_QUERIES : ROW_QUERIES) |
+           flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) | flag(decoder && config->n_enc > 0, CROSS) |
+           flag(!decoder && config->memory_tokens > 0, MEMORY);
 }
 
 /* A list being written. */

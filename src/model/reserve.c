@@ -80,7 +80,7 @@ static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, doub
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error)
 {
-    if (!model_config_fits(&model->config, MAX(enc_len, dec_len), error))
+    if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
     Model *dry = model_open_dry(&model->config, model->dev->real, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
@@ -104,7 +104,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
     const float weight = 0;
     float unused = 0;
 
-    if (!model_config_fits(&model->config, rows->max_len, error))
+    if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
     Model *dry = model_open_dry(&model->config, model->dev->real, false);
     while (rows->n_seq < rows->max_seq && rows->n_used < rows->n_rows)

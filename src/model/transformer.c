@@ -35,6 +35,7 @@ void model_close(Model *model)
     if (model == NULL)
         return;
     workspace_clear(&model->work, model->dev);
+    stream_close(model->behind_memory);
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
@@ -93,18 +94,37 @@ static void empty_arenas(Model *model)
     arena_reset(&work->recompute, 0);
 }
 
+/* What the encoder reads: the batch's stream, or that behind rows of memory, with room for n_seq times those. */
+static const TokenStream *encoder_rows(Model *model, const TokenStream *enc, int32_t n_seq)
+{
+    int32_t n_memory = (int32_t)model->config.memory_tokens;
+    TokenStream *kept = model->behind_memory;
+
+    if (n_memory == 0)
+        return enc;
+    if (kept == NULL || kept->n_rows != enc->n_rows + n_memory * n_seq || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len + n_memory) {
+        stream_close(kept);
+        kept = model->behind_memory = stream_behind_new(enc, n_memory, n_seq);
+    }
+    stream_put_behind(kept, enc, n_memory);
+    return kept;
+}
+
 /* Empties the arenas for a pass and runs the stacks forward. */
 static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
     Workspace *work = &model->work;
     bool encodes = model->encoder.n_blocks > 0, decodes = model->decoder.n_blocks > 0;
+    int32_t enc_len = batch->enc.max_len;
+    const TokenStream *enc = encoder_rows(model, &batch->enc, enc_len ? batch->enc.n_rows / enc_len : 0);
 
     CHECK(encodes == (batch->enc.n_rows > 0) && decodes == (batch->dec.n_rows > 0),
           "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
           model->encoder.n_blocks, model->decoder.n_blocks);
     empty_arenas(model);
-    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, &batch->enc, NULL, loss),
-                    .dec = stack_context(model, &model->decoder, work, &batch->dec, &batch->enc, loss) };
+    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, enc, NULL, loss),
+                    .dec = stack_context(model, &model->decoder, work, &batch->dec, enc, loss) };
     pass->last = decodes ? &pass->dec : &pass->enc;
     if (encodes)
         pass->memory = pass->x = stack_fwd(model, &model->encoder, &pass->enc, work, NO_TENSOR, loss);
@@ -256,16 +276,34 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     model_head_release(model);
 }
 
+/* The rows of x, of a stream behind memory, that are those of enc. */
+static void copy_text(Model *model, Tensor hidden, Tensor x, const TokenStream *enc)
+{
+    int64_t n_memory = model->config.memory_tokens;
+
+    if (n_memory == 0) {
+        op_copy(model->dev, hidden, x);
+        return;
+    }
+    for (int64_t s = 0; s < enc->n_seq; s++) {
+        int64_t first = enc->cu[s], n = enc->cu[s + 1] - first;
+        if (n > 0)
+            op_copy(model->dev, tensor_slice_rows(hidden, first, n),
+                    tensor_slice_rows(x, first + (s + 1) * n_memory, n));
+    }
+}
+
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled)
 {
     const ModelLoss forward = { 0 };
     Workspace *work = &model->work;
-    Ctx cx = stack_context(model, &model->encoder, work, &batch->enc, NULL, &forward);
+    const TokenStream *enc = encoder_rows(model, &batch->enc, batch->enc.max_seq);
+    Ctx cx = stack_context(model, &model->encoder, work, enc, NULL, &forward);
     ModelW w = { 0 };
 
     empty_arenas(model);
     Tensor x = stack_fwd(model, &model->encoder, &cx, work, NO_TENSOR, &forward);
-    op_copy(model->dev, tensor_matrix(hidden, DT_F32, x.d[0], x.d[1]), x);
+    copy_text(model, tensor_matrix(hidden, DT_F32, batch->enc.n_rows, x.d[1]), x, &batch->enc);
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(&work->scratch, cx.dtype, batch->enc.n_seq, x.d[1], "pooled");

@@ -37,6 +37,7 @@ struct Model {
     ModelConfig config;
     ParamStore *params;
     Stack encoder, decoder;
+    TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
     Workspace work;
 };
 

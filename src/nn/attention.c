@@ -24,19 +24,27 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* For n rows of width A = H·D, and memory_n rows of memory; 0: self-attention. */
-static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t memory_n, int64_t width)
+/* The rows that keys and values have a tensor of their own for; 0: they lie beside the queries. */
+static int64_t rows_apart(Tensor x, Tensor memory, const AttentionW *w)
+{
+    if (tensor_present(memory))
+        return memory.d[0];
+    return tensor_present(w->context.q) ? x.d[0] : 0;
+}
+
+/* For n rows of width A = H·D. */
+static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width)
 {
     int64_t kv_width = 2 * (width / cx->heads * cx->kv_heads);
     Projections p = { 0 };
 
-    if (memory_n == 0) {
+    if (n_apart == 0) {
         p.qkv = arena_tensor(arena, cx->dtype, n, width + kv_width, "attention.qkv");
         p.q = tensor_slice_cols(p.qkv, 0, width);
         p.kv = tensor_slice_cols(p.qkv, width, kv_width);
     } else {
         p.q = arena_tensor(arena, cx->dtype, n, width, "attention.q");
-        p.kv = arena_tensor(arena, cx->dtype, memory_n, kv_width, "attention.kv");
+        p.kv = arena_tensor(arena, cx->dtype, n_apart, kv_width, "attention.kv");
     }
     slice_kv(&p);
     return p;
@@ -53,15 +61,21 @@ static void rotate(Ctx *cx, const Projections *p, bool inverse)
     op_rotary(cx->dev, p->k, cx->rotary, place, head_dim, inverse);
 }
 
-static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w)
+static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w,
+                        ContextQuerySave *context)
 {
     if (tensor_present(memory)) {
         linear_fwd(cx, p->q, n, w->q);
         linear_fwd(cx, p->kv, memory, w->kv);
+        return;
+    }
+    if (tensor_present(w->context.q)) {
+        context_query_fwd(cx, p->q, n, &w->context, context);
+        linear_fwd(cx, p->kv, n, w->qkv);
     } else {
         linear_fwd(cx, p->qkv, n, w->qkv);
-        rotate(cx, p, false);
     }
+    rotate(cx, p, false);
 }
 
 static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *dp, const AttentionW *w,
@@ -71,8 +85,13 @@ static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *d
         linear_bwd(cx, dn, dp->q, save->n, w->q, g->q);
         linear_bwd_weight(cx, g->kv, dp->kv, save->memory);
         linear_bwd_input(cx, dmemory, dp->kv, w->kv, 1);
+        return;
+    }
+    rotate(cx, dp, true);
+    if (tensor_present(w->context.q)) {
+        linear_bwd(cx, dn, dp->kv, save->n, w->qkv, g->qkv);
+        context_query_bwd(cx, dn, dp->q, save->n, &w->context, &g->context, &save->context);
     } else {
-        rotate(cx, dp, true);
         linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv);
     }
 }
@@ -110,10 +129,10 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
                      ? own_bias(cx, cx->save, w->relpos, 1 - cx->rows->max_len, 2 * cx->rows->max_len - 1)
                      : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
-    save->p = projections_new(cx, cx->save, n, self ? 0 : memory.d[0], width);
+    save->p = projections_new(cx, cx->save, n, rows_apart(x, memory, w), width);
     save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
     save->lse = arena_tensor(cx->save, cx->dtype, cx->heads, n, "attention.lse");
-    project_fwd(cx, &save->p, save->n, memory, w);
+    project_fwd(cx, &save->p, save->n, memory, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
@@ -128,7 +147,7 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
     int64_t n = dx.d[0], width = w->o.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
     Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
-    Projections dp = projections_new(cx, cx->scratch, n, self ? 0 : save->memory.d[0], width);
+    Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->memory, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     AttnSpec spec = attention_spec(cx, self);
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
@@ -201,7 +220,7 @@ void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const Attenti
     Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.w.d[1]);
     Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
 
-    project_fwd(cx, &p, n, NO_TENSOR, w);
+    project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
     for (int64_t b = 0; b < x.d[0]; b++)
         op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->first[b] + cache->n, 1),
                 tensor_slice_rows(p.kv, b, 1));

@@ -7,6 +7,7 @@ static float dropout_rate(const Ctx *cx, DropoutSite site)
     switch (site) {
     case SITE_SELF_PROBS:
     case SITE_CROSS_PROBS:
+    case SITE_CONTEXT_PROBS:
         return cx->attention_dropout;
     case SITE_MLP_HIDDEN:
         return cx->activation_dropout;

@@ -19,6 +19,31 @@ static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
     arena_reset(cx->scratch, mark);
 }
 
+/* Rows of learned memory in the first places of sequence s. */
+static Tensor memory_rows(const Ctx *cx, Tensor x, Tensor memory, int32_t s)
+{
+    return tensor_slice_rows(x, cx->rows->cu[s], memory.d[0]);
+}
+
+static void put_memory(Ctx *cx, Tensor x, Tensor memory)
+{
+    for (int32_t s = 0; s < cx->rows->n_seq; s++)
+        op_copy(cx->dev, memory_rows(cx, x, memory, s), memory);
+}
+
+/* The gradient of memory, whose rows of dx become zeros: none of it is the table's. */
+static void take_memory(Ctx *cx, Tensor dmemory, Tensor dx)
+{
+    const Dropout none = { 0 };
+
+    if (cx->g_beta == 0)
+        op_fill(cx->dev, dmemory, 0);
+    for (int32_t s = 0; s < cx->rows->n_seq; s++) {
+        op_dropout_fwd(cx->dev, dmemory, memory_rows(cx, dx, dmemory, s), dmemory, &none);
+        op_fill(cx->dev, memory_rows(cx, dx, dmemory, s), 0);
+    }
+}
+
 void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
 {
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
@@ -28,6 +53,8 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
     op_embedding_fwd(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
     if (cx->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->embed_scale);
+    if (tensor_present(w->memory))
+        put_memory(cx, sum, w->memory);
     add_rows(cx, sum, w->positions, cx->rows->place);
     add_rows(cx, sum, w->segments, cx->rows->segment);
     if (normed)
@@ -48,6 +75,8 @@ void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table
         op_embedding_bwd(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
     if (tensor_present(w->segments))
         op_embedding_bwd(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
+    if (tensor_present(w->memory))
+        take_memory(cx, g->memory, de);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, de, de, cx->embed_scale);
     op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);

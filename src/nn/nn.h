@@ -21,7 +21,8 @@ typedef enum DropoutSite {
     SITE_CROSS_OUT,
     SITE_MLP_HIDDEN,
     SITE_MLP_OUT,
-    SITE_FINAL
+    SITE_FINAL,
+    SITE_CONTEXT_PROBS
 } DropoutSite;
 
 typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
@@ -91,9 +92,10 @@ void sublayer_leave_bwd(Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW
 void sublayer_enter_bwd(Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, const NormSave *save);
 
 /* y (N,C) = dropout(norm(embed_scale · table (V,C) [ids] + positions [place] + segments [segment])) of the stream's
- * rows; all but the table may be absent, and so may the gradient of positions that are not learned. */
+ * rows; all but the table may be absent, and so may the gradient of positions that are not learned. With memory (m,C)
+ * the first m rows of each sequence take that in place of the table. */
 typedef struct EmbedW {
-    Tensor table, positions, segments;
+    Tensor table, positions, segments, memory;
     NormW norm;
 } EmbedW;
 
@@ -105,15 +107,35 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save);
 /* The table belongs to another bucket than the rest: its gradient takes table_beta. */
 void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table_beta, const EmbedSave *save);
 
+/* Queries of rows and of what each head pools of their sequence: hidden (C,C) and score (H,C) weigh the rows, mix
+ * (C,2C) takes what was pooled left and a row right, q (D,C) is the same for all heads. */
+typedef struct ContextQueryW {
+    Tensor hidden, score, mix, q;
+} ContextQueryW;
+
+typedef struct ContextQuerySave {
+    Tensor h, a;  /* (N,C) n · hiddenᵀ, and relu of it */
+    Tensor mixed; /* (N,C) what mix makes of the rows */
+} ContextQuerySave;
+
+/* q (N,A) of n (N,C). */
+void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save);
+/* dn is added to. */
+void context_query_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
+                       const ContextQuerySave *save);
+
 /* Self-attention uses qkv; cross-attention q and kv. q (A,C), k and v (B,C), kv (2B,C), qkv (A+2B,C) overlap; o (C,A).
- * B = kv_heads · D. relpos (buckets,H): the table of a block that does not share its stack's bias, else absent. */
+ * B = kv_heads · D. relpos (buckets,H): the table of a block that does not share its stack's bias, else absent.
+ * With context, which takes the place of q, self-attention has k over v in qkv. */
 typedef struct AttentionW {
     NormW norm;
     LinearW q, k, v, qkv, kv, o;
     Tensor relpos;
+    ContextQueryW context;
 } AttentionW;
 
-/* Queries (N,A), keys and values (N,B or M,B): column slices of qkv (N,A+2B), or q (N,A) and slices of kv (M,2B). */
+/* Queries (N,A), keys and values (N,B or M,B): column slices of qkv (N,A+2B), or q (N,A) and slices of kv (N or M,2B).
+ */
 typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;
@@ -126,6 +148,7 @@ typedef struct AttentionSave {
     Tensor bias; /* (H, Tq + Tk - 1) or NO_TENSOR; of the block's own table where it has one */
     Tensor o;    /* (N,A) */
     Tensor lse;  /* (H,N) */
+    ContextQuerySave context;
 } AttentionSave;
 
 /* A sublayer: f(n) = attention(n, memory or n) · oᵀ. Causal where the context is the decoder's and memory is absent. */

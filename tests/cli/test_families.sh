@@ -38,6 +38,13 @@ learns sparse-bert $bert model.sparse_pattern=bigbird model.sparse_block=4
 for objective in prefix_lm iid_denoising ul2; do
     learns "t5-$objective" data.objective="$objective"
 done
+# Packed rows with memory before each sample, and queries of pooled context.
+learns t5-memory data.objective=prefix_lm model.memory_tokens=5 model.context_queries=true
+for model in t5-memory t5-ul2; do
+    echo "ba du" | "$loam" generate --model "$work/$model" --max-tokens 8 >"$work/answer" || fail "generate from $model"
+done
+"$loam" eval "$work/t5-memory" >/dev/null 2>"$work/err" || fail "eval: $(cat "$work/err")"
+learns ast-t5 model.preset=ast-t5-base model.n_enc=2 model.n_dec=2 $small model.max_positions=64
 
 # A run cut between two log lines goes on with what its labels added to the next one.
 constant="$bert model.vocab=auto optim.schedule=constant train.log_every=4"

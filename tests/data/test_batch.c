@@ -109,6 +109,28 @@ static void a_cleared_batch_is_a_new_batch(void)
     batch_free(fresh);
 }
 
+/* Whatever was in it before; a sequence of no tokens has its first rows too. */
+static void a_stream_is_put_behind_first_rows(void)
+{
+    Batch *batch = batch_new(3, 4, 4);
+    TokenStream *behind = stream_behind_new(&batch->enc, 2, 3);
+    batch_add(batch, 40, (int32_t[]){ 11, 12, 1 }, 3, (int32_t[]){ 1 }, 1, 0);
+    stream_put_behind(behind, &batch->enc, 2);
+    batch_add(batch, 41, (int32_t[]){ 1 }, 0, (int32_t[]){ 1 }, 1, 0);
+    batch_add(batch, 42, (int32_t[]){ 1 }, 1, (int32_t[]){ 1 }, 1, 0);
+    stream_put_behind(behind, &batch->enc, 2);
+    g_assert_cmpint(behind->n_rows, ==, 3 * 4 + 3 * 2);
+    g_assert_cmpint(behind->max_len, ==, 6);
+    g_assert_cmpint(behind->n_seq, ==, 3);
+    assert_same(behind->cu, ((int32_t[]){ 0, 5, 7, 10 }), 4 * 4);
+    assert_same(behind->ids, ((int32_t[]){ 0, 0, 11, 12, 1, 0, 0, 0, 0, 1, 0 }), 11 * 4);
+    assert_same(behind->position, ((int32_t[]){ 0, 1, 2, 3, 4, 0, 1, 0, 1, 2, 0 }), 11 * 4);
+    assert_same(behind->place, behind->position, 11 * 4);
+    assert_same(behind->sample, ((int64_t[]){ 40, 40, 40, 40, 40 }), 5 * 8);
+    stream_close(behind);
+    batch_free(batch);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -119,5 +141,6 @@ int main(int argc, char **argv)
     g_test_add_func("/batch/an_encoder_alone_carries_segments_and_labels",
                     an_encoder_alone_carries_segments_and_labels);
     g_test_add_func("/batch/a_cleared_batch_is_a_new_batch", a_cleared_batch_is_a_new_batch);
+    g_test_add_func("/batch/a_stream_is_put_behind_first_rows", a_stream_is_put_behind_first_rows);
     return g_test_run();
 }

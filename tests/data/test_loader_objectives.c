@@ -199,6 +199,25 @@ static void prefixes_are_packed(void)
     loader_close(loader);
 }
 
+/* Eight rows of memory before each sample, and as many more in a row. */
+static void packed_rows_leave_room_for_memory(void)
+{
+    config = config_of("prefix_lm", 64);
+    config.memory_rows = 8;
+    Loader *loader = open_loader(false);
+    Batch *batch = loader_batch(loader, 1);
+    int32_t most = 0, fullest = 0;
+    for (int64_t row = 0; row < loader_epoch_samples(loader, 0); row++) {
+        get(loader, row, 1, batch);
+        most = MAX(most, batch->enc.n_seq);
+        fullest = MAX(fullest, batch->enc.n_used + 8 * batch->enc.n_seq);
+    }
+    g_assert_cmpint(most, >, 1);
+    g_assert_cmpint(fullest, <=, 64 + 8);
+    batch_free(batch);
+    loader_close(loader);
+}
+
 static void attention_ends_with_a_document(void)
 {
     config = config_of("clm", 64);
@@ -360,6 +379,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/a_row_is_a_function_of_its_index", a_row_is_a_function_of_its_index);
     g_test_add_func("/loader/samples_are_numbered_through", samples_are_numbered_through);
     g_test_add_func("/loader/prefixes_are_packed", prefixes_are_packed);
+    g_test_add_func("/loader/packed_rows_leave_room_for_memory", packed_rows_leave_room_for_memory);
     g_test_add_func("/loader/attention_ends_with_a_document", attention_ends_with_a_document);
     g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
     g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);

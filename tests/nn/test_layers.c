@@ -165,6 +165,29 @@ static void self_setup(Fixture *f)
     add_self(f);
 }
 
+static void context_setup(Fixture *f)
+{
+    ContextQueryW *w = &f->w.self.context, *g = &f->g.self.context;
+    add_x(f);
+    add_var(f, "self.norm", PARAMETER, WIDTH, 0, &f->w.self.norm.w, &f->g.self.norm.w);
+    add_var(f, "context.hidden", PARAMETER, WIDTH, WIDTH, &w->hidden, &g->hidden);
+    add_var(f, "context.score", PARAMETER, HEADS, WIDTH, &w->score, &g->score);
+    add_var(f, "context.mix", PARAMETER, WIDTH, 2 * WIDTH, &w->mix, &g->mix);
+    add_var(f, "context.q", PARAMETER, ATTENTION / HEADS, WIDTH, &w->q, &g->q);
+    add_var(f, "self.kv", PARAMETER, 2 * ATTENTION, WIDTH, &f->w.self.qkv.w, &f->g.self.qkv.w);
+    add_var(f, "self.o", PARAMETER, WIDTH, ATTENTION, &f->w.self.o.w, &f->g.self.o.w);
+}
+
+/* The block's own table, in place of a bias that it is given. */
+static void own_bias_setup(Fixture *f)
+{
+    self_setup(f);
+    f->n_vars = 1; /* all but x */
+    f->bias = f->dbias = NO_TENSOR;
+    f->cx.relpos = (RelposSpec){ .n_buckets = 8, .max_distance = 5, .bidirectional = !f->cx.decoder };
+    add_var(f, "self.relpos", PARAMETER, 8, HEADS, &f->w.self.relpos, &f->g.self.relpos);
+}
+
 static double self_loss(Fixture *f)
 {
     attention_fwd(&f->cx, f->y, f->x, NO_TENSOR, f->bias, &f->w.self, &f->saved.self);
@@ -288,6 +311,8 @@ static const Case cases[] = {
     { "/embed/bwd_matches_finite_difference", false, false, embed_setup, embed_loss, embed_backward },
     { "/attention/self_bwd_matches_finite_difference", false, false, self_setup, self_loss, self_backward },
     { "/attention/causal_bwd_matches_finite_difference", true, false, self_setup, self_loss, self_backward },
+    { "/attention/own_bias_bwd_matches_finite_difference", true, false, own_bias_setup, self_loss, self_backward },
+    { "/attention/context_query_bwd_matches_finite_difference", false, false, context_setup, self_loss, self_backward },
     { "/attention/cross_bwd_matches_finite_difference", true, false, cross_setup, cross_loss, cross_backward },
     { "/mlp/relu_bwd_matches_finite_difference", false, false, mlp_setup, mlp_loss, mlp_backward },
     { "/mlp/gated_bwd_matches_finite_difference", false, true, mlp_setup, mlp_loss, mlp_backward },
@@ -468,7 +493,7 @@ static void dropout_keys_differ(void)
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     for (int decoder = 0; decoder < 2; decoder++)
         for (int layer = 0; layer < 24; layer++)
-            for (int site = SITE_EMBED; site <= SITE_FINAL; site++) {
+            for (int site = SITE_EMBED; site <= SITE_CONTEXT_PROBS; site++) {
                 Ctx cx = { .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1 };
                 PhiloxKey key = ctx_dropout(&cx, (DropoutSite)site).key;
                 gint64 *word = g_new(gint64, 1);
@@ -479,15 +504,14 @@ static void dropout_keys_differ(void)
 
 static void each_site_has_its_rate(void)
 {
-    static const float rates[] = {
-        [SITE_EMBED] = 0.1f,     [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f, [SITE_CROSS_PROBS] = 0.2f,
-        [SITE_CROSS_OUT] = 0.1f, [SITE_MLP_HIDDEN] = 0.3f, [SITE_MLP_OUT] = 0.1f,  [SITE_FINAL] = 0.4f
-    };
+    static const float rates[] = { [SITE_EMBED] = 0.1f,       [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f,
+                                   [SITE_CROSS_PROBS] = 0.2f, [SITE_CROSS_OUT] = 0.1f,  [SITE_MLP_HIDDEN] = 0.3f,
+                                   [SITE_MLP_OUT] = 0.1f,     [SITE_FINAL] = 0.4f,      [SITE_CONTEXT_PROBS] = 0.2f };
     const TokenStream rows = { 0 };
     const Ctx cx = {
         .rows = &rows, .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f
     };
-    for (int site = SITE_EMBED; site <= SITE_FINAL; site++)
+    for (int site = SITE_EMBED; site <= SITE_CONTEXT_PROBS; site++)
         g_assert_cmpfloat(ctx_dropout(&cx, (DropoutSite)site).rate, ==, rates[site]);
 }
 

@@ -1,0 +1,92 @@
+/* Context-dependent queries against the formula in plain loops, over packed sequences. */
+#include "nn/nn.h"
+
+#include <glib.h>
+#include <math.h>
+
+enum { WIDTH = 5, HEADS = 3, SIZE = 2, ROWS = 9, ARENA_SIZE = 1 << 18 };
+
+typedef struct Weights {
+    double hidden[WIDTH][WIDTH], score[HEADS][WIDTH], mix[WIDTH][2 * WIDTH], q[SIZE][WIDTH];
+} Weights;
+
+static void fill(Philox *rng, double *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        values[i] = philox_normal(rng);
+}
+
+/* pooled (WIDTH) of rows [begin, end) by head h: Σ softmax(score_h · relu(hidden n)) n. */
+static void pool(double *pooled, const Weights *w, double (*n)[WIDTH], int begin, int end, int h)
+{
+    double weight[ROWS], sum = 0;
+    for (int i = begin; i < end; i++) {
+        double score = 0;
+        for (int c = 0; c < WIDTH; c++) {
+            double a = 0;
+            for (int k = 0; k < WIDTH; k++)
+                a += w->hidden[c][k] * n[i][k];
+            score += w->score[h][c] * fmax(a, 0);
+        }
+        sum += weight[i] = exp(score);
+    }
+    for (int c = 0; c < WIDTH; c++) {
+        pooled[c] = 0;
+        for (int i = begin; i < end; i++)
+            pooled[c] += weight[i] / sum * n[i][c];
+    }
+}
+
+/* Channel d of the query of row i: q_d · mix · [pooled; n_i]. */
+static double query(const Weights *w, const double *pooled, const double *n, int d)
+{
+    double sum = 0;
+    for (int c = 0; c < WIDTH; c++) {
+        double mixed = 0;
+        for (int k = 0; k < WIDTH; k++)
+            mixed += w->mix[c][k] * pooled[k] + w->mix[c][WIDTH + k] * n[k];
+        sum += w->q[d][c] * mixed;
+    }
+    return sum;
+}
+
+static void queries_follow_the_formula(void)
+{
+    int32_t cu[] = { 0, 4, 4, 7 }; /* the second is empty, the last two rows belong to none */
+    TokenStream rows = { .n_rows = ROWS, .n_used = 7, .n_seq = 3, .max_seq = 3, .max_len = 4, .cu = cu };
+    Device *dev = device_open_reference();
+    Arena save, scratch;
+    Weights w;
+    double n[ROWS][WIDTH], q[ROWS][HEADS * SIZE], pooled[WIDTH];
+    Philox rng = philox_open(philox_key(8, PHILOX_INIT, 0), 0);
+
+    arena_init(&save, "save", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    arena_init(&scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    fill(&rng, (double *)&w, sizeof w / sizeof(double));
+    fill(&rng, n[0], ROWS * WIDTH);
+    Ctx cx = { .dev = dev, .save = &save, .scratch = &scratch, .dtype = DT_F64, .rows = &rows, .heads = HEADS };
+    const ContextQueryW weights = { .hidden = tensor_matrix(w.hidden, DT_F64, WIDTH, WIDTH),
+                                    .score = tensor_matrix(w.score, DT_F64, HEADS, WIDTH),
+                                    .mix = tensor_matrix(w.mix, DT_F64, WIDTH, 2 * WIDTH),
+                                    .q = tensor_matrix(w.q, DT_F64, SIZE, WIDTH) };
+    ContextQuerySave unused;
+    context_query_fwd(&cx, tensor_matrix(q, DT_F64, ROWS, HEADS * SIZE), tensor_matrix(n, DT_F64, ROWS, WIDTH),
+                      &weights, &unused);
+    for (int s = 0; s < 3; s++)
+        for (int h = 0; h < HEADS; h++) {
+            pool(pooled, &w, n, cu[s], cu[s + 1], h);
+            for (int i = cu[s]; i < cu[s + 1]; i++)
+                for (int d = 0; d < SIZE; d++)
+                    g_assert_cmpfloat_with_epsilon(q[i][h * SIZE + d], query(&w, pooled, n[i], d), 1e-12);
+        }
+    device_free(dev, save.base);
+    device_free(dev, scratch.base);
+    device_close(dev);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/context_query/follows_the_formula", queries_follow_the_formula);
+    return g_test_run();
+}
