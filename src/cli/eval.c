@@ -160,7 +160,7 @@ static bool evaluate(Evaluation *e, const char *path, GError **error)
     if (!open_model(e, path, error))
         return false;
     if (score_path)
-        return score_file(e->model, e->tok, score_path, score_out, error);
+        return score_file(e->model, path, e->tok, score_path, score_out, error);
     if (*e->config.data.valid == '\0')
         return fail_user(error, "data.valid is not set; usage: " USAGE);
     if (!open_data(e, error))
