@@ -224,7 +224,7 @@ static bool run(Device *dev, Pooling pooling, char **paths, int n, GError **erro
     bool done = tok || (path == NULL && as_ids) ||
                 (path == NULL && fail_user(error, "%s has no tokenizer with it; give --tokenizer FILE", model_path));
     if (done && (e.embedder = embedder_open(model, pooling, e.longest, batch, error)) != NULL) {
-        e.format = prompt_format(model, tok);
+        e.format = prompt_format(model, model_path, tok);
         e.format.field = jsonl_field;
         e.format.as_ids = as_ids;
         e.format.any_length = true;

@@ -163,7 +163,7 @@ static bool evaluate(Evaluation *e, const char *path, GError **error)
     if (!open_model(e, path, error))
         return false;
     if (score_path)
-        return score_file(e->model, e->tok, score_path, score_out, error);
+        return score_file(e->model, path, e->tok, score_path, score_out, error);
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)

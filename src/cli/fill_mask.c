@@ -55,9 +55,9 @@ static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int
     return true;
 }
 
-bool fill_mask_lines(Model *model, const Tokenizer *tok, PromptReader *reader, bool as_json, GError **error)
+bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptReader *reader, bool as_json,
+                     GError **error)
 {
-    int32_t mask = prompt_format(model, tok).mask;
     for (;;) {
         g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
         if (!prompts_read(reader, 1, prompts, error))

@@ -4,4 +4,5 @@
 #include "cli/prompts.h"
 
 /* Answers each prompt with one line: for every mask in it the likeliest tokens and their probabilities. */
-bool fill_mask_lines(Model *model, const Tokenizer *tok, PromptReader *reader, bool as_json, GError **error);
+bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptReader *reader, bool as_json,
+                     GError **error);

@@ -141,12 +141,12 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
                          config->n_enc == 0 ? "encoder" : "decoder");
     if (config->n_dec == 0 && (beams > 1 || sampling.temperature > 0))
         return fail_user(error, "%s has no decoder: it fills masks, without --beams and --temperature", model_path);
-    PromptFormat format = prompt_format(model, tok);
+    PromptFormat format = prompt_format(model, model_path, tok);
     format.field = jsonl_field;
     format.as_ids = as_ids;
     PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
     bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
-                                  : fill_mask_lines(model, tok, reader, as_json, error);
+                                  : fill_mask_lines(model, tok, format.mask, reader, as_json, error);
     prompts_close(reader);
     return done;
 }

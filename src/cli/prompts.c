@@ -1,5 +1,8 @@
 #include "cli/prompts.h"
 
+#include "nn/nn.h"
+#include "text/frame.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +30,35 @@ static int32_t find_special(const Tokenizer *tok, const char *first, const char 
     return id < 0 ? otherwise : id;
 }
 
-PromptFormat prompt_format(const Model *model, const Tokenizer *tok)
+/* Whether the tokenizer lies in the very folder of the weights, as in Hugging Face's folders and what is imported from
+ * them; a run keeps it two folders above. */
+static bool lies_beside(const char *model_path, const Tokenizer *tok)
+{
+    g_autofree char *model = g_canonicalize_filename(model_path, NULL);
+    g_autofree char *file = g_canonicalize_filename(tokenizer_path(tok), NULL);
+    g_autofree char *folder = g_path_get_dirname(file);
+    return strcmp(model, folder) == 0;
+}
+
+/* What transformers would put around a text for this model, as the files with it say: [CLS] and [SEP], </s>, or <s>. */
+static void take_frame(PromptFormat *format, const ModelConfig *config, const Tokenizer *tok)
+{
+    TextFrame frame;
+    g_autofree char *folder = g_path_get_dirname(tokenizer_path(tok));
+    bool known = text_frame_read(folder, tok, &frame), encoder = config->n_dec == 0;
+    bool t5 = config->norm == NORM_RMS && config->position == POSITION_RELATIVE_BIAS;
+
+    if (known && config->n_enc == 0)
+        format->before = frame.before;
+    if (known && encoder && (frame.before >= 0 || frame.after >= 0)) {
+        format->before = frame.before;
+        format->after = frame.after;
+    } else if (encoder && t5) {
+        format->before = -1;
+    }
+}
+
+PromptFormat prompt_format(const Model *model, const char *model_path, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
     PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .mask = -1 };
@@ -40,6 +71,8 @@ PromptFormat prompt_format(const Model *model, const Tokenizer *tok)
         format.before = find_special(tok, "[CLS]", "<s>", format.after);
         format.mask = find_special(tok, "[MASK]", "<mask>", tokenizer_sentinel(tok, 0));
     }
+    if (lies_beside(model_path, tok))
+        take_frame(&format, config, tok);
     return format;
 }
 

@@ -23,9 +23,10 @@ typedef struct PromptFormat {
     bool as_ids;       /* text is token ids, separated by spaces */
 } PromptFormat;
 
-/* What a model of this family reads, ids alone without a tokenizer: EOS after a T5's text, [CLS] and [SEP] around a
- * BERT's, a GPT's as it is. */
-PromptFormat prompt_format(const Model *model, const Tokenizer *tok);
+/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is. Where
+ * the tokenizer lies beside the weights, in the folder model_path, what its files put around a text; without one, ids.
+ */
+PromptFormat prompt_format(const Model *model, const char *model_path, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 

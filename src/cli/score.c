@@ -83,9 +83,11 @@ static bool score_lines(Scorer *scorer, const PromptFormat format[2], FILE *in, 
     return good && (!ferror(in) || fail_errno(error, "cannot read", path));
 }
 
-bool score_file(Model *model, const Tokenizer *tok, const char *path, const char *out, GError **error)
+bool score_file(Model *model, const char *model_path, const Tokenizer *tok, const char *path, const char *out,
+                GError **error)
 {
-    PromptFormat format[] = { prompt_format(model, tok), prompt_format(model, tok) };
+    PromptFormat format[] = { prompt_format(model, model_path, tok), prompt_format(model, model_path, tok) };
+    format[1].before = -1;
     format[1].after = tokenizer_eos(tok);
     int64_t done = 0;
     FILE *in = fopen(path, "r");

@@ -6,4 +6,5 @@
 
 /* path: JSON lines with "input" and "target", each text or an array of ids. Writes an object a line to `out`, or to
  * standard output where it is NULL; lines that `out` already has are not scored again. */
-bool score_file(Model *model, const Tokenizer *tok, const char *path, const char *out, GError **error);
+bool score_file(Model *model, const char *model_path, const Tokenizer *tok, const char *path, const char *out,
+                GError **error);

@@ -110,10 +110,10 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
 static bool check_bert(const ModelConfig *config, GError **error)
 {
     bool masked = config->head_transform && !config->pooler, whole = config->head_transform && config->sentence_head,
-         bare = !config->head_transform && config->pooler && !config->sentence_head;
+         bare = !config->head_transform && !config->sentence_head;
     return masked || whole || bare ||
            fail_user(error,
-                     "Hugging Face has a BERT with model.head_transform alone (BertForMaskedLM), with "
+                     "Hugging Face has a BERT with model.head_transform alone (BertForMaskedLM), with or without "
                      "model.pooler alone (BertModel), or with both and model.sentence_head (BertForPreTraining)");
 }
 

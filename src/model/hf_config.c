@@ -105,10 +105,11 @@ static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelC
 
 static const HfKind *nearest_kind(const ModelConfig *config)
 {
-    if (config->family == FAMILY_BERT)
-        return config->position == POSITION_ROTARY ? &hf_modernbert
-               : config->position_offset > 0       ? &hf_roberta
-                                                   : &hf_bert;
+    bool bert = config->norm == NORM_LAYER;
+    if (config->family == FAMILY_BERT && bert && config->position == POSITION_ROTARY)
+        return &hf_modernbert;
+    if (config->family == FAMILY_BERT && bert)
+        return config->position_offset > 0 ? &hf_roberta : &hf_bert;
     if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
         return &hf_xglm;
     if (config->family == FAMILY_GPT)

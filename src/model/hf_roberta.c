@@ -106,9 +106,10 @@ static void write_roberta(json_t *root, const ModelConfig *config, HfIds ids)
 
 static bool check_roberta(const ModelConfig *config, GError **error)
 {
-    return config->head_transform != config->pooler ||
-           fail_user(error, "Hugging Face has a RoBERTa with model.head_transform alone (RobertaForMaskedLM), or with "
-                            "model.pooler alone (RobertaModel)");
+    return !config->head_transform || !config->pooler ||
+           fail_user(error,
+                     "Hugging Face has a RoBERTa with model.head_transform (RobertaForMaskedLM) or with model.pooler "
+                     "(RobertaModel), not with both");
 }
 
 const HfKind hf_roberta = { .model_type = "roberta",

@@ -1,4 +1,5 @@
-/* hf_t5.c: T5ForConditionalGeneration and its multilingual sisters MT5 and UMT5. */
+/* hf_t5.c: T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
+ */
 #include "base/log.h"
 #include "model/hf_kind.h"
 
@@ -104,7 +105,7 @@ static bool read_activation(const json_t *root, const char *standard, ModelConfi
 static void shape_t5(ModelConfig *config)
 {
     bool gated = config->gated, scale_logits = config->scale_logits;
-    hf_shape_plain(config, FAMILY_T5);
+    hf_shape_plain(config, config->n_dec > 0 ? FAMILY_T5 : FAMILY_BERT);
     config->position = POSITION_RELATIVE_BIAS;
     config->gated = gated;
     config->scale_logits = scale_logits;
@@ -142,12 +143,22 @@ static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
     return read_shared(root, "gated-gelu", config, error);
 }
 
+/* Without a decoder it is an encoder alone, which has no logits of its own. */
+static void look_t5(GHashTable *tensors, ModelConfig *config)
+{
+    if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight"))
+        return;
+    config->family = FAMILY_BERT;
+    config->n_dec = 0;
+    config->scale_logits = false;
+}
+
 /* Scaled are the logits of those umT5 whose embeddings are tied. transformers 5 scales those of the others too, which
  * transformers 4 and the published models do not. */
 static void look_umt5(GHashTable *tensors, ModelConfig *config)
 {
-    (void)tensors;
     config->scale_logits = config->tie_embeddings;
+    look_t5(tensors, config);
 }
 
 static const ActivationName *activation_name(const ModelConfig *config)
@@ -161,10 +172,13 @@ static const ActivationName *activation_name(const ModelConfig *config)
 static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
 {
     const ActivationName *act = activation_name(config);
-    json_object_set_new(root, "is_encoder_decoder", json_true());
+    if (config->n_dec == 0)
+        json_object_set_new(root, "architectures",
+                            json_pack("[s]", config->rel_per_block ? "UMT5EncoderModel" : "T5EncoderModel"));
+    json_object_set_new(root, "is_encoder_decoder", json_boolean(config->n_dec > 0));
     json_object_set_new(root, "initializer_factor", json_real(1));
     json_object_set_new(root, "classifier_dropout", json_real(0));
-    json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec));
+    json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec ? config->n_dec : config->n_enc));
     json_object_set_new(root, "feed_forward_proj", json_string(act->feed_forward_proj));
     json_object_set_new(root, "dense_act_fn", json_string(act->dense_act_fn));
     json_object_set_new(root, "is_gated_act", json_boolean(act->gated));
@@ -189,7 +203,7 @@ static bool check_t5(const ModelConfig *config, GError **error)
 
 static bool check_umt5(const ModelConfig *config, GError **error)
 {
-    if (config->tie_embeddings && !config->scale_logits)
+    if (config->n_dec > 0 && config->tie_embeddings && !config->scale_logits)
         return fail_user(error, "Hugging Face's UMT5 scales the logits of tied embeddings (model.scale_logits)");
     return check_t5(config, error);
 }
@@ -202,7 +216,7 @@ static bool check_umt5(const ModelConfig *config, GError **error)
         .check = checker                                                                                               \
     }
 
-const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, NULL, check_t5);
-const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, NULL, check_t5);
+const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, look_t5, check_t5);
+const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, look_t5, check_t5);
 const HfKind hf_umt5 =
     KIND("umt5", "UMT5ForConditionalGeneration", mt5_ints, shape_umt5, read_mt5, look_umt5, check_umt5);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "model/hf.h"
+#include "model/params.h"
 #include "text/tokenizer.h"
 #include "train/checkpoint_format.h"
 #include "train/run.h"
@@ -125,7 +126,13 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return open_checkpoint(folder, dev, gradients, error);
 }
 
-/* Every option of the shape must agree, not only the sizes of the tensors. */
+/* Options that shape no weight, or only those that stand on the last stack: heads may be new, or left behind. */
+static const char *const free_options[] = {
+    "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
+    "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
+};
+
+/* Every other option of the shape must agree, not only the sizes of the tensors. */
 static bool same_shape(const ModelConfig *to, const ModelConfig *from, GError **error)
 {
     OptionGroup group;
@@ -134,10 +141,27 @@ static bool same_shape(const ModelConfig *to, const ModelConfig *from, GError **
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
         g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
-        if (strcmp(row->name, "model.preset") != 0)
+        if (!g_strv_contains(free_options, row->name))
             return fail_user(error, "its %s is %s, this model's is %s", row->name, its, ours);
     }
     return true;
+}
+
+static bool is_head(const Param *param)
+{
+    return param->spec.bucket == BUCKET_LM_HEAD || param->spec.bucket == BUCKET_POOLER;
+}
+
+/* "pooler, pooler.bias": what of the heads of `a` the other has not; NULL: nothing. g_free. */
+static char *heads_beyond(Model *a, Model *b)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (int i = 0; i < params_count(model_params(a)); i++) {
+        const Param *param = params_get(model_params(a), i);
+        if (is_head(param) && params_find(model_params(b), param->spec.name) == NULL)
+            g_string_append_printf(names, "%s%s", names->len ? ", " : "", param->spec.name);
+    }
+    return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
 }
 
 bool model_copy_weights(Model *to, Model *from, GError **error)
@@ -147,6 +171,8 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     ParamStore *params = model_params(to);
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);
+        if (source == NULL && is_head(param))
+            continue;
         if (source == NULL)
             return fail_user(error, "it has no %s", param->spec.name);
         if (!tensor_same_shape(param->w, source->w))
@@ -155,5 +181,10 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
                              param->spec.cols);
         op_copy(params_device(params), param->w, source->w);
     }
+    g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
+    if (fresh)
+        log_warning("not among the weights, and started fresh: %s", fresh);
+    if (left)
+        log_warning("among the weights, but not in this model, and left behind: %s", left);
     return true;
 }

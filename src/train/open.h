@@ -7,7 +7,8 @@
 /* Opens the model and loads its weights. *tokenizer_path: the tokenizer that belongs to it, or NULL where none was
  * found; g_free. */
 Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
-/* Copies every parameter; an error names the first tensor that differs in name or shape. */
+/* Copies every parameter; an error names the first tensor that differs in name or shape. What stands on the last stack
+ * (BERT's heads, untied logits' bias) may be missing on either side: it is left as it is, with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
 /* The checkpoint folder that PATH (run directory or checkpoint, @ allowed) means; NULL and an error if there is none.
  * Damaged ones are passed over with a warning unless asked for by name. g_free. */

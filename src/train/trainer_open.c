@@ -97,15 +97,14 @@ static bool open_model(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
-/* Fresh weights: from the seed, or those of another model of the same shape. */
+/* Fresh weights: from the seed, over which go those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
     const char *init = t->config.train.init;
     t->state = (TrainState){ .best_step = -1, .evaluated = -1, .data = loader_fingerprint(t->train) };
-    if (*init == '\0') {
-        params_init(model_params(t->model), (uint64_t)t->config.run.seed);
+    params_init(model_params(t->model), (uint64_t)t->config.run.seed);
+    if (*init == '\0')
         return true;
-    }
     Model *source = model_open_path(init, t->dev, false, NULL, error);
     if (source == NULL)
         return fail_context(error, "train.init");

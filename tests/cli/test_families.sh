@@ -46,6 +46,18 @@ done
 "$loam" eval "$work/t5-memory" >/dev/null 2>"$work/err" || fail "eval: $(cat "$work/err")"
 learns ast-t5 model.preset=ast-t5-base model.n_enc=2 model.n_dec=2 $small model.max_positions=64
 
+# From a bare encoder the heads start fresh, and back to one they are left behind; both are said.
+bare='model.head_transform=false model.head_bias=false model.pooler=false model.sentence_head=false data.sentence_order=false'
+"$loam" train "$work/config.yaml" run.dir="$work/bare" $bert model.vocab=auto $bare train.init="$work/bert" \
+    'train.length=1 steps' 2>"$work/log" || fail "to a bare encoder: $(tail -n 2 "$work/log")"
+grep -q 'left behind: lm_head.bias, transform.dense, .*, pooler, pooler.bias, sentence, sentence.bias$' "$work/log" ||
+    fail "left behind: $(cat "$work/log")"
+"$loam" train "$work/config.yaml" run.dir="$work/headed" $bert model.vocab=auto train.init="$work/bare" \
+    'train.length=1 steps' 2>"$work/log" || fail "from a bare encoder: $(tail -n 2 "$work/log")"
+grep -q 'started fresh: lm_head.bias, transform.dense, .*, pooler, pooler.bias, sentence, sentence.bias$' "$work/log" ||
+    fail "started fresh: $(cat "$work/log")"
+echo "ok: heads that are missing start fresh"
+
 # A run cut between two log lines goes on with what its labels added to the next one.
 constant="$bert model.vocab=auto optim.schedule=constant train.log_every=4"
 "$loam" train "$work/config.yaml" run.dir="$work/whole" $constant 'train.length=12 steps' 2>"$work/log"

@@ -354,39 +354,6 @@ static void tied_but_unscaled_survives_both_generations(void)
     device_close(dev);
 }
 
-/* The tensors of bert without its heads and without "bert.", as BertModel saves them. */
-static void a_bare_bert_comes_and_goes(void)
-{
-    GError *error = NULL;
-    g_autofree char *folder = g_build_filename(scratch, "bare-bert", NULL);
-    g_autofree char *out = g_build_filename(scratch, "bare-bert-out", NULL);
-    g_autofree char *path = g_build_filename(folder, "model.safetensors", NULL);
-    copy_file(FIXTURES "bert", folder, "config.json");
-    SafeTensors *file = safetensors_open(FIXTURES "bert/model.safetensors", &error);
-    g_assert_no_error(error);
-    SafeWriter *writer = safetensors_writer_new();
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *t = safetensors_get(file, i);
-        if (g_str_has_prefix(t->name, "bert."))
-            safetensors_writer_add(writer, t->name + strlen("bert."), t->dtype, t->rank, t->shape, t->data);
-    }
-    safetensors_writer_write(writer, path, &error);
-    g_assert_no_error(error);
-    safetensors_writer_free(writer);
-    safetensors_close(file);
-
-    Device *dev = device_open_cpu(1);
-    Model *model = import(dev, folder);
-    const ModelConfig *config = model_config(model);
-    g_assert_true(config->pooler && !config->sentence_head && !config->head_transform && !config->head_bias);
-    export(model, NULL, out);
-    model_close(model);
-    device_close(dev);
-    size_t bytes;
-    g_autofree char *text = read_file(out, "config.json", &bytes);
-    g_assert_nonnull(strstr(text, "\"BertModel\""));
-}
-
 /* Edits of a config.json whose tensors would load, and what the one line must say. */
 static void what_an_architecture_has_besides_is_refused(void)
 {
@@ -552,7 +519,6 @@ int main(int argc, char **argv)
     g_test_add_func("/hf/half_precision_is_widened_exactly", half_precision_is_widened_exactly);
     g_test_add_func("/hf/a_head_equal_to_the_embedding_is_tied", a_head_equal_to_the_embedding_is_tied);
     g_test_add_func("/hf/tied_but_unscaled_survives_both_generations", tied_but_unscaled_survives_both_generations);
-    g_test_add_func("/hf/a_bare_bert_comes_and_goes", a_bare_bert_comes_and_goes);
     g_test_add_func("/hf/what_an_architecture_has_besides_is_refused", what_an_architecture_has_besides_is_refused);
     g_test_add_func("/hf/a_model_that_no_class_holds_is_not_exported", a_model_that_no_class_holds_is_not_exported);
     g_test_add_func("/hf/an_mt5_is_an_untied_t5", an_mt5_is_an_untied_t5);
