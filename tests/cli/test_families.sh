@@ -47,7 +47,7 @@ done
 learns ast-t5 model.preset=ast-t5-base model.n_enc=2 model.n_dec=2 $small model.max_positions=64
 
 # From a bare encoder the heads start fresh, and back to one they are left behind; both are said.
-bare='model.head_transform=false model.head_bias=false model.pooler=false model.sentence_head=false data.sentence_order=false'
+bare='model.head_transform=false model.head_bias=false model.pooler=false model.sentence_head=false data.sentence_pairs=none'
 "$loam" train "$work/config.yaml" run.dir="$work/bare" $bert model.vocab=auto $bare train.init="$work/bert" \
     'train.length=1 steps' 2>"$work/log" || fail "to a bare encoder: $(tail -n 2 "$work/log")"
 grep -q 'left behind: lm_head.bias, transform.dense, .*, pooler, pooler.bias, sentence, sentence.bias$' "$work/log" ||
