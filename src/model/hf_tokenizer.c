@@ -86,16 +86,14 @@ static bool copy_own_files(const char *folder, const Tokenizer *tok, GError **er
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
-    bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
-    if (!is_bytes && !tokenizer_has_json(tok)) {
+    if (!tokenizer_has_json(tok)) {
         log_warning("the tokenizer has no form in tokenizer.json: copy %s yourself", tokenizer_path(tok));
         return true;
     }
     json_t *special = special_tokens(tok), *config = config_of(tok, special);
     bool done = copy_own_files(folder, tok, error) && keep_settings(folder, config, error) &&
                 write_object(folder, "special_tokens_map.json", special, error) &&
-                write_object(folder, "tokenizer_config.json", config, error) &&
-                (is_bytes || tokenizer_write_json(tok, path, error));
+                write_object(folder, "tokenizer_config.json", config, error) && tokenizer_write_json(tok, path, error);
     json_decref(special);
     json_decref(config);
     return done;

@@ -4,6 +4,5 @@
 #include "text/tokenizer.h"
 
 /* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4
- * and 5 gives the same ids, and the tokenizer's own files: spiece.model, vocab.txt, or vocab.json and merges.txt. Bytes
- * have only the two. */
+ * and 5 gives the same ids, and the tokenizer's own files: spiece.model, vocab.txt, or vocab.json and merges.txt. */
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, GError **error);

@@ -333,17 +333,19 @@ void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, Toke
 {
     (void)path, (void)bytes;
     guint n_ranks = 0;
-    const char *pattern = PATTERN_CL100;
+    const char *pattern;
     g_autoptr(GPtrArray) names = read_ranks(data, &n_ranks, error);
     g_autoptr(GPtrArray) patterns = g_ptr_array_new();
     g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     if (names == NULL)
         return NULL;
+    const struct Published other = { n_ranks, PATTERN_CL100, { { (int)names->len, "<|endoftext|>" } } };
+    const struct Published *known = &other;
     for (size_t i = 0; i < G_N_ELEMENTS(published); i++)
-        if (published[i].n_ranks == n_ranks) {
-            pattern = published[i].pattern;
-            add_published(names, &published[i], added);
-        }
+        if (published[i].n_ranks == n_ranks)
+            known = &published[i];
+    pattern = known->pattern;
+    add_published(names, known, added);
     g_ptr_array_add(patterns, (char *)pattern);
     Words *words = pattern ? words_open(patterns, error) : words_open_gpt2();
     if (words == NULL)

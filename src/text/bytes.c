@@ -1,6 +1,8 @@
 #include "text/bytes.h"
 
 #include "base/check.h"
+#include "text/byte_bpe.h"
+#include "text/json_parts.h"
 
 #include <string.h>
 
@@ -92,6 +94,30 @@ static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *t
     return true;
 }
 
+/* A byte-level BPE without merges. */
+static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
+{
+    (void)data, (void)bytes, (void)error;
+    json_t *vocab = json_object(), *added = json_array();
+    for (int byte = 0; byte < 256; byte++) {
+        g_autofree char *name = byte_bpe_name(&(char){ (char)byte }, 1);
+        json_object_set_new(vocab, name, json_integer(FIRST_BYTE + byte));
+    }
+    g_autoptr(GArray) tokens = list_added(model);
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        json_object_set_new(vocab, token->content, json_integer(token->id));
+        json_array_append_new(added, json_added_token(token));
+    }
+    json_t *level = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0,
+                              "use_regex", 0);
+    return json_tokenizer(added, NULL, level, json_template(&(JsonTemplate){ .end = "</s>", .end_id = EOS }),
+                          json_incref(level),
+                          json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout",
+                                    "unk_token", "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk",
+                                    0, "byte_fallback", 0, "vocab", vocab, "merges"));
+}
+
 const TokenizerKind kind_bytes = {
     .file_name = "tokenizer_config.json",
     .open = open_bytes,
@@ -100,4 +126,5 @@ const TokenizerKind kind_bytes = {
     .piece = piece_of,
     .encode = encode,
     .decode = decode,
+    .to_json = to_json,
 };

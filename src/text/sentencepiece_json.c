@@ -1,5 +1,6 @@
 #include "text/sentencepiece_json.h"
 
+#include "text/charsmap.h"
 #include "text/json_parts.h"
 
 #include <string.h>
@@ -204,9 +205,22 @@ static json_t *metaspace(const Model *model)
                      model->add_dummy_prefix ? "always" : "never", "split", 1);
 }
 
+/* Whether a tab stays one: then only spaces part words, else all white space does. */
+static bool keeps_tabs(const Model *model)
+{
+    CharsMap map;
+    g_autoptr(GString) tab = g_string_new(NULL);
+    if (!charsmap_is_sound(model->charsmap, model->charsmap_bytes))
+        return false;
+    charsmap_init(&map, model->charsmap, model->charsmap_bytes);
+    charsmap_apply(&map, "\t", 1, tab);
+    charsmap_clear(&map);
+    return strcmp(tab->str, "\t") == 0;
+}
+
 static json_t *pre_tokenizer(const Model *model)
 {
-    if (!model->remove_extra_whitespaces)
+    if (!model->remove_extra_whitespaces || keeps_tabs(model))
         return metaspace(model);
     return json_pack("{s:s, s:[{s:s}, o]}", "type", "Sequence", "pretokenizers", "type", "WhitespaceSplit",
                      metaspace(model));
@@ -220,12 +234,29 @@ static json_t *decoder(const Model *model)
                      "Fuse", metaspace(model));
 }
 
+static json_t *replacement(const char *pattern, const char *content)
+{
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "Regex", pattern, "content", content);
+}
+
 static json_t *normalizer(const Model *model)
 {
-    if (model->charsmap_bytes == 0)
-        return NULL;
-    g_autofree char *map = g_base64_encode((const guchar *)model->charsmap, model->charsmap_bytes);
-    return json_pack("{s:s, s:s}", "type", "Precompiled", "precompiled_charsmap", map);
+    json_t *steps = json_array();
+    if (model->charsmap_bytes > 0) {
+        g_autofree char *map = g_base64_encode((const guchar *)model->charsmap, model->charsmap_bytes);
+        json_array_append_new(steps, json_pack("{s:s, s:s}", "type", "Precompiled", "precompiled_charsmap", map));
+    }
+    if (model->remove_extra_whitespaces && keeps_tabs(model)) {
+        json_array_append_new(steps, replacement("^ +| +$", ""));
+        json_array_append_new(steps, replacement(" {2,}", " "));
+    }
+    json_t *whole = NULL;
+    if (json_array_size(steps) == 1)
+        whole = json_incref(json_array_get(steps, 0));
+    else if (json_array_size(steps) > 1)
+        whole = json_pack("{s:s, s:O}", "type", "Sequence", "normalizers", steps);
+    json_decref(steps);
+    return whole;
 }
 
 static json_t *added_tokens(const Model *model)

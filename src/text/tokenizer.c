@@ -82,6 +82,14 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
     return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : kinds[0];
 }
 
+/* Its own file says that of a folder, whatever else lies in it. */
+static bool is_byt5(const char *folder)
+{
+    g_auto(TokenizerConfig) config = { 0 };
+    return tokenizer_config_read(folder, &config, NULL) &&
+           g_strcmp0(json_string_value(json_object_get(config.root, "tokenizer_class")), "ByT5Tokenizer") == 0;
+}
+
 /* The file of a tokenizer in a folder, the kinds in their order; tokenizer.json, which may lack what the files of the
  * first two kinds say, comes after those. */
 static char *find_file(const char *path, GError **error)
@@ -96,6 +104,8 @@ static char *find_file(const char *path, GError **error)
             g_ptr_array_add(names, (char *)kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)JSON_FILE);
     g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
+    if (is_byt5(path))
+        return g_build_filename(path, CONFIG_FILE, NULL);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *file = g_build_filename(path, names->pdata[i], NULL);
         if (g_file_test(file, G_FILE_TEST_EXISTS))

@@ -226,14 +226,26 @@ static void ranks_of_gpt2_give_its_merges(void)
     tokenizer_close(tok);
 }
 
-static void bytes_have_no_such_form(void)
+/* As a byte-level BPE without merges; a folder that names ByT5Tokenizer stays bytes. */
+static void bytes_read_back(void)
 {
-    g_autoptr(GError) error = NULL;
     Tokenizer *tok = open_or_fail("bytes");
-    g_autofree char *path = g_build_filename(folder, "bytes.json", NULL);
-    g_assert_false(tokenizer_write_json(tok, path, &error));
-    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
-    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    g_autofree char *alone = g_build_filename(folder, "alone", NULL);
+    g_autofree char *path = g_build_filename(alone, "tokenizer.json", NULL);
+    g_assert_true(io_make_directories(alone, NULL) && tokenizer_write_json(tok, path, NULL));
+    Tokenizer *back = open_or_fail(alone);
+    expect_same_ids(tok, back);
+    g_assert_cmpstr(tokenizer_kind(back), ==, "byte-bpe");
+    g_assert_cmpint(tokenizer_size(back), ==, 384);
+    g_assert_cmpint(tokenizer_pad(back), ==, 0);
+    g_assert_cmpint(tokenizer_eos(back), ==, 1);
+    g_assert_cmpint(tokenizer_sentinel(back, 99), ==, 358);
+    g_assert_true(tokenizer_copy(tok, alone, NULL));
+    Tokenizer *copy = open_or_fail(alone);
+    g_assert_cmpstr(tokenizer_kind(copy), ==, "bytes");
+    g_assert_cmpstr(tokenizer_hash(copy), ==, tokenizer_hash(tok));
+    tokenizer_close(copy);
+    tokenizer_close(back);
     tokenizer_close(tok);
 }
 
@@ -252,7 +264,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tokenizer_write/byte_level_merges_read_back", byte_level_merges_read_back);
     g_test_add_func("/tokenizer_write/ranks_become_merges", ranks_become_merges);
     g_test_add_func("/tokenizer_write/ranks_of_gpt2_give_its_merges", ranks_of_gpt2_give_its_merges);
-    g_test_add_func("/tokenizer_write/bytes_have_no_such_form", bytes_have_no_such_form);
+    g_test_add_func("/tokenizer_write/bytes_read_back", bytes_read_back);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);
