@@ -1,4 +1,4 @@
-# tests/fuzz/fuzz_NAME.c is a libFuzzer program, seeded from tests/fuzz/seeds/NAME; needs clang. The floors up to data are
+# tests/fuzz/fuzz_NAME.c is a libFuzzer program, seeded from tests/fuzz/seeds/NAME; needs clang. The floors are
 # built a second time for it, with coverage and sanitizers, so that the other targets stay as they are.
 if(NOT CMAKE_C_COMPILER_ID STREQUAL Clang)
   message(FATAL_ERROR "LOAM_FUZZ needs clang: cmake -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++")
@@ -6,7 +6,7 @@ endif()
 
 set(fuzzed_sources "")
 set(fuzzed_libraries "")
-foreach(floor base format text data)
+foreach(floor ${LOAM_FLOORS})
   if(TARGET loam_${floor})
     get_target_property(sources loam_${floor} SOURCES)
     list(APPEND fuzzed_sources ${sources})

@@ -28,7 +28,7 @@ from safetensors.torch import load_file, save_file
 import parity_families
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench" / "peers"))
-from torch_t5 import double_precision
+from torch_models import double_precision
 
 GENERATION = int(transformers.__version__.split(".")[0])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains the same T5 from the same weights on the same batches with loam and with PyTorch, without dropout, in f32,
-and compares the loss of every step.
+"""Trains the same model from the same weights on the same batches with loam and with PyTorch, without dropout, in f32,
+and compares the loss of every step. T5, BERT, ModernBERT, GPT-2 and Llama, as CONFIG says.
 
     bench/peers/curve.py CONFIG [--steps 200] [--model HF-FOLDER] [--out DIR] [--loam build/loam] [group.key=value ...]
 
@@ -8,7 +8,7 @@ Without --model the weights are loam's initialization under CONFIG, exported. Bo
 a linear warm-up and then a constant rate, and clip at 1. Ends with status 1 if any step's loss differs by more than
 --tolerance (relative). At high rates training magnifies rounding; --spread trains PyTorch a second time with
 microbatches of one sample and says how far it then is from itself, --truth trains it in double precision and says how
-far both are from that. Needs torch and transformers (4 or 5).
+far both are from that (T5, BERT, GPT-2). Needs torch and transformers (4 or 5).
 """
 
 import argparse
@@ -23,7 +23,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
 
-from torch_t5 import adamw, double_precision, train_step
+from torch_models import adamw, double_precision, load, train_step
 
 
 def arguments():
@@ -77,23 +77,19 @@ def losses_of_loam(args, out, model):
     return [losses[step] for step in range(1, args.steps + 1)]
 
 
-def batch(args, step):
-    """Every sample of a step, in order; steps count from 1."""
-    lines = loam(args, "inspect", "batch", args.config, "--step", step, "--json", *settings(args)).splitlines()
-    return [json.loads(line) for line in lines]
+def batches(args):
+    """Every sample of every step, in order; steps count from 1."""
+    show = lambda step: loam(args, "inspect", "batch", args.config, "--step", step, "--json", *settings(args))
+    return [[json.loads(line) for line in show(step).splitlines()] for step in range(1, args.steps + 1)]
 
 
-def losses_of_torch(args, folder, micro, dtype=torch.float32):
-    model, told = transformers.T5ForConditionalGeneration.from_pretrained(folder, dtype=dtype,
-                                                                          output_loading_info=True)
-    if told["missing_keys"] or told["unexpected_keys"]:
-        sys.exit(f"{folder} does not load cleanly: {told}")
-    model.eval()  # no dropout
+def losses_of_torch(args, folder, steps, micro, dtype=torch.float32):
+    model = load(folder, dtype)
     optimizer = adamw(model, args.lr, args.weight_decay)
     losses = []
-    for step in range(1, args.steps + 1):
+    for step, samples in enumerate(steps, start=1):
         rate = args.lr * min(1, step / args.warmup) if args.warmup else args.lr
-        losses.append(train_step(model, optimizer, batch(args, step), micro, rate))
+        losses.append(train_step(model, optimizer, samples, micro, rate))
         if sys.stderr.isatty():
             print(f"\rPyTorch step {step}/{args.steps}", end="", file=sys.stderr)
     return losses
@@ -111,12 +107,13 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(args.out or scratch)
         folder = args.model or initial_weights(args, out)
-        ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, args.micro)
-        again = losses_of_torch(args, folder, 1) if args.spread else None
+        steps = batches(args)
+        ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, steps, args.micro)
+        again = losses_of_torch(args, folder, steps, 1) if args.spread else None
         truth = None
         if args.truth:
             with double_precision():
-                truth = losses_of_torch(args, folder, args.micro, torch.float64)
+                truth = losses_of_torch(args, folder, steps, args.micro, torch.float64)
     for step in sorted({1, 2, 5, *range(10, args.steps + 1, max(args.steps // 10, 1)), args.steps}):
         a, b = ours[step - 1], theirs[step - 1]
         print(f"step {step:4d}  loam {a:.7f}  PyTorch {b:.7f}  {abs(a / b - 1):.1e}")

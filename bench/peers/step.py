@@ -20,7 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
 
-from torch_t5 import adamw, padded
+from torch_models import adamw, t5_batch
 
 SMALL = dict(vocab_size=32128, d_model=512, d_kv=64, d_ff=1024, num_heads=6, num_layers=8, num_decoder_layers=8,
              feed_forward_proj="gated-gelu", tie_word_embeddings=False, dropout_rate=0.0, pad_token_id=0,
@@ -43,9 +43,8 @@ def arguments():
 
 def step_seconds(args, model, optimizer, batch):
     start = time.perf_counter()
-    inputs, mask, labels = batch
     with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bf16"):
-        loss = model(input_ids=inputs, attention_mask=mask, labels=labels).loss
+        loss = model(**batch).loss
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
@@ -61,8 +60,8 @@ def torch_rate(args, compiled):
     model.train()
     optimizer = adamw(model, 1e-3, 0.0)
     draw = lambda n: torch.randint(2, 32000, (n,)).tolist()
-    batch = padded([{"input_ids": draw(args.input_length), "target_ids": draw(args.target_length)}
-                    for _ in range(args.samples)])
+    batch, _ = t5_batch([{"input_ids": draw(args.input_length), "target_ids": draw(args.target_length)}
+                         for _ in range(args.samples)])
     runner = torch.compile(model) if compiled else model
     for _ in range(2):
         step_seconds(args, runner, optimizer, batch)

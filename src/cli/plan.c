@@ -83,7 +83,11 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         text_count(model_step_flops(&config->model, micro, enc, dec, objective_target_share(objective, &planned)) *
                    (double)samples / micro);
     add_line(lines, "parameters", "%s", params);
-    add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", planned.raw_length, enc, dec);
+    if (enc > 0 && dec > 0)
+        add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", planned.raw_length, enc,
+                 dec);
+    else
+        add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d tokens", planned.raw_length, enc + dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
     MemoryPlan plan;
     if (!memory_plan(config, enc, dec, &plan, error))
@@ -91,7 +95,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
     if (steps > 0) {
-        g_autofree char *tokens = text_count((double)steps * (double)samples * enc);
+        g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
         add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
     }
     if (loader)

@@ -24,6 +24,20 @@ static const HfKind *kind_named(const char *model_type, GError **error)
     return NULL;
 }
 
+/* What the file leads to, quotients too, is within what a checkpoint of loam may say. */
+static bool check_ranges(const ModelConfig *config, GError **error)
+{
+    for (int i = 0; i < n_model_options; i++) {
+        const OptionRow *row = &model_options[i];
+        double value = row->type == OPT_I64   ? (double)G_STRUCT_MEMBER(int64_t, config, row->offset)
+                       : row->type == OPT_F64 ? G_STRUCT_MEMBER(double, config, row->offset)
+                                              : row->min;
+        if (row->min < row->max && (value < row->min || value > row->max))
+            return fail_user(error, "it makes %s %g, want %g to %g", row->name, value, row->min, row->max);
+    }
+    return true;
+}
+
 static const HfKind *read_root(const json_t *root, ModelConfig *config, GError **error)
 {
     if (!json_is_object(root)) {
@@ -36,7 +50,7 @@ static const HfKind *read_root(const json_t *root, ModelConfig *config, GError *
     if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error))
         return NULL;
     kind->shape(config);
-    return model_config_check(config, error) ? kind : NULL;
+    return check_ranges(config, error) && model_config_check(config, error) ? kind : NULL;
 }
 
 const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error)

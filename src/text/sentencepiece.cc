@@ -64,21 +64,23 @@ bool take_varint(const char **at, const char *end, uint64_t *value)
     return false;
 }
 
-/* The last field `number` of a protobuf message: a varint's value, or the length of a string whose bytes begin at
- * *bytes and lie within the message. */
-uint64_t find_field(const char *at, const char *end, uint64_t number, uint64_t absent, const char **bytes)
+enum Wire { VARINT = 0, STRING = 2 };
+
+/* The last field `number` of a protobuf message that has the form `form`: a varint's value, or the length of a string
+ * whose bytes begin at *bytes and lie within the message. */
+uint64_t find_field(const char *at, const char *end, uint64_t number, Wire form, uint64_t absent, const char **bytes)
 {
     static const int fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
     uint64_t found = absent, tag, value;
     while (at < end && take_varint(&at, end, &tag)) {
         int wire = static_cast<int>(tag & 7);
         value = 0;
-        if ((wire == 0 || wire == 2) && !take_varint(&at, end, &value))
+        if ((wire == VARINT || wire == STRING) && !take_varint(&at, end, &value))
             break;
-        uint64_t skip = wire == 2 ? value : static_cast<uint64_t>(fixed_bytes[wire]);
+        uint64_t skip = wire == STRING ? value : static_cast<uint64_t>(fixed_bytes[wire]);
         if (skip > static_cast<uint64_t>(end - at))
             break;
-        if (tag >> 3 == number && (wire == 0 || wire == 2)) {
+        if (tag >> 3 == number && wire == form) {
             found = value;
             *bytes = at;
         }
@@ -91,11 +93,11 @@ uint64_t find_field(const char *at, const char *end, uint64_t number, uint64_t a
 const char *name_of_type(const char *data, size_t bytes)
 {
     const char *spec = data;
-    uint64_t spec_bytes = find_field(data, data + bytes, 2, 0, &spec);
+    uint64_t spec_bytes = find_field(data, data + bytes, 2, STRING, 0, &spec);
     const char *unused;
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
                                          "sentencepiece-char" };
-    uint64_t type = find_field(spec, spec + spec_bytes, 3, 1, &unused);
+    uint64_t type = find_field(spec, spec + spec_bytes, 3, VARINT, 1, &unused);
     return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
 }
 
@@ -105,8 +107,8 @@ bool charsmaps_are_sound(const char *data, size_t bytes)
 {
     for (uint64_t number : { 3U, 5U }) {
         const char *spec = data, *map = data;
-        uint64_t spec_bytes = find_field(data, data + bytes, number, 0, &spec);
-        uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, 0, &map);
+        uint64_t spec_bytes = find_field(data, data + bytes, number, STRING, 0, &spec);
+        uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, STRING, 0, &map);
         if (!charsmap_is_sound(map, map_bytes))
             return false;
     }

@@ -26,6 +26,7 @@ typedef struct Checkpoint {
     Optimizer *optimizer;
     TrainState *state;
     const char *tokenizer_hash; /* may be NULL */
+    bool verified;              /* loading: checkpoint_verify found it sound just now, its files are not hashed again */
 } Checkpoint;
 
 /* Writes FOLDER (replacing one of the same name). On failure nothing named FOLDER has changed. */

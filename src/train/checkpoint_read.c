@@ -221,7 +221,7 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **
     GHashTable *targets = collect_targets(checkpoint);
     json_t *files = json_object_get(root, "files"), *entry;
     const char *name;
-    bool done = verify_files(folder, files, error);
+    bool done = checkpoint->verified || verify_files(folder, files, error);
     json_object_foreach(files, name, entry)
     {
         g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -252,7 +252,9 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
     json_decref(root);
-    return options_apply(&table, config, settings, error) && model_config_check(config, error);
+    if (!options_apply(&table, config, settings, error) || !model_config_check(config, error))
+        return false;
+    return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);
 }
 
 void checkpoint_clear_config(ModelConfig *config)

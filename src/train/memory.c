@@ -65,20 +65,73 @@ char *memory_describe(const MemoryPlan *plan)
                            optimizer, activations);
 }
 
-/* Bytes that can be had without swapping, 0 if the kernel does not say. */
+/* The number behind `key` in a file of the kernel; NO_LIMIT where there is none ("max", no such file). */
+#define NO_LIMIT SIZE_MAX
+
+static size_t kernel_number(const char *path, const char *key)
+{
+    g_autofree char *text = NULL;
+    const char *at = g_file_get_contents(path, &text, NULL, NULL) ? strstr(text, key) : NULL;
+    at = at ? at + strlen(key) + strspn(at + strlen(key), " \t") : NULL;
+    return at && g_ascii_isdigit(*at) ? (size_t)g_ascii_strtoull(at, NULL, 10) : NO_LIMIT;
+}
+
+static size_t group_number(const char *folder, const char *name, const char *key)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return kernel_number(path, key);
+}
+
+/* The files of a control group, by the version of the interface. */
+static const struct {
+    const char *limit, *usage, *cached;
+} group_files[] = { { "memory.max", "memory.current", "\ninactive_file " },
+                    { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file " } };
+
+/* What a control group may still take; what it caches of files can be had again. */
+static size_t group_room(const char *folder, bool version_1)
+{
+    size_t limit = group_number(folder, group_files[version_1].limit, ""),
+           usage = group_number(folder, group_files[version_1].usage, ""),
+           cached = group_number(folder, "memory.stat", group_files[version_1].cached);
+    if (limit == NO_LIMIT || usage == NO_LIMIT)
+        return NO_LIMIT;
+    usage -= cached == NO_LIMIT ? 0 : MIN(cached, usage);
+    return limit - MIN(usage, limit);
+}
+
+size_t memory_group_room(const char *groups, const char *root)
+{
+    g_autofree char *text = NULL;
+    size_t room = NO_LIMIT;
+    if (!g_file_get_contents(groups, &text, NULL, NULL))
+        return room;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) { /* "4:memory:/a/b" of version 1, "0::/a/b" of version 2 */
+        g_auto(GStrv) parts = g_strsplit(*line, ":", 3);
+        if (g_strv_length(parts) < 3 || (*parts[1] && strcmp(parts[1], "memory") != 0))
+            continue;
+        bool version_1 = *parts[1];
+        g_autofree char *folder = g_build_filename(root, version_1 ? "memory" : "", parts[2], NULL);
+        for (; strlen(folder) >= strlen(root); *strrchr(folder, '/') = 0) /* the group's parents bind as well */
+            room = MIN(room, group_room(folder, version_1));
+    }
+    return room;
+}
+
+/* Bytes that can be had without swapping, of the machine and of the group of processes that this one is in; NO_LIMIT
+ * if the kernel does not say. */
 static size_t available(void)
 {
-    g_autofree char *info = NULL;
-    if (!g_file_get_contents("/proc/meminfo", &info, NULL, NULL))
-        return 0;
-    const char *line = strstr(info, "MemAvailable:");
-    return line ? (size_t)g_ascii_strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : 0;
+    size_t machine = kernel_number("/proc/meminfo", "MemAvailable:");
+    return MIN(machine == NO_LIMIT ? NO_LIMIT : machine * 1024,
+               memory_group_room("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
 bool memory_check(const MemoryPlan *plan, GError **error)
 {
     size_t there = available();
-    if (there == 0 || memory_total(plan) <= there)
+    if (memory_total(plan) <= there)
         return true;
     g_autofree char *needed = memory_describe(plan), *has = text_bytes(there);
     return fail_machine(error,

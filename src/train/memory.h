@@ -14,3 +14,6 @@ size_t memory_total(const MemoryPlan *plan);
 char *memory_describe(const MemoryPlan *plan);
 /* Refuses a plan that exceeds what the machine has free, before it is killed for it half-way. */
 bool memory_check(const MemoryPlan *plan, GError **error);
+/* Bytes that the control groups named in `groups` (/proc/self/cgroup), which lie below `root` (/sys/fs/cgroup), leave
+ * to this process: limits of version 1 and 2; SIZE_MAX: none. */
+size_t memory_group_room(const char *groups, const char *root);

@@ -28,18 +28,27 @@ static int64_t line_step(const char *line, size_t bytes)
     return value;
 }
 
-/* Length of the leading lines of `path` that belong to steps up to `last`. */
-static off_t kept_bytes(FILE *file, int64_t last)
+/* What a resumed run keeps of its lines. */
+typedef struct KeptLines {
+    GString *text;
+    size_t prefix;   /* bytes of the file before the first line that goes */
+    int64_t damaged; /* lines that cannot be read, a torn last one aside */
+} KeptLines;
+
+static KeptLines keep_lines(FILE *file, int64_t last)
 {
+    KeptLines kept = { .text = g_string_new(NULL) };
     char *line = NULL;
     size_t capacity = 0;
-    off_t kept = 0;
     ssize_t n;
+    bool whole = true;
     while ((n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
         int64_t step = line_step(line, (size_t)n);
-        if (step < 0 || step > last)
-            break;
-        kept += n;
+        kept.damaged += step < 0;
+        whole = whole && step >= 0 && step <= last;
+        kept.prefix += whole ? (size_t)n : 0;
+        if (step >= 0 && step <= last)
+            g_string_append_len(kept.text, line, n);
     }
     free(line);
     return kept;
@@ -50,9 +59,17 @@ static bool cut_lines(const char *path, int64_t last, GError **error)
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return errno == ENOENT || fail_errno(error, "reading", path);
-    off_t kept = kept_bytes(file, last);
+    KeptLines kept = keep_lines(file, last);
+    g_autoptr(GString) text = kept.text;
+    bool read = !ferror(file);
     fclose(file);
-    return truncate(path, kept) == 0 || fail_errno(error, "cutting back", path);
+    if (!read)
+        return fail_machine(error, "reading %s failed", path);
+    if (kept.damaged)
+        log_warning("%s: %" PRId64 " of its lines cannot be read and go", path, kept.damaged);
+    if (text->len > kept.prefix)
+        return io_write_file(path, text->str, text->len, error);
+    return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
 }
 
 Metrics *metrics_open(const char *dir, int64_t step, GError **error)

@@ -140,7 +140,9 @@ static bool resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(dir, step);
-    Checkpoint checkpoint = { .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state };
+    Checkpoint checkpoint = {
+        .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state, .verified = true
+    };
     if (!checkpoint_load(folder, &checkpoint, error) || !check_sources(t, folder, error) ||
         !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
         return false;

@@ -49,7 +49,7 @@ static void case_rmsnorm(Rig *r)
 
 static void case_layernorm(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 50), c = PICK_SIZE(r, 7, 700), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 50), c = PICK_SIZE(r, 7, 350), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
     int kind = choose(r, 4); /* no residual; a third tensor; dx itself; no residual and dx is dy */
     bool with_bias = choose(r, 2);

@@ -381,6 +381,24 @@ static void what_an_architecture_has_besides_is_refused(void)
     }
 }
 
+/* Each number by itself would do. */
+static void numbers_that_do_not_go_together_are_refused(void)
+{
+    static const struct {
+        const char *config, *words;
+    } cases[] = {
+        { "{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_attention_heads\": 16}",
+          "config.json: it makes model.head_dim 0, want 1 to 1024" },
+        { "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_attention_heads\": 1}",
+          "config.json: it makes model.head_dim 4096, want 1 to 1024" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *folder = g_build_filename(scratch, "together", NULL);
+        put_file(folder, "config.json", cases[i].config, strlen(cases[i].config));
+        expect_refused(folder, cases[i].words);
+    }
+}
+
 static void a_model_that_no_class_holds_is_not_exported(void)
 {
     GError *error = NULL;
@@ -520,6 +538,7 @@ int main(int argc, char **argv)
     g_test_add_func("/hf/a_head_equal_to_the_embedding_is_tied", a_head_equal_to_the_embedding_is_tied);
     g_test_add_func("/hf/tied_but_unscaled_survives_both_generations", tied_but_unscaled_survives_both_generations);
     g_test_add_func("/hf/what_an_architecture_has_besides_is_refused", what_an_architecture_has_besides_is_refused);
+    g_test_add_func("/hf/numbers_that_do_not_go_together_are_refused", numbers_that_do_not_go_together_are_refused);
     g_test_add_func("/hf/a_model_that_no_class_holds_is_not_exported", a_model_that_no_class_holds_is_not_exported);
     g_test_add_func("/hf/an_mt5_is_an_untied_t5", an_mt5_is_an_untied_t5);
     g_test_add_func("/hf/export_leaves_other_peoples_files_alone", export_leaves_other_peoples_files_alone);

@@ -264,6 +264,17 @@ static void refuses_a_damaged_character_map(void)
     expect_user_error(error, "its character map is damaged");
 }
 
+/* A number where the normalizer's specification belongs: it is not the length of anything. */
+static void refuses_a_model_whose_parts_are_numbers(void)
+{
+    static const char bytes[] = { 3 << 3, -1, -1, -1, 0x7f };
+    g_autofree char *path = g_build_filename(folder, "numbers.model", NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(g_file_set_contents(path, bytes, sizeof bytes, NULL));
+    g_assert_null(tokenizer_open(path, &error));
+    expect_user_error(error, "numbers.model: not a SentencePiece model");
+}
+
 static void opens_a_folder_by_its_spiece_model(void)
 {
     g_autofree char *sub = g_build_filename(folder, "hf", NULL);
@@ -482,6 +493,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tokenizer/refuses_text_that_is_not_utf8", refuses_text_that_is_not_utf8);
     g_test_add_func("/tokenizer/refuses_what_is_no_model", refuses_what_is_no_model);
     g_test_add_func("/tokenizer/refuses_a_damaged_character_map", refuses_a_damaged_character_map);
+    g_test_add_func("/tokenizer/refuses_a_model_whose_parts_are_numbers", refuses_a_model_whose_parts_are_numbers);
     g_test_add_func("/tokenizer/opens_a_folder_by_its_spiece_model", opens_a_folder_by_its_spiece_model);
     g_test_add_func("/tokenizer/training_tells_what_would_be_right", training_tells_what_would_be_right);
     g_test_add_func("/tokenizer/the_bounds_that_errors_name_are_right", the_bounds_that_errors_name_are_right);

@@ -3,7 +3,10 @@
 set -euo pipefail
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir "$tree/include"
+mkdir -p "$tree/include" "$tree/repo/src" "$tree/repo/tests"
+cp -r README.md CONTRIBUTING.md docs tools "$tree/repo" # a copy, so that nothing changes between two gatherings
+cp -r src/base "$tree/repo/src"
+gather=$tree/repo/tools/gather-corpus
 
 fail() {
     echo "$*"
@@ -20,8 +23,8 @@ for i in 1 2 3 4 5; do
         for line in {1..40}; do echo "int own_$(printf "$i" | tr 1-5 a-e)_$line(void);"; done
     } >"$tree/include/file_$i.h"
 done
-tools/gather-corpus "$tree/a.jsonl" 50 "$tree/include"
-tools/gather-corpus "$tree/b.jsonl" 50 "$tree/include"
+"$gather" "$tree/a.jsonl" 50 "$tree/include"
+"$gather" "$tree/b.jsonl" 50 "$tree/include"
 cmp "$tree/a.jsonl" "$tree/b.jsonl"
 
 grep -F "$tree" "$tree/a.jsonl" >"$tree/headers.jsonl"
@@ -32,5 +35,5 @@ grep -F "$tree" "$tree/a.jsonl" >"$tree/headers.jsonl"
 grep -qF '#define UNIQUE_c \"a \\\"quoted\\\" \\\\ word\"\n' "$tree/headers.jsonl" || fail "wrong escapes"
 grep -q '"path": "src/base/' "$tree/a.jsonl" || fail "the project's own sources are missing"
 
-tools/gather-corpus "$tree/small.jsonl" 0 "$tree/include"
+"$gather" "$tree/small.jsonl" 0 "$tree/include"
 ! grep -qF "$tree" "$tree/small.jsonl" || fail "headers were taken beyond the budget"

@@ -70,7 +70,11 @@ static void tear_down(Fixture *f, gconstpointer data)
 
 static Checkpoint whole(Fixture *f)
 {
-    return (Checkpoint){ model_config(f->model), model_params(f->model), f->optimizer, &f->state, "0123456789abcdef" };
+    return (Checkpoint){ .model = model_config(f->model),
+                         .params = model_params(f->model),
+                         .optimizer = f->optimizer,
+                         .state = &f->state,
+                         .tokenizer_hash = "0123456789abcdef" };
 }
 
 static void fill_state(Fixture *f, float value)
@@ -104,6 +108,24 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     const char *name;
     Tensor last = optimizer_state(f->optimizer, optimizer_state_count(f->optimizer) - 1, &name);
     g_assert_cmpfloat(*(float *)last.p, ==, 0.5f + (float)(optimizer_state_count(f->optimizer) - 1));
+}
+
+static void what_was_verified_is_not_hashed_again(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(f->folder, "weights-00001-of-00001.safetensors", NULL), *text = NULL;
+    gsize bytes;
+    g_file_get_contents(path, &text, &bytes, NULL);
+    text[bytes - 1] ^= 4; /* in the values of a tensor */
+    g_file_set_contents(path, text, (gssize)bytes, NULL);
+    g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
+    g_clear_error(&error);
+    checkpoint.verified = true;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
 }
 
 static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
@@ -213,6 +235,27 @@ static void state_json_is_sealed(Fixture *f, gconstpointer data)
     g_clear_error(&error);
 }
 
+/* A sealed state.json that tells no model: written by another program. */
+static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    ModelConfig config = { 0 };
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL);
+    json_t *root = json_load_file(path, 0, NULL);
+    json_object_del(root, "model");
+    checkpoint_seal(root);
+    json_dump_file(root, path, 0);
+    json_decref(root);
+    g_assert_false(checkpoint_config(f->folder, &config, NULL, &error));
+    g_assert_nonnull(strstr(error->message, "state.json: no model.vocab in it"));
+    g_clear_error(&error);
+    checkpoint_clear_config(&config);
+}
+
 /* Writes a third of the rows of every parameter (part 0) or the rest (part 1), and enters the file in `files`. */
 static void write_part(Fixture *f, json_t *files, int part)
 {
@@ -312,10 +355,12 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     TEST(save_then_load_gives_the_same_state);
+    TEST(what_was_verified_is_not_hashed_again);
     TEST(shape_and_tokenizer_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
+    TEST(a_checkpoint_tells_its_vocabulary);
     TEST(any_layout_of_boxes_is_read);
     TEST(checkpoints_above_are_set_aside);
     TEST(retention_keeps_the_newest_the_multiples_and_the_best);

@@ -22,9 +22,9 @@ static const struct {
 } cuts[] = {
     { LINE(1) LINE(2) LINE(3), 2, LINE(1) LINE(2) },
     { LINE(1) LINE(2), 7, LINE(1) LINE(2) },
-    { LINE(1) LINE(2) "{\"kind\":\"tr", 7, LINE(1) LINE(2) },  /* torn by a kill */
-    { LINE(1) "{\"kind\":\"train\",\"step\":2}", 7, LINE(1) }, /* whole, but its end is not sure */
-    { LINE(1) "garbage\n" LINE(2), 7, LINE(1) },
+    { LINE(1) LINE(2) "{\"kind\":\"tr", 7, LINE(1) LINE(2) },    /* torn by a kill */
+    { LINE(1) "{\"kind\":\"train\",\"step\":2}", 7, LINE(1) },   /* whole, but its end is not sure */
+    { LINE(1) "garbage\n" LINE(2) LINE(9), 7, LINE(1) LINE(2) }, /* damaged in the middle */
     { LINE(1) LINE(2), 0, "" },
 };
 

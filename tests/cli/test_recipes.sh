@@ -1,0 +1,52 @@
+# Every recipe has the parameters of the model it stands for, and trains for three steps at toy width.
+. tests/cli/lib.sh "$1"
+make_dataset
+sed 's/^./\U&/' "$work/corpus.txt" >"$work/sentences.txt" # a sentence begins with a capital
+for form in append-eod split-sentences; do
+    "$loam" prepare --tokenizer "$work/tok.model" --$form --out "$work/$form" "$work/sentences.txt" >/dev/null 2>&1
+done
+
+declare -A parameters=(
+    [ast-t5-vanilla]=277,863,168
+    [bert-base-t5-experiments]=110,106,428
+    [t5-1.1-small-pile]=76,961,152
+    [t5-1.1-large-pile]=783,150,080
+    [t5-1.1-xl-pile]=2,849,757,184
+    [t5-1.1-xxl-pile]=11,135,332,352
+    [t5-base-cdq]=237,759,744
+    [t5-small-wiki]=60,506,624
+    [fairseq-lm-mt5]=275,030,016 # 18,915,328 + 2 * 512 * 250112
+    [tr1-13b]=12,853,386,240 # 40 (12 h^2 + 13 h) + (50257 + 2048 + 2) h, h = 5120
+)
+
+# setting NAME: what the plan says an option is, whatever its group.
+setting() { sed -n "s/^  $1: *//p" "$work/plan" | head -n 1; }
+
+# Widths and lengths become a toy's, data the fixture's; objective, optimizer and everything else stay the recipe's.
+toy() {
+    local stacks data=$work/data valid=
+    [ "$(setting compat)" = none ] || data=$work/append-eod
+    [ "$(setting sentence_pairs)" = none ] || data=$work/split-sentences
+    [ "$(setting split)" != '""' ] || valid=$data
+    case $(setting family) in
+    t5) stacks='model.n_enc=2 model.n_dec=2' ;;
+    bert) stacks='model.n_enc=2 model.n_dec=0' ;;
+    gpt) stacks='model.n_enc=0 model.n_dec=2' ;;
+    esac
+    echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.max_positions=128" \
+        "tokenizer.path=$work/tok.model data.train=$data data.valid=$valid data.input_length=64" \
+        "data.target_length=0 data.compat_samples=auto train.threads=1 train.eval_samples=4 run.dir=$work/$1"
+}
+
+for recipe in configs/recipes/*.yaml; do
+    name=$(basename "$recipe" .yaml)
+    [ -n "${parameters[$name]:-}" ] || fail "$recipe: this test knows no count of its parameters"
+    "$loam" plan "$recipe" >"$work/plan" 2>"$work/err" || fail "plan $recipe: $(cat "$work/err")"
+    grep -q "^# parameters  *${parameters[$name]}\$" "$work/plan" ||
+        fail "$recipe: $(grep '^# parameters' "$work/plan"), not ${parameters[$name]}"
+    # shellcheck disable=SC2046
+    "$loam" train "$recipe" $(toy "$name") 'train.length=3 steps' 'train.log_every=1 steps' 'optim.warmup=1 steps' \
+        'train.batch=4 samples' 'train.micro_batch=2 samples' 2>"$work/log" || fail "$recipe: $(tail -n 2 "$work/log")"
+    [ "$(grep -c '"kind":"train".*"loss":[0-9]' "$work/$name/metrics.jsonl")" = 3 ] || fail "$recipe: not three steps"
+    echo "ok: $name, ${parameters[$name]} parameters"
+done

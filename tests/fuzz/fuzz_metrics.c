@@ -1,0 +1,33 @@
+/* Any bytes as the metrics.jsonl of a run that is resumed: what is left are whole lines, and a second resume leaves
+ * them alone. The first byte is the step. */
+#include "fuzz_folder.h"
+#include "train/metrics.h"
+
+#include <string.h>
+
+static char *resume(int64_t step, size_t *bytes)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(fuzz_folder(), "metrics.jsonl", NULL),
+                    *tb = g_build_filename(fuzz_folder(), "tb", NULL);
+    char *left = NULL;
+    Metrics *metrics = metrics_open(fuzz_folder(), step, &error);
+    CHECK(metrics, "%s", error->message);
+    metrics_close(metrics);
+    CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);
+    io_remove_tree(tb, NULL); /* every opening adds a file */
+    return left;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    size_t once_bytes, twice_bytes;
+    fuzz_put("metrics.jsonl", data + 1, bytes - 1);
+    g_autofree char *once = resume(data[0], &once_bytes), *twice = resume(data[0], &twice_bytes);
+    CHECK(once_bytes < bytes && once_bytes == twice_bytes && memcmp(once, twice, once_bytes) == 0,
+          "%zu bytes, then %zu, then %zu", bytes - 1, once_bytes, twice_bytes);
+    CHECK(once_bytes == 0 || once[once_bytes - 1] == '\n', "a torn line");
+    return 0;
+}
