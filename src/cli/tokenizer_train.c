@@ -22,11 +22,11 @@ static const char about[] =
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
 static gint64 memory, min_frequency, max_sentences;
-static gboolean byte_fallback, sentinels;
+static gboolean byte_fallback, sentinels, lowercase;
 
 static const GOptionEntry entries[] = {
     { "kind", 0, 0, G_OPTION_ARG_STRING, &kind,
-      "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's)", "KIND" },
+      "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND" },
     { "type", 0, 0, G_OPTION_ARG_STRING, &kind, "the same; unigram and bpe are SentencePiece's", "KIND" },
     { "vocab-size", 0, 0, G_OPTION_ARG_INT, &training.vocab_size, "pieces, without the sentinels (32000)", "N" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the model file or the folder to write", "OUT" },
@@ -38,15 +38,17 @@ static const GOptionEntry entries[] = {
     { "byte-fallback", 0, 0, G_OPTION_ARG_NONE, &byte_fallback,
       "SentencePiece: write other characters as bytes, not as unknown", NULL },
     { "special-tokens", 0, 0, G_OPTION_ARG_STRING, &specials,
-      "others: the first pieces, with commas between (<|endoftext|>)", "A,B" },
-    { "sentinels", 0, 0, G_OPTION_ARG_NONE, &sentinels, "others: T5's 100 sentinels on top, for span corruption",
-      NULL },
+      "others: the first pieces, with commas between (<|endoftext|>; BERT's five)", "A,B" },
+    { "sentinels", 0, 0, G_OPTION_ARG_NONE, &sentinels, "others: T5's 100 sentinels on top, in the files", NULL },
     { "min-frequency", 0, 0, G_OPTION_ARG_INT64, &min_frequency, "others: pairs that occur less are not merged (2)",
       "N" },
     { "max-piece", 0, 0, G_OPTION_ARG_INT, &training.max_piece, "others: bytes or characters of a piece, at most (any)",
       "N" },
     { "memory", 0, 0, G_OPTION_ARG_INT64, &memory, "others: for words, in MiB; the rarest are forgotten (2048)",
       "MIB" },
+    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "WordPiece: drop capitals and accents", NULL },
+    { "limit-alphabet", 0, 0, G_OPTION_ARG_INT, &training.limit_alphabet,
+      "WordPiece: characters that get a piece, the most frequent (1000)", "N" },
     { "workers", 0, 0, G_OPTION_ARG_INT, &training.workers, "others: threads that count words (every core)", "N" },
     { 0 },
 };
@@ -126,5 +128,6 @@ bool verb_tokenizer_train(int argc, char **argv, GError **error)
     training.sentinels = sentinels;
     training.min_frequency = min_frequency;
     training.memory = memory;
+    training.lowercase = lowercase;
     return run(argv + 1, argc - 1, error);
 }

@@ -178,7 +178,41 @@ char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes)
     return g_string_free(out, FALSE);
 }
 
-const uint8_t *bert_text_ascii(const BertText *text)
+/* ---- words ---- */
+
+static void end_word(BertWord *word, BertWordFn fn, void *context)
 {
-    return text->ascii;
+    if (word->n_chars > 0)
+        fn(context, word);
+    word->bytes = 0;
+    word->n_chars = 0;
+}
+
+void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context)
+{
+    const unsigned char *at = (const unsigned char *)from, *end = at + bytes;
+    uint8_t room[BERT_TEXT_ROOM];
+    BertWord word;
+    word.bytes = 0;
+    word.n_chars = 0;
+    while (at < end) {
+        while (at < end && *at < 128 && text->ascii[*at] && word.n_chars < max_chars) {
+            word.text[word.bytes++] = (char)text->ascii[*at++];
+            word.n_chars++;
+        }
+        if (at == end)
+            break;
+        const uint8_t *mapped = bert_text_map(text, g_utf8_get_char((const char *)at), room);
+        at += g_utf8_skip[*at];
+        for (uint8_t i = 1; i <= mapped[0]; i++) {
+            if (mapped[i] == ' ') {
+                end_word(&word, fn, context);
+                continue;
+            }
+            word.n_chars += (mapped[i] & 0xc0) != 0x80;
+            if (word.n_chars <= max_chars)
+                word.text[word.bytes++] = (char)mapped[i];
+        }
+    }
+    end_word(&word, fn, context);
 }

@@ -27,5 +27,15 @@ const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room);
 /* Text as BertNormalizer leaves it: what the characters become, but for the spaces around punctuation. g_free. */
 char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes);
 
-/* For each ASCII character what it becomes within a word; 0 where it ends one or vanishes. */
-const uint8_t *bert_text_ascii(const BertText *text);
+#define BERT_TEXT_MAX_CHARS 1000 /* of a word that is kept whole, at most */
+
+/* A word, no longer than max_chars; of a longer one n_chars is right and the text only its beginning. */
+typedef struct BertWord {
+    char text[4 * BERT_TEXT_MAX_CHARS + BERT_TEXT_ROOM];
+    size_t bytes;
+    int n_chars;
+} BertWord;
+typedef void (*BertWordFn)(void *context, const BertWord *word);
+
+/* Calls fn with each word of UTF-8 text in turn; max_chars <= BERT_TEXT_MAX_CHARS. */
+void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context);

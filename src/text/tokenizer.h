@@ -48,7 +48,8 @@ bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error
 
 /* What is 0 or NULL is as the kind has it by itself. */
 typedef struct TokenizerTraining {
-    const char *type; /* "sentencepiece-unigram", "sentencepiece-bpe" or without what is before the dash; "byte-bpe" */
+    const char *type; /* "sentencepiece-unigram", "sentencepiece-bpe" or without what is before the dash; "byte-bpe",
+                         "wordpiece" */
     int vocab_size;   /* pieces, without sentinels */
     const char *out;  /* SentencePiece: the file that is written; others: the folder, which exists */
 
@@ -62,6 +63,9 @@ typedef struct TokenizerTraining {
     int max_piece;                     /* the longest, in bytes or characters (any) */
     int64_t memory;                    /* MiB for words and what is learned from them (2048) */
     int workers;                       /* threads that count words; the result is the same for any number */
+
+    bool lowercase;     /* WordPiece: capitals and accents are dropped, in training and by the encoder */
+    int limit_alphabet; /* characters that get a piece, the most frequent (1000) */
 } TokenizerTraining;
 /* The next text, valid until the next call; false at the end (error unset) or on an error, as corpus_next. */
 typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, GError **error);

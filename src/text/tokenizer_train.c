@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const TokenizerTrainer *const trainers[] = { &trainer_sentencepiece_unigram, &trainer_sentencepiece_bpe,
-                                                    &trainer_byte_bpe };
+                                                    &trainer_byte_bpe, &trainer_wordpiece };
 
 static const TokenizerTrainer *find_trainer(const char *type)
 {
@@ -40,6 +40,8 @@ static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraini
         { "max-piece", TRAINER_WORDS, training->max_piece != 0 },
         { "memory", TRAINER_WORDS, training->memory != 0 },
         { "workers", TRAINER_WORDS, training->workers != 0 },
+        { "lowercase", TRAINER_BERT, training->lowercase },
+        { "limit-alphabet", TRAINER_BERT, training->limit_alphabet != 0 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         if (options[i].given && !(trainer->options & options[i].option))
@@ -58,6 +60,7 @@ static bool check_ranges(const TokenizerTraining *training, GError **error)
         { "a least frequency", training->min_frequency, 0, INT64_MAX },
         { "a longest piece", training->max_piece, 0, INT32_MAX },
         { "a memory (MiB)", training->memory, 0, TOKENIZER_MAX_MEMORY },
+        { "an alphabet", training->limit_alphabet, 0, INT32_MAX },
         { "a number of workers", training->workers, 0, 4096 },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++)

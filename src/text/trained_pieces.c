@@ -25,12 +25,15 @@ int32_t trained_pieces_add(TrainedPieces *pieces, const char *name)
     return (int32_t)pieces->names->len - 1;
 }
 
-/* A single character would be a letter of the alphabet, and vocab.txt has a piece a line. */
+/* A single character would be a letter of the alphabet; vocab.txt has a piece a line. */
 static bool add_special(TrainedPieces *pieces, const char *name, GError **error)
 {
-    if (!g_utf8_validate(name, -1, NULL) || strlen(name) > MAX_SPECIAL || strpbrk(name, "\r\n") ||
-        g_utf8_strlen(name, -1) < 2)
-        return fail_user(error, "the special token \"%s\" is none: two characters at least, %d bytes at most, one line",
+    size_t n = strlen(name);
+    if (n > MAX_SPECIAL || !g_utf8_validate(name, -1, NULL) || g_utf8_strlen(name, -1) < 2 || strpbrk(name, "\r\n") ||
+        g_ascii_isspace(name[0]) || g_ascii_isspace(name[n - 1]))
+        return fail_user(error,
+                         "the special token \"%s\" is none: at least two characters, at most %d bytes, in one line, no "
+                         "space around",
                          name, MAX_SPECIAL);
     trained_pieces_add(pieces, name);
     return true;

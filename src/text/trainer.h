@@ -19,4 +19,5 @@ typedef struct TokenizerTrainer {
     bool (*train)(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
 } TokenizerTrainer;
 
-extern const TokenizerTrainer trainer_sentencepiece_unigram, trainer_sentencepiece_bpe, trainer_byte_bpe;
+extern const TokenizerTrainer trainer_sentencepiece_unigram, trainer_sentencepiece_bpe, trainer_byte_bpe,
+    trainer_wordpiece;

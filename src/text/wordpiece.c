@@ -83,8 +83,8 @@ void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, Tokeniz
     wordpiece->options.unk = g_strdup(options->unk);
     wordpiece->options.prefix = g_strdup(options->prefix);
     bool ok = pieces->len <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", pieces->len, MAX_PIECES);
-    if (ok && (options->max_chars < 1 || options->max_chars > WORDPIECE_MAX_CHARS))
-        ok = fail_user(error, "words of at most %d characters: 1 to %d", options->max_chars, WORDPIECE_MAX_CHARS);
+    if (ok && (options->max_chars < 1 || options->max_chars > BERT_TEXT_MAX_CHARS))
+        ok = fail_user(error, "words of at most %d characters: 1 to %d", options->max_chars, BERT_TEXT_MAX_CHARS);
     if (ok) {
         build_trie(wordpiece);
         wordpiece->unk = id_of(wordpiece, options->unk);
@@ -163,7 +163,7 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
     }
     bool uncased = !has_capitals(pieces);
     const BertTextOptions alone = { true, true, uncased, uncased };
-    WordPieceOptions options = { "[UNK]", "##", 100, alone };
+    WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone };
     if (!read_config(path, &options.text, error)) {
         g_ptr_array_unref(pieces);
         return NULL;
@@ -176,15 +176,16 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
 
 /* ---- encoding ---- */
 
-typedef struct Word {
-    char text[4 * WORDPIECE_MAX_CHARS + BERT_TEXT_ROOM];
-    size_t bytes;
-    int n_chars; /* of the whole word; text holds no more than the model's most */
-} Word;
+typedef struct Encoding {
+    const WordPiece *wordpiece;
+    GArray *ids;
+} Encoding;
 
-/* Splits the word, greedily, and empties it. A word with a part that no piece begins is unknown as a whole. */
-static void end_word(const WordPiece *wordpiece, Word *word, GArray *ids)
+/* Splits the word, greedily. A word with a part that no piece begins is unknown as a whole. */
+static void encode_word(void *context, const BertWord *word)
 {
+    const WordPiece *wordpiece = ((Encoding *)context)->wordpiece;
+    GArray *ids = ((Encoding *)context)->ids;
     const Trie *trie = &wordpiece->trie;
     guint before = ids->len;
     bool known = word->n_chars <= wordpiece->options.max_chars;
@@ -210,23 +211,6 @@ static void end_word(const WordPiece *wordpiece, Word *word, GArray *ids)
         g_array_set_size(ids, before);
         g_array_append_val(ids, wordpiece->unk);
     }
-    word->bytes = 0;
-    word->n_chars = 0;
-}
-
-/* Takes in what one character became. */
-static void take(const WordPiece *wordpiece, Word *word, const uint8_t *mapped, GArray *ids)
-{
-    for (uint8_t i = 1; i <= mapped[0]; i++) {
-        if (mapped[i] == ' ') {
-            if (word->n_chars > 0)
-                end_word(wordpiece, word, ids);
-            continue;
-        }
-        word->n_chars += (mapped[i] & 0xc0) != 0x80;
-        if (word->n_chars <= wordpiece->options.max_chars)
-            word->text[word->bytes++] = (char)mapped[i];
-    }
 }
 
 static char *normalize(const void *model, const char *text, size_t bytes)
@@ -238,26 +222,8 @@ static bool encode(const void *model, const char *text, size_t bytes, bool first
 {
     (void)first, (void)error;
     const WordPiece *wordpiece = model;
-    const uint8_t *ascii = bert_text_ascii(wordpiece->text);
-    const int max_chars = wordpiece->options.max_chars;
-    const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
-    uint8_t room[BERT_TEXT_ROOM];
-    Word word;
-    word.bytes = 0;
-    word.n_chars = 0;
-    while (at < end) {
-        while (at < end && *at < 128 && ascii[*at] && word.n_chars < max_chars) {
-            word.text[word.bytes++] = (char)ascii[*at++];
-            word.n_chars++;
-        }
-        if (at == end)
-            break;
-        gunichar c = g_utf8_get_char((const char *)at);
-        at += g_utf8_skip[*at];
-        take(wordpiece, &word, bert_text_map(wordpiece->text, c, room), ids);
-    }
-    if (word.n_chars > 0)
-        end_word(wordpiece, &word, ids);
+    Encoding encoding = { wordpiece, ids };
+    bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_word, &encoding);
     return true;
 }
 
@@ -300,7 +266,7 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
     const char *prefix = json_string_value(json_object_get(json->model, "continuing_subword_prefix"));
     json_t *max_chars = json_object_get(json->model, "max_input_chars_per_word");
     const char *splitter = json_string_value(json_object_get(json->pre_tokenizer, "type"));
-    WordPieceOptions options = { unk ? unk : "[UNK]", prefix ? prefix : "##", 100, { 0 } };
+    WordPieceOptions options = { unk ? unk : "[UNK]", prefix ? prefix : "##", WORDPIECE_CHARS, { 0 } };
     if (json_is_integer(max_chars))
         options.max_chars = (int)CLAMP(json_integer_value(max_chars), 0, G_MAXINT);
     if (!read_normalizer(json->normalizer, &options.text, error))

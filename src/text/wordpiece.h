@@ -11,11 +11,11 @@ extern const TokenizerKind kind_wordpiece;
 typedef struct WordPieceOptions {
     const char *unk;    /* the piece of words that cannot be split; "[UNK]" */
     const char *prefix; /* of pieces that go on with a word; "##" */
-    int max_chars;      /* longer words are unknown; at most WORDPIECE_MAX_CHARS */
+    int max_chars;      /* longer words are unknown; at most BERT_TEXT_MAX_CHARS */
     BertTextOptions text;
 } WordPieceOptions;
 
-#define WORDPIECE_MAX_CHARS 1000
+#define WORDPIECE_CHARS 100 /* max_chars, where nothing else is said */
 
 /* A model of kind_wordpiece, to be closed by it. `pieces` (char *, owned by the array) becomes the model's, also where
  * it fails. */

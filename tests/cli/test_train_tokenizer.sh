@@ -9,18 +9,18 @@ trains() {
     "$loam" tokenizer train --out "$work/$name" "$@" "$work/corpus.txt" 2>"$work/err" || fail "$name: $(cat "$work/err")"
 }
 
-# learns NAME OVERRIDES…: thirty steps with the tokenizer NAME lower the held-out loss by half a nat.
+# learns NAME OVERRIDES…: twenty steps with the tokenizer NAME lower the held-out loss by a third of a nat.
 learns() {
     local name=$1
     shift
     "$loam" prepare --tokenizer "$work/$name" --out "$work/$name-data" --valid 10% "$work/corpus.txt" >/dev/null 2>"$work/err" ||
         fail "$name: $(cat "$work/err")"
     "$loam" train "$work/config.yaml" run.dir="$work/$name-run" tokenizer.path="$work/$name" data.train="$work/$name-data" \
-        data.valid="$work/$name-data-valid" 'train.length=30 steps' model.vocab=auto "$@" 2>"$work/log" ||
+        data.valid="$work/$name-data-valid" 'train.length=20 steps' model.vocab=auto "$@" 2>"$work/log" ||
         fail "$name: $(tail -n 2 "$work/log")"
     sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/$name-run/metrics.jsonl" >"$work/losses"
     awk -v name="$name" 'NR == 1 { first = $1 } { last = $1 }
-        END { printf "ok: %s: held-out loss %.2f -> %.2f\n", name, first, last; exit !(last < first - 0.5) }' "$work/losses" ||
+        END { printf "ok: %s: held-out loss %.2f -> %.2f\n", name, first, last; exit !(last < first - 0.33) }' "$work/losses" ||
         fail "$name learned nothing"
 }
 
@@ -46,6 +46,16 @@ echo ok: the same on one thread
 trains denoising --kind byte-bpe --vocab-size 400 --sentinels
 "$loam" tokenizer describe --model "$work/denoising" | grep -q '^sentinels *499 ' || fail "no sentinels on top"
 learns denoising
+
+trains wordpiece --kind wordpiece --vocab-size 200 --lowercase
+learns wordpiece model.preset=bert-base model.n_dec=0 model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 \
+    model.max_positions=64 data.objective=mlm
+same() { [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""; }
+ids=$(echo 'bace' | "$loam" tokenizer encode --model "$work/wordpiece")
+same "$(echo 'BACÉ' | "$loam" tokenizer encode --model "$work/wordpiece")" "$ids"
+"$loam" tokenizer export --model "$work/wordpiece" --out "$work/exported" 2>"$work/err" || fail "$(cat "$work/err")"
+diff -r "$work/wordpiece" "$work/exported" || fail "the export is another folder"
+echo "ok: what is exported is what was trained"
 
 expect 1 'cannot be trained: one of sentencepiece-unigram, ' "$loam" tokenizer train --kind klingon --out "$work/x" "$work/corpus.txt"
 expect 1 '--max-sentences is not for tokenizers of kind byte-bpe' \

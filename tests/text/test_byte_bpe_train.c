@@ -1,8 +1,4 @@
-#include "base/file.h"
-#include "text/tokenizer.h"
-
-#include <glib/gstdio.h>
-#include <string.h>
+#include "text/training.h"
 
 /* Runs, contractions, numbers, white space, and characters of several bytes. */
 static const char *const toy[] = { "the cat sat on the mat",    "the cats' mats -- the rats'",
@@ -19,69 +15,29 @@ static const char toy_merges[] =
     "çĮ «ã\n' l\n' s\nT i\nb ana\nh at\nm at\ns c\nv e\n¯ ve\nÃ ¯ve\nĊ Ċ\nĠ Ġ\nĠ na\nĠ Ti\n== =\nĠr ats\nĠ== ==\n"
     "Ġaa aa\nĠs at\nĠ12 3\nçĮ«ã ģ\n'l l\nbana na\nĠTi sc\n";
 
-static char *folder;
-
-static bool next_line(void *context, const char **text, size_t *bytes, GError **error)
-{
-    const char *const **lines = context;
-    const char *line = *(*lines)++;
-    if (line && strcmp(line, "!") == 0)
-        return fail_user(error, "corpus.txt:3: cannot be read");
-    *text = line;
-    *bytes = line ? strlen(line) : 0;
-    return line != NULL;
-}
-
-/* An empty folder for each name. */
-static char *out_folder(const char *name)
-{
-    char *path = g_build_filename(folder, name, NULL);
-    g_assert_true(io_remove_tree(path, NULL) && io_make_directories(path, NULL));
-    return path;
-}
-
-static char *contents(const char *out, const char *name)
-{
-    g_autofree char *path = g_build_filename(out, name, NULL);
-    char *text = NULL;
-    g_file_get_contents(path, &text, NULL, NULL);
-    return text;
-}
-
 static TokenizerTraining training_of(const char *out)
 {
     return (TokenizerTraining){ .type = "byte-bpe", .vocab_size = 1000, .out = out };
 }
 
-static Tokenizer *train(const TokenizerTraining *training, const char *const *lines)
-{
-    g_autoptr(GError) error = NULL;
-    tokenizer_train(training, next_line, &lines, &error);
-    g_assert_no_error(error);
-    g_autofree char *vocab = g_build_filename(training->out, "vocab.json", NULL);
-    Tokenizer *tok = tokenizer_open(vocab, &error);
-    g_assert_no_error(error);
-    return tok;
-}
-
 static void merges_are_hugging_face_s(void)
 {
-    g_autofree char *out = out_folder("toy");
+    g_autofree char *out = training_out("toy");
     TokenizerTraining training = training_of(out);
-    tokenizer_close(train(&training, toy));
-    g_autofree char *merges = contents(out, "merges.txt");
+    tokenizer_close(training_run(&training, toy));
+    g_autofree char *merges = training_file(out, "merges.txt");
     g_assert_cmpstr(merges, ==, toy_merges);
 }
 
 static void ids_are_specials_bytes_merges_sentinels(void)
 {
     const char *const specials[] = { "<pad>", "<|end of text|>", NULL };
-    g_autofree char *out = out_folder("ids");
+    g_autofree char *out = training_out("ids");
     TokenizerTraining training = training_of(out);
     training.special_tokens = specials;
     training.sentinels = true;
     training.vocab_size = 260;
-    Tokenizer *tok = train(&training, toy);
+    Tokenizer *tok = training_run(&training, toy);
     g_assert_cmpint(tokenizer_size(tok), ==, 360);
     g_assert_cmpint(tokenizer_pad(tok), ==, 0);
     g_assert_cmpint(tokenizer_special(tok, "<|end of text|>"), ==, 1);
@@ -97,9 +53,9 @@ static void ids_are_specials_bytes_merges_sentinels(void)
 static void text_that_was_never_seen_comes_back(void)
 {
     static const char text[] = "the cat\twent — 123 times — to Ελλάδα 🐈\u200d⬛\n\nthat's all";
-    g_autofree char *out = out_folder("round");
+    g_autofree char *out = training_out("round");
     TokenizerTraining training = training_of(out);
-    Tokenizer *tok = train(&training, toy);
+    Tokenizer *tok = training_run(&training, toy);
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
     g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, NULL));
     g_autofree char *back = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL);
@@ -112,16 +68,14 @@ static void special_tokens_are_found_where_they_are_asked_for(void)
 {
     const char *const specials[] = { "<|user|>", NULL };
     static const char text[] = "<|user|>the";
-    g_autofree char *out = out_folder("special");
+    g_autofree char *out = training_out("special");
     TokenizerTraining training = training_of(out);
     training.special_tokens = specials;
-    Tokenizer *tok = train(&training, toy);
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    g_assert_true(tokenizer_encode(tok, text, strlen(text), true, ids, NULL));
-    g_assert_cmpuint(ids->len, ==, 2);
-    g_assert_cmpint(g_array_index(ids, int32_t, 0), ==, 0);
-    g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, NULL));
-    g_assert_cmpuint(ids->len, ==, 2 + strlen("<|user|>") + 1);
+    Tokenizer *tok = training_run(&training, toy);
+    g_autofree char *special = training_ids(tok, text, true), *plain = training_ids(tok, text, false);
+    g_autofree char *whole = g_strdup_printf("0 %d", tokenizer_special(tok, "the"));
+    g_assert_cmpstr(special, ==, whole);
+    g_assert_cmpstr(plain, ==, "28 92 85 83 69 82 92 30 262");
     tokenizer_close(tok);
 }
 
@@ -129,23 +83,22 @@ static void special_tokens_are_found_where_they_are_asked_for(void)
 static void text_never_becomes_a_special_token(void)
 {
     const char *const specials[] = { "user", NULL }, *const lines[] = { "user user", "user users", NULL };
-    g_autofree char *out = out_folder("forged");
+    g_autofree char *out = training_out("forged");
     TokenizerTraining training = training_of(out);
     training.special_tokens = specials;
-    Tokenizer *tok = train(&training, lines);
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    g_assert_true(tokenizer_encode(tok, "user", 4, false, ids, NULL));
-    g_assert_cmpint(g_array_index(ids, int32_t, 0), !=, 0);
+    Tokenizer *tok = training_run(&training, lines);
+    g_autofree char *ids = training_ids(tok, "user", false);
+    g_assert_cmpstr(ids, !=, "0");
     g_assert_cmpint(tokenizer_special(tok, "Ġuser"), >, 0);
     tokenizer_close(tok);
 }
 
 static void pieces_keep_the_longest_length(void)
 {
-    g_autofree char *out = out_folder("short");
+    g_autofree char *out = training_out("short");
     TokenizerTraining training = training_of(out);
     training.max_piece = 3;
-    Tokenizer *tok = train(&training, toy);
+    Tokenizer *tok = training_run(&training, toy);
     bool reached = false;
     for (int id = 1; id < tokenizer_size(tok); id++) {
         long n = g_utf8_strlen(tokenizer_piece(tok, id), -1);
@@ -160,11 +113,11 @@ static void threads_make_no_difference(void)
 {
     g_autofree char *first = NULL;
     for (int workers = 1; workers <= 7; workers += 3) {
-        g_autofree char *out = out_folder("threads");
+        g_autofree char *out = training_out("threads");
         TokenizerTraining training = training_of(out);
         training.workers = workers;
-        tokenizer_close(train(&training, toy));
-        g_autofree char *vocab = contents(out, "vocab.json");
+        tokenizer_close(training_run(&training, toy));
+        g_autofree char *vocab = training_file(out, "vocab.json");
         if (first)
             g_assert_cmpstr(vocab, ==, first);
         else
@@ -172,53 +125,41 @@ static void threads_make_no_difference(void)
     }
 }
 
-static void expect_untrained(TokenizerTraining training, const char *const *lines, const char *words)
-{
-    g_autoptr(GError) error = NULL;
-    g_assert_false(tokenizer_train(&training, next_line, &lines, &error));
-    g_assert_nonnull(error);
-    g_assert_cmpint(error->code, ==, LOAM_ERROR_USER);
-    if (strstr(error->message, words) == NULL)
-        g_error("no \"%s\" in \"%s\"", words, error->message);
-    g_autofree char *vocab = contents(training.out, "vocab.json"), *merges = contents(training.out, "merges.txt");
-    g_assert_true(vocab == NULL && merges == NULL);
-}
-
 static void training_tells_what_would_be_right(void)
 {
-    g_autofree char *out = out_folder("wrong");
+    g_autofree char *out = training_out("wrong");
     const char *const nothing[] = { "", NULL }, *const broken[] = { "one", "two", "!", NULL };
     const char *const latin1[] = { "one", "caf\xe9", NULL }, *const single[] = { "<pad>", "x", NULL };
     TokenizerTraining training = training_of(out);
-    expect_untrained(training, nothing, "there is no text to train on");
-    expect_untrained(training, broken, "corpus.txt:3: cannot be read");
-    expect_untrained(training, latin1, "text 2 of those to train on is not valid UTF-8");
+    training_expect_error(training, nothing, "there is no text to train on");
+    training_expect_error(training, broken, "corpus.txt:3: cannot be read");
+    training_expect_error(training, latin1, "text 2 of those to train on is not valid UTF-8");
     training.vocab_size = 256;
-    expect_untrained(training, toy, "a vocabulary of 256 is too small: 256 bytes and 1 special tokens make 257");
+    training_expect_error(training, toy, "a vocabulary of 256 is too small: 256 bytes and 1 special tokens make 257");
     training = training_of(out);
     training.special_tokens = single;
-    expect_untrained(training, toy, "the special token \"x\" is none");
+    training_expect_error(training, toy, "the special token \"x\" is none");
     training = training_of(out);
     training.byte_fallback = true;
-    expect_untrained(training, toy, "--byte-fallback is not for tokenizers of kind byte-bpe");
+    training_expect_error(training, toy, "--byte-fallback is not for tokenizers of kind byte-bpe");
     training = training_of(out);
     training.min_frequency = -1;
-    expect_untrained(training, toy, "a least frequency of -1 is out of range");
+    training_expect_error(training, toy, "a least frequency of -1 is out of range");
 }
 
 static void a_failing_disk_leaves_no_half_file(void)
 {
-    g_autofree char *out = out_folder("disk");
+    g_autofree char *out = training_out("disk");
     TokenizerTraining training = training_of(out);
     for (int n = 1;; n++) {
         const char *const *lines = toy;
         g_autoptr(GError) error = NULL;
         io_fail_at(n, 28); /* ENOSPC */
-        bool done = tokenizer_train(&training, next_line, &lines, &error);
+        bool done = tokenizer_train(&training, training_line, &lines, &error);
         io_fail_at(0, 0);
         if (done)
             break;
-        g_autofree char *vocab = contents(out, "vocab.json"), *merges = contents(out, "merges.txt");
+        g_autofree char *vocab = training_file(out, "vocab.json"), *merges = training_file(out, "merges.txt");
         g_assert_true(merges == NULL || strcmp(merges, toy_merges) == 0);
         g_assert_true(vocab == NULL || g_str_has_suffix(vocab, "}"));
         g_assert_cmpint(n, <, 100);
@@ -228,7 +169,7 @@ static void a_failing_disk_leaves_no_half_file(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    folder = g_dir_make_tmp("loam-byte-bpe-train-XXXXXX", NULL);
+    training_folder = g_dir_make_tmp("loam-byte-bpe-train-XXXXXX", NULL);
     g_test_add_func("/byte_bpe_train/merges_are_hugging_face_s", merges_are_hugging_face_s);
     g_test_add_func("/byte_bpe_train/ids_are_specials_bytes_merges_sentinels", ids_are_specials_bytes_merges_sentinels);
     g_test_add_func("/byte_bpe_train/text_that_was_never_seen_comes_back", text_that_was_never_seen_comes_back);
@@ -240,7 +181,7 @@ int main(int argc, char **argv)
     g_test_add_func("/byte_bpe_train/training_tells_what_would_be_right", training_tells_what_would_be_right);
     g_test_add_func("/byte_bpe_train/a_failing_disk_leaves_no_half_file", a_failing_disk_leaves_no_half_file);
     int status = g_test_run();
-    io_remove_tree(folder, NULL);
-    g_free(folder);
+    io_remove_tree(training_folder, NULL);
+    g_free(training_folder);
     return status;
 }
