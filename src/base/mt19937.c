@@ -69,6 +69,20 @@ void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size)
     }
 }
 
+void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n)
+{
+    Mt19937 rng;
+    CHECK(n < TORCH_RANDPERM_LIMIT, "a permutation of %u", n);
+    mt19937_seed(&rng, seed);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t j = i + mt19937_u32(&rng) % (n - i), swapped = order[i];
+        order[i] = order[j];
+        order[j] = swapped;
+    }
+}
+
 void mt19937_64_seed(Mt19937_64 *rng, uint64_t seed)
 {
     for (uint64_t i = 0; i < N64; i++) {

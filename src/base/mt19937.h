@@ -1,6 +1,6 @@
 /* mt19937.h: the generators that reference systems draw by, for the modes that repeat their order: the Mersenne Twister
  * of 32 and 64 bits (Matsumoto, Nishimura 1998; the parameters of C++'s std::mt19937 and std::mt19937_64) and what
- * numpy.random.RandomState derives from the first. Everything that is ours to decide draws by philox.h. */
+ * numpy.random.RandomState and torch derive from the first. Everything that is ours to decide draws by philox.h. */
 #pragma once
 
 #include <stddef.h>
@@ -21,6 +21,10 @@ double numpy_random(Mt19937 *rng);
 uint32_t numpy_interval(Mt19937 *rng, uint32_t most);
 /* RandomState.shuffle of n items of `size` bytes; n <= 2^32. */
 void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size);
+
+/* torch.randperm(n) by a generator of this seed, on the CPU: order (n). */
+#define TORCH_RANDPERM_LIMIT (UINT32_MAX / 20) /* from this n on torch draws otherwise */
+void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n);
 
 typedef struct Mt19937_64 {
     uint64_t state[312];

@@ -6,7 +6,7 @@
 #include "data/dataset.h"
 #include "data/objective.h"
 
-typedef enum Compat { COMPAT_NONE, COMPAT_MEGATRON, COMPAT_FAIRSEQ } Compat;
+typedef enum Compat { COMPAT_NONE, COMPAT_MEGATRON, COMPAT_FAIRSEQ, COMPAT_T5_EXPERIMENTS } Compat;
 extern const char *const compat_names[];
 
 /* Where fairseq cuts its text (fairseq_blocks.h). */

@@ -80,7 +80,7 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
             return NULL;
         }
         if (spec->n_samples > INT32_MAX || spans->len > INT32_MAX) {
-            fail_user(error, "data.compat=megatron orders fewer than 2^31 samples");
+            fail_user(error, "data.compat orders fewer than 2^31 samples; ask for fewer by data.compat_samples");
             return NULL;
         }
     } while (spans->len < spec->n_samples);
@@ -200,6 +200,8 @@ typedef struct MegatronBert {
     uint32_t seed;
     MegatronBertSpan *spans;
     int64_t n_spans;
+    uint32_t *order;     /* (n_spans) of the samples in an epoch; NULL: as mapped */
+    int64_t epoch;       /* of the order */
     GArray *tokens, *cu; /* int32_t, int64_t: of a sample's sentences, whole */
 } MegatronBert;
 
@@ -231,7 +233,8 @@ void *megatron_bert_open(const CompatSpec *spec, GError **error)
 {
     int64_t n_spans;
     if (spec->config->sentence_pairs == PAIRS_NEXT) {
-        fail_user(error, "data.compat=megatron takes both halves of a pair from one text: data.sentence_pairs=order");
+        fail_user(error,
+                  "data.sentence_pairs=next: data.compat takes both halves of a pair from one text; choose order");
         return NULL;
     }
     MegatronBertSpan *spans = map_dataset(spec, &n_spans, error);
@@ -250,9 +253,26 @@ void *megatron_bert_open(const CompatSpec *spec, GError **error)
     return bert;
 }
 
+void *t5_experiments_bert_open(const CompatSpec *spec, GError **error)
+{
+    MegatronBert *bert = megatron_bert_open(spec, error);
+    if (!bert || spec->held_out)
+        return bert;
+    if (bert->n_spans >= TORCH_RANDPERM_LIMIT) {
+        fail_user(error, "the dataset %s: data.compat=t5_experiments orders fewer than %u samples", spec->data->prefix,
+                  TORCH_RANDPERM_LIMIT);
+        megatron_bert_close(bert);
+        return NULL;
+    }
+    bert->order = g_new(uint32_t, bert->n_spans);
+    bert->epoch = -1;
+    return bert;
+}
+
 void megatron_bert_close(void *memory)
 {
     MegatronBert *bert = memory;
+    g_free(bert->order);
     g_free(bert->spans);
     g_array_unref(bert->tokens);
     g_array_unref(bert->cu);
@@ -265,10 +285,21 @@ int64_t megatron_bert_count(const void *memory)
     return bert->n_spans;
 }
 
-/* Another epoch is the same order again. */
-bool megatron_bert_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
+/* The sample at a place of an epoch; as mapped, every epoch is the same. */
+static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t place)
+{
+    if (!bert->order)
+        return place;
+    if (bert->epoch != epoch)
+        torch_randperm(bert->seed + (uint32_t)epoch, bert->order, (uint32_t)bert->n_spans);
+    bert->epoch = epoch;
+    return bert->order[place];
+}
+
+bool megatron_bert_fill(void *memory, int64_t epoch, int64_t place, Example *out, GError **error)
 {
     MegatronBert *bert = memory;
+    int64_t sample = find_sample(bert, epoch, place);
     MegatronBertSpan span = bert->spans[sample];
     int64_t n = span.end - span.first, done = 0;
     g_array_set_size(bert->cu, (guint)n + 1);

@@ -28,6 +28,9 @@ void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t 
                           const int32_t *tokens, const int64_t *cu, int64_t n_sentences, Example *out);
 
 void *megatron_bert_open(const CompatSpec *spec, GError **error);
+/* The same samples as torch's DistributedSampler of t5-experiments visits them: epoch e = 0, 1, … in the order of
+ * torch.randperm by seed + e; held-out ones as they are mapped. */
+void *t5_experiments_bert_open(const CompatSpec *spec, GError **error);
 void megatron_bert_close(void *bert);
 int64_t megatron_bert_count(const void *bert);
-bool megatron_bert_fill(void *bert, int64_t epoch, int64_t sample, Example *out, GError **error);
+bool megatron_bert_fill(void *bert, int64_t epoch, int64_t place, Example *out, GError **error);

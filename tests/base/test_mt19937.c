@@ -1,6 +1,7 @@
 #include "base/mt19937.h"
 
 #include <glib.h>
+#include <string.h>
 
 /* The C++ standard says what the 10000th number of the default seed 5489 is ([rand.predef]). */
 static void ten_thousandth_number_is_that_of_the_cpp_standard(void)
@@ -49,6 +50,21 @@ static void shuffle_of_ten_is_that_of_random_state(void)
     }
 }
 
+static void permutations_are_those_of_torch(void)
+{
+    static const uint32_t zero[] = { 4, 1, 7, 5, 3, 9, 0, 8, 6, 2 }, answer[] = { 2, 6, 1, 8, 4, 5, 0, 9, 3, 7 };
+    uint32_t order[1000];
+    uint64_t sum = 0;
+    torch_randperm(0, order, 10);
+    g_assert_true(memcmp(order, zero, sizeof zero) == 0);
+    torch_randperm(42, order, 10);
+    g_assert_true(memcmp(order, answer, sizeof answer) == 0);
+    torch_randperm(45, order, 1000);
+    for (uint64_t i = 0; i < 1000; i++)
+        sum += (i + 1) * order[i];
+    g_assert_cmpuint(sum, ==, 248277828);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -57,5 +73,6 @@ int main(int argc, char **argv)
     g_test_add_func("/mt19937/numbers_of_seed_42_are_those_of_random_state",
                     numbers_of_seed_42_are_those_of_random_state);
     g_test_add_func("/mt19937/shuffle_of_ten_is_that_of_random_state", shuffle_of_ten_is_that_of_random_state);
+    g_test_add_func("/mt19937/permutations_are_those_of_torch", permutations_are_those_of_torch);
     return g_test_run();
 }

@@ -1,5 +1,6 @@
 #include "data/megatron_bert.h"
 
+#include "base/mt19937.h"
 #include "data/loader.h"
 #include "data/tiny_tokenizer.h"
 
@@ -246,6 +247,32 @@ static void rows_are_the_mapping_s(void)
     loader_close(loader);
 }
 
+/* Every epoch is a permutation of the same samples, that of torch. */
+static void epochs_of_t5_experiments_are_torch_s(void)
+{
+    g_autofree char *prefix = write_dataset("sampled", true);
+    DataConfig config = loader_config(PAIRS_ORDER);
+    Loader *mapped = loader_open(&config, prefix, tok, 42, false, NULL);
+    config.compat = COMPAT_T5_EXPERIMENTS;
+    Loader *sampled = loader_open(&config, prefix, tok, 42, false, NULL);
+    Batch *batch = loader_batch(sampled, 1), *expected = loader_batch(mapped, 1);
+    uint32_t order[200];
+    int64_t n = loader_epoch_samples(sampled, 0);
+    g_assert_cmpint(n, <=, 200);
+    for (int64_t row = 0; row < 3 * n; row++) {
+        torch_randperm(42 + (uint32_t)(row / n), order, (uint32_t)n);
+        g_assert_true(loader_get(sampled, row, 1, batch, NULL));
+        g_assert_true(loader_get(mapped, order[row % n], 1, expected, NULL));
+        g_assert_cmpint(batch->enc.n_used, ==, expected->enc.n_used);
+        assert_same(batch->enc.ids, expected->enc.ids, (size_t)batch->enc.n_used * 4);
+        assert_same(batch->weights, expected->weights, (size_t)batch->enc.n_used * 4);
+    }
+    batch_free(batch);
+    batch_free(expected);
+    loader_close(mapped);
+    loader_close(sampled);
+}
+
 static void assert_refused(const char *prefix, DataConfig config, const char *phrase)
 {
     g_autoptr(GError) error = NULL;
@@ -259,7 +286,7 @@ static void what_megatron_does_not_know_is_refused(void)
     g_autofree char *whole = write_dataset("whole", false);
     DataConfig many = loader_config(PAIRS_NONE);
     many.compat_samples = (int64_t)1e12;
-    assert_refused(whole, loader_config(PAIRS_NEXT), "sentence_pairs=order");
+    assert_refused(whole, loader_config(PAIRS_NEXT), "sentence_pairs=next");
     assert_refused(whole, loader_config(PAIRS_ORDER), "--split-sentences");
     assert_refused(whole, many, "2^31");
     DataConfig none = loader_config(PAIRS_NONE);
@@ -278,6 +305,7 @@ int main(int argc, char **argv)
     g_test_add_func("/megatron_bert/samples_are_megatron_s", samples_are_megatron_s);
     g_test_add_func("/megatron_bert/many_samples_are_megatron_s", many_samples_are_megatron_s);
     g_test_add_func("/megatron_bert/rows_are_the_mapping_s", rows_are_the_mapping_s);
+    g_test_add_func("/megatron_bert/epochs_of_t5_experiments_are_torch_s", epochs_of_t5_experiments_are_torch_s);
     g_test_add_func("/megatron_bert/what_megatron_does_not_know_is_refused", what_megatron_does_not_know_is_refused);
     int failed = g_test_run();
     tokenizer_close(tok);
