@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/prepare_words.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,17 +15,20 @@
 static const char about[] =
     "Text to a token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json. A PATH is a .txt, .jsonl or .json file, plain, .gz\n"
     "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
-    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n";
+    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
+    "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
 
 static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields_apart;
 static gint workers;
-static gint64 max_document, min_tokens, max_tokens;
+static char *valid_files, *test_files, *dictionary;
+static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
 static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
     { "format", 0, 0, G_OPTION_ARG_STRING, &format,
-      "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*", "NAME" },
+      "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",
+      "NAME" },
     { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
       "SHARE" },
     { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
@@ -44,6 +48,15 @@ static const GOptionEntry entries[] = {
       "stop|skip" },
     { "max-document", 0, 0, G_OPTION_ARG_INT64, &max_document, "longest line or document accepted, in MiB (64)",
       "MIB" },
+    { "valid-files", 0, 0, G_OPTION_ARG_STRING, &valid_files, "lines of words for valid.*, valid1.*, …", "FILE,FILE" },
+    { "test-files", 0, 0, G_OPTION_ARG_STRING, &test_files, "the same for test.*, test1.*, …", "FILE,FILE" },
+    { "dict", 0, 0, G_OPTION_ARG_FILENAME, &dictionary, "lines of words: use this dict.txt, build none", "FILE" },
+    { "min-count", 0, 0, G_OPTION_ARG_INT64, &min_count, "lines of words: leave rarer ones out of the dictionary",
+      "N" },
+    { "dict-size", 0, 0, G_OPTION_ARG_INT64, &dict_size, "lines of words: ids at most, four specials included (all)",
+      "N" },
+    { "padding-factor", 0, 0, G_OPTION_ARG_INT64, &padding_factor,
+      "lines of words: fill the dictionary up to a multiple of this (8)", "N" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print the counts as one JSON object", NULL },
     { 0 },
 };
@@ -132,6 +145,60 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     return !valid || parse_share(valid, &options->valid, error);
 }
 
+/* What one of the two ways of preparing does not know is refused by name. */
+static bool check_way(bool words, GError **error)
+{
+    const struct {
+        const char *name;
+        bool given, of_words;
+    } options[] = {
+        { "--valid-files", valid_files != NULL, true },
+        { "--test-files", test_files != NULL, true },
+        { "--dict", dictionary != NULL, true },
+        { "--min-count", min_count != 0, true },
+        { "--dict-size", dict_size != 0, true },
+        { "--padding-factor", padding_factor != 8, true },
+        { "--valid", valid != NULL, false },
+        { "--field", fields != NULL, false },
+        { "--fields", fields_apart != NULL, false },
+        { "--split-sentences", split_sentences, false },
+        { "--specials", specials, false },
+        { "--min-tokens", min_tokens != 0, false },
+        { "--max-tokens", max_tokens != 0, false },
+        { "--whole-file", whole_file, false },
+        { "--on-error", on_error != NULL, false },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given && options[i].of_words != words)
+            return fail_user(error,
+                             words ? "%s wants a --tokenizer; lines of words are taken as they are"
+                                   : "%s is for lines of words: --format fairseq without --tokenizer",
+                             options[i].name);
+    return true;
+}
+
+static bool run_words(char **paths, GError **error)
+{
+    g_auto(GStrv) valid_paths = valid_files ? g_strsplit(valid_files, ",", -1) : NULL,
+                  test_paths = test_files ? g_strsplit(test_files, ",", -1) : NULL;
+    if (!out)
+        return fail_user(error, "--out is missing; usage: " USAGE);
+    if (!*paths && (!dictionary || (!valid_paths && !test_paths)))
+        return fail_user(error, "a file or folder to read is missing; usage: " USAGE);
+    if (min_count < 0 || dict_size < 0 || padding_factor < 0)
+        return fail_user(error, "--min-count, --dict-size and --padding-factor are numbers not below 0");
+    const FairseqWordsOptions options = { .out = out,
+                                          .train = paths,
+                                          .valid = valid_paths,
+                                          .test = test_paths,
+                                          .dictionary = dictionary,
+                                          .min_count = min_count,
+                                          .most_ids = dict_size,
+                                          .factor = padding_factor,
+                                          .interrupted = &interrupted };
+    return prepare_words(&options, as_json, error);
+}
+
 static void print_dataset(const char *prefix, bool held_out, int64_t n_documents, int64_t n_tokens)
 {
     g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
@@ -202,24 +269,35 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     return print_json_line(root, error);
 }
 
-bool verb_prepare(int argc, char **argv, GError **error)
+static bool run_tokenizer(int argc, char **argv, GError **error)
 {
     PrepareOptions options;
     PrepareStats stats;
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !fill_options(&options, argc, error))
+    if (!fill_options(&options, argc, error))
         return false;
     Tokenizer *tok = tokenizer_open(tokenizer_file, error);
     if (!tok)
         return false;
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
     bool good = prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
     tokenizer_close(tok);
     if (good && as_json)
         return print_json(&stats, &options, error);
     if (good)
         print_stats(&stats, &options);
+    return good;
+}
+
+bool verb_prepare(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    bool words = !tokenizer_file && format && strcmp(format, "fairseq") == 0;
+    if (!check_way(words, error))
+        return false;
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    bool good = words ? run_words(argv + 1, error) : run_tokenizer(argc, argv, error);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     return good;
 }

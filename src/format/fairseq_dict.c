@@ -38,6 +38,24 @@ int64_t fairseq_dict_size(const FairseqDict *dict)
     return FAIRSEQ_SPECIALS + (int64_t)dict->symbols->len;
 }
 
+int fairseq_dict_special(const char *symbol)
+{
+    for (int i = 0; i < FAIRSEQ_SPECIALS; i++)
+        if (strcmp(symbol, specials[i]) == 0)
+            return i;
+    return -1;
+}
+
+GHashTable *fairseq_dict_ids(const FairseqDict *dict)
+{
+    GHashTable *ids = g_hash_table_new(g_str_hash, g_str_equal);
+    for (int i = 0; i < FAIRSEQ_SPECIALS; i++)
+        g_hash_table_insert(ids, (char *)specials[i], GINT_TO_POINTER(i));
+    for (guint i = 0; i < dict->symbols->len; i++)
+        g_hash_table_insert(ids, dict->symbols->pdata[i], GINT_TO_POINTER((int)i + FAIRSEQ_SPECIALS));
+    return ids;
+}
+
 /* The symbols that a new one must differ from: keys borrowed from `dict`. */
 static GHashTable *new_seen(void)
 {

@@ -17,6 +17,10 @@ FairseqDict *fairseq_dict_new(void);
 void fairseq_dict_free(FairseqDict *dict);
 /* One more line; the symbol is copied. */
 void fairseq_dict_add(FairseqDict *dict, const char *symbol, int64_t count);
+int fairseq_dict_special(const char *symbol); /* 0 to 3, or -1 */
+/* Every symbol's id (GINT_TO_POINTER), specials included; of one that occurs twice the last. Keys are the dictionary's.
+ */
+GHashTable *fairseq_dict_ids(const FairseqDict *dict);
 int64_t fairseq_dict_size(const FairseqDict *dict); /* of the vocabulary: lines and specials */
 /* Refuses what fairseq refuses: a line without a count, a symbol that came before (unless flagged
  * "#fairseq:overwrite"), bytes that are not UTF-8. */

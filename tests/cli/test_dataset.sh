@@ -21,6 +21,17 @@ expect 0 "documents" "$loam" dataset shuffle "$work/bin" --out "$work/bin2/train
 grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not read fairseq's folder"
 echo "ok: training reads fairseq's folder"
 
+printf 'b a c\n\na b b\n' >"$work/words.txt"
+printf 'c d\n' >"$work/others.txt"
+words() { "$loam" prepare --format fairseq --out "$work/words" "$@"; }
+expect 0 "words/train: 3 sentences, 9 tokens, 0 % replaced by <unk>" words --valid-files "$work/others.txt" "$work/words.txt"
+printf 'b 3\na 2\nc 1\nmadeupword0000 0\n' | cmp - "$work/words/dict.txt" || fail "another dictionary"
+expect 1 "words/dict.txt is there already" words "$work/words.txt"
+expect 0 '"sentences":1,"tokens":3,"unknown":1' words --dict "$work/words/dict.txt" --json "$work/others.txt"
+expect 1 "a pipe cannot be read twice" "$loam" prepare --format fairseq --out "$work/piped" <(cat "$work/words.txt")
+expect 1 "--valid wants a --tokenizer" words --valid 1% "$work/words.txt"
+expect 1 "--dict is for lines of words" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" --dict d "$work/words.txt"
+
 printf '{"text": "ba ce", "summary": "ba"}\n{"text": "di fo gu", "summary": ""}\n' >"$work/fields.jsonl"
 fields() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/f" "$@" "$work/fields.jsonl"; }
 expect 0 "f_text_document: 2 documents" fields --fields text,summary

@@ -1,0 +1,250 @@
+#include "data/fairseq_words.h"
+
+#include "base/check.h"
+#include "base/file.h"
+#include "data/corpus_files.h"
+#include "data/line_reader.h"
+#include "format/fairseq_dict.h"
+#include "format/indexed.h"
+#include "text/word_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN 3
+#define END     2
+
+/* ---- words ---- */
+
+/* What Python's \s and str.split take for white space. */
+static bool is_space(gunichar c)
+{
+    if (c < 0x80)
+        return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f);
+    return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/* The next word of a NUL-terminated line, cut out of it, or NULL; *at moves past it. */
+static char *next_word(char **at)
+{
+    char *begin = *at, *end;
+    while (*begin && is_space(g_utf8_get_char(begin)))
+        begin = g_utf8_next_char(begin);
+    for (end = begin; *end && !is_space(g_utf8_get_char(end));)
+        end = g_utf8_next_char(end);
+    *at = *end ? g_utf8_next_char(end) : end;
+    *end = '\0';
+    return end > begin ? begin : NULL;
+}
+
+typedef bool (*LineFn)(void *context, char *line, GError **error);
+
+static bool each_line_of(const char *path, const volatile sig_atomic_t *interrupted, LineFn use, void *context,
+                         GError **error)
+{
+    g_autoptr(GError) problem = NULL;
+    LineReader *reader = line_reader_open(path, error);
+    if (!reader)
+        return false;
+    size_t bytes;
+    char *line;
+    while (!problem && (line = line_reader_next(reader, &bytes, &problem)) && use(context, line, &problem))
+        if (interrupted && *interrupted)
+            fail_user(&problem, "interrupted; nothing was written");
+    line_reader_close(reader);
+    if (!problem)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&problem));
+    return false;
+}
+
+/* Of all files that the paths stand for. */
+static bool each_line(char *const *paths, int n_paths, const FairseqWordsOptions *options, LineFn use, void *context,
+                      GError **error)
+{
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
+    for (guint i = 0; files && i < files->len; i++)
+        if (!each_line_of(((CorpusFile *)files->pdata[i])->path, options->interrupted, use, context, error))
+            return false;
+    return files != NULL;
+}
+
+/* ---- the dictionary ---- */
+
+static bool count_line(void *context, char *line, G_GNUC_UNUSED GError **error)
+{
+    for (char *word; (word = next_word(&line));)
+        word_table_add(context, word, strlen(word), 1);
+    return true;
+}
+
+typedef struct Counted {
+    const char *word;
+    size_t bytes;
+    int64_t count;
+} Counted;
+
+/* The more frequent first, equals by code point, which is by byte in UTF-8. */
+static int compare_counted(const void *a, const void *b)
+{
+    const Counted *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    int order = memcmp(x->word, y->word, MIN(x->bytes, y->bytes));
+    return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static FairseqDict *choose_words(const WordTable *words, const FairseqWordsOptions *options)
+{
+    FairseqDict *dict = fairseq_dict_new();
+    g_autofree Counted *sorted = g_new(Counted, words->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < words->n; i++) {
+        const WordEntry *entry = &words->entries[i];
+        g_autofree char *word = g_strndup(word_table_word(words, i), entry->bytes);
+        if (fairseq_dict_special(word) < 0)
+            sorted[n++] = (Counted){ word_table_word(words, i), entry->bytes, entry->count };
+    }
+    qsort(sorted, n, sizeof *sorted, compare_counted);
+    for (size_t i = 0; i < n && sorted[i].count >= options->min_count; i++) {
+        if (options->most_ids > 0 && fairseq_dict_size(dict) >= options->most_ids)
+            break;
+        g_autofree char *word = g_strndup(sorted[i].word, sorted[i].bytes);
+        fairseq_dict_add(dict, word, sorted[i].count);
+    }
+    return dict;
+}
+
+/* Made-up words that are none of the dictionary's, until its size is a multiple of the factor. */
+static void fill_up(FairseqDict *dict, int64_t factor)
+{
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
+    for (int i = 0; factor > 1 && fairseq_dict_size(dict) % factor != 0; i++) {
+        g_autofree char *word = g_strdup_printf("madeupword%04d", i);
+        if (!g_hash_table_contains(ids, word))
+            fairseq_dict_add(dict, word, 0);
+    }
+}
+
+static FairseqDict *build_dictionary(const FairseqWordsOptions *options, GError **error)
+{
+    WordTable words;
+    FairseqDict *dict = NULL;
+    for (char **path = options->train; path && *path; path++)
+        if (!g_file_test(*path, G_FILE_TEST_IS_REGULAR) && !g_file_test(*path, G_FILE_TEST_IS_DIR) &&
+            g_file_test(*path, G_FILE_TEST_EXISTS)) {
+            fail_user(error, "%s: a pipe cannot be read twice, for its words and for its lines; give --dict", *path);
+            return NULL;
+        }
+    word_table_init(&words);
+    if (each_line(options->train, (int)g_strv_length(options->train), options, count_line, &words, error)) {
+        dict = choose_words(&words, options);
+        fill_up(dict, options->factor);
+    }
+    word_table_clear(&words);
+    return dict;
+}
+
+/* ---- the sets ---- */
+
+typedef struct SetWriter {
+    const GHashTable *ids;
+    IndexedWriter *writer;
+    GArray *line; /* of int32_t */
+    FairseqWordsSet *set;
+} SetWriter;
+
+static bool write_line(void *context, char *line, GError **error)
+{
+    SetWriter *out = context;
+    const int32_t end = END;
+    g_array_set_size(out->line, 0);
+    for (char *word; (word = next_word(&line));) {
+        gpointer found;
+        bool known = g_hash_table_lookup_extended((GHashTable *)(uintptr_t)out->ids, word, NULL, &found);
+        const int32_t id = known ? GPOINTER_TO_INT(found) : UNKNOWN;
+        g_array_append_val(out->line, id);
+        out->set->unknown += !known;
+    }
+    g_array_append_val(out->line, end);
+    out->set->sentences++;
+    out->set->tokens += out->line->len;
+    return indexed_writer_add(out->writer, (int32_t *)(void *)out->line->data, out->line->len, error) &&
+           indexed_writer_end_document(out->writer, error);
+}
+
+static bool write_set(const FairseqWordsOptions *options, char *const *paths, int n_paths, SetWriter *out,
+                      int64_t vocab, GError **error)
+{
+    out->writer = indexed_writer_open_fairseq(out->set->prefix, vocab, error);
+    if (!out->writer)
+        return false;
+    out->line = g_array_new(false, false, sizeof(int32_t));
+    bool good = each_line(paths, n_paths, options, write_line, out, error);
+    g_array_unref(out->line);
+    if (good && out->set->sentences == 0)
+        good = fail_user(error, "%s: there is no line in it", *paths);
+    if (good)
+        return indexed_writer_finish(out->writer, error);
+    indexed_writer_abort(out->writer);
+    return false;
+}
+
+static FairseqWordsSet *add_set(FairseqWordsStats *stats, const char *folder, const char *name, int number)
+{
+    FairseqWordsSet *set = g_new0(FairseqWordsSet, 1);
+    g_autofree char *numbered = number > 0 ? g_strdup_printf("%s%d", name, number) : g_strdup(name);
+    set->prefix = g_build_filename(folder, numbered, NULL);
+    g_ptr_array_add(stats->sets, set);
+    return set;
+}
+
+static void set_free(void *memory)
+{
+    FairseqWordsSet *set = memory;
+    g_free(set->prefix);
+    g_free(set);
+}
+
+static bool write_sets(const FairseqWordsOptions *options, const FairseqDict *dict, FairseqWordsStats *stats,
+                       GError **error)
+{
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
+    int64_t vocab = fairseq_dict_size(dict);
+    int n_train = options->train ? (int)g_strv_length(options->train) : 0;
+    char *const *const others[] = { options->valid, options->test };
+    static const char *const names[] = { "valid", "test" };
+    SetWriter out = { .ids = ids };
+    if (n_train > 0) {
+        out.set = add_set(stats, options->out, "train", 0);
+        if (!write_set(options, options->train, n_train, &out, vocab, error))
+            return false;
+    }
+    for (size_t kind = 0; kind < G_N_ELEMENTS(others); kind++)
+        for (int i = 0; others[kind] && others[kind][i]; i++) {
+            out.set = add_set(stats, options->out, names[kind], i);
+            if (!write_set(options, &others[kind][i], 1, &out, vocab, error))
+                return false;
+        }
+    return true;
+}
+
+bool fairseq_words_run(const FairseqWordsOptions *options, FairseqWordsStats *stats, GError **error)
+{
+    g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
+    *stats = (FairseqWordsStats){ .sets = g_ptr_array_new_with_free_func(set_free) };
+    if (!options->dictionary && g_file_test(path, G_FILE_TEST_EXISTS))
+        return fail_user(error, "%s is there already, and sets that were made with it may be; --dict %s uses it", path,
+                         path);
+    FairseqDict *dict =
+        options->dictionary ? fairseq_dict_read(options->dictionary, error) : build_dictionary(options, error);
+    if (!dict)
+        return false;
+    stats->dictionary = fairseq_dict_size(dict);
+    bool good = io_make_directories(options->out, error) && write_sets(options, dict, stats, error) &&
+                fairseq_dict_write(dict, path, error);
+    fairseq_dict_free(dict);
+    return good;
+}

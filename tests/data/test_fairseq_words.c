@@ -1,0 +1,183 @@
+#include "data/fairseq_words.h"
+
+#include "data/data_test.h"
+#include "data/dataset.h"
+#include "format/fairseq_dict.h"
+
+#define GOLDEN LOAM_SOURCE_DIR "/../shared/data/golden/fairseq/"
+
+static char *folder;
+
+static char *contents(const char *prefix, const char *suffix, size_t *bytes)
+{
+    g_autofree char *path = g_strconcat(prefix, suffix, NULL);
+    char *data = NULL;
+    g_file_get_contents(path, &data, bytes, NULL);
+    return data;
+}
+
+/* Runs on a new folder FOLDER/out; returns the dictionary as text, or the error's message. */
+static char *run(FairseqWordsOptions options, const char *train)
+{
+    g_autofree char *path = file_write_text(folder, "train.txt", train), *out = g_build_filename(folder, "out", NULL);
+    g_autoptr(GError) error = NULL;
+    FairseqWordsStats stats;
+    size_t bytes;
+    options.out = out;
+    options.train = (char *[]){ path, NULL };
+    g_assert_true(io_remove_tree(out, NULL));
+    bool good = fairseq_words_run(&options, &stats, &error);
+    g_ptr_array_unref(stats.sets);
+    g_assert_true(good == (error == NULL));
+    return good ? contents(out, "/dict.txt", &bytes) : g_strdup(error->message);
+}
+
+static void expect_dict(FairseqWordsOptions options, const char *train, const char *want)
+{
+    g_autofree char *got = run(options, train);
+    g_assert_cmpstr(got, ==, want);
+}
+
+/* The more frequent first, then by code point; specials are not in the file. */
+static void words_are_sorted_by_frequency(void)
+{
+    expect_dict((FairseqWordsOptions){ 0 }, "b a c\n\na é Z z <s> </s> <unk> c\n", "a 2\nc 2\nZ 1\nb 1\nz 1\né 1\n");
+    expect_dict((FairseqWordsOptions){ 0 }, "\xef\xbf\xbf \xf0\x90\x80\x80\n", "\xef\xbf\xbf 1\n\xf0\x90\x80\x80 1\n");
+    expect_dict((FairseqWordsOptions){ .min_count = 2 }, "b a c\na c d\n", "a 2\nc 2\n");
+    expect_dict((FairseqWordsOptions){ .most_ids = 7 }, "b a c\na c d\n", "a 2\nc 2\nb 1\n");
+    expect_dict((FairseqWordsOptions){ .most_ids = 3 }, "b a c\n", "");
+}
+
+static void the_size_is_filled_up(void)
+{
+    expect_dict((FairseqWordsOptions){ .factor = 4 }, "a b\n", "a 1\nb 1\nmadeupword0000 0\nmadeupword0001 0\n");
+    expect_dict((FairseqWordsOptions){ .factor = 4 }, "a madeupword0000\n",
+                "a 1\nmadeupword0000 1\nmadeupword0001 0\nmadeupword0002 0\n");
+    expect_dict((FairseqWordsOptions){ .factor = 1 }, "a\n", "a 1\n");
+}
+
+static void white_space_is_python_s(void)
+{
+    expect_dict((FairseqWordsOptions){ 0 },
+                "a\tb\vc\fd\x1c"
+                "e\xc2\x85"
+                "f\xc2\xa0"
+                "g\xe3\x80\x80h \xe2\x80\x8b \xef\xbb\xbf\n",
+                "a 1\nb 1\nc 1\nd 1\ne 1\nf 1\ng 1\nh 1\n\xe2\x80\x8b 1\n\xef\xbb\xbf 1\n");
+}
+
+static void every_line_is_a_sequence(void)
+{
+    g_autofree char *valid = file_write_text(folder, "valid.txt", "a <unk> q <s>\n\r\nb"),
+                    *dict = run((FairseqWordsOptions){ .valid = (char *[]){ valid, valid, NULL }, .factor = 8 },
+                                "b b a\n\n"),
+                    *prefix = g_build_filename(folder, "out", "valid1", NULL);
+    static const int32_t want[] = { 5, 3, 3, 0, 2, 2, 4, 2 }, lengths[] = { 5, 1, 2 };
+    g_assert_true(g_str_has_prefix(dict, "b 2\na 1\nmadeup"));
+    Dataset *data = dataset_open(prefix, NULL);
+    g_assert_cmpint(indexed_form(data->set), ==, INDEXED_FAIRSEQ);
+    g_assert_cmpint(data->vocab, ==, 8);
+    g_assert_cmpint(indexed_sequences(data->set), ==, 3);
+    for (int64_t i = 0, at = 0; i < 3; at += lengths[i++]) {
+        int32_t ids[5];
+        g_assert_cmpint(indexed_length(data->set, i), ==, lengths[i]);
+        indexed_read(data->set, i, 0, lengths[i], ids);
+        assert_same(ids, want + at, (size_t)lengths[i] * sizeof *ids);
+    }
+    dataset_close(data);
+}
+
+static void a_dictionary_is_not_replaced(void)
+{
+    g_autofree char *first = run((FairseqWordsOptions){ 0 }, "a b\n"), *out = g_build_filename(folder, "out", NULL),
+                    *train = g_build_filename(folder, "train.txt", NULL),
+                    *dict = g_build_filename(out, "dict.txt", NULL);
+    FairseqWordsOptions options = { .out = out, .train = (char *[]){ train, NULL } };
+    FairseqWordsStats stats;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(fairseq_words_run(&options, &stats, &error));
+    g_ptr_array_unref(stats.sets);
+    g_assert_nonnull(strstr(error->message, "--dict"));
+    options.dictionary = dict;
+    g_assert_true(fairseq_words_run(&options, &stats, NULL));
+    g_assert_cmpint(stats.dictionary, ==, 6);
+    g_ptr_array_unref(stats.sets);
+}
+
+static void an_empty_file_is_refused_and_nothing_left(void)
+{
+    g_autofree char *message = run((FairseqWordsOptions){ 0 }, ""),
+                    *bin = g_build_filename(folder, "out", "train.bin", NULL);
+    g_assert_nonnull(strstr(message, "there is no line in it"));
+    g_assert_false(g_file_test(bin, G_FILE_TEST_EXISTS));
+}
+
+/* ---- fairseq's own files ---- */
+
+static void their_words_make_their_dictionary(void)
+{
+    size_t bytes;
+    FairseqDict *dict = fairseq_dict_read(GOLDEN "dict.en.txt", NULL);
+    if (!dict) {
+        g_test_skip("the golden files are not here");
+        return;
+    }
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = dict->symbols->len; i > 0; i--) /* rarest first: the order is not that of the file */
+        for (int64_t n = 0; n < g_array_index(dict->counts, int64_t, i - 1); n++)
+            g_string_append_printf(text, "%s%c", (char *)dict->symbols->pdata[i - 1], n % 40 == 39 ? '\n' : ' ');
+    fairseq_dict_free(dict);
+    g_autofree char *got = run((FairseqWordsOptions){ .factor = 8 }, text->str),
+                    *want = contents(GOLDEN "dict.en.txt", "", &bytes);
+    g_assert_cmpstr(got, ==, want);
+}
+
+static void their_lines_make_their_files(void)
+{
+    FairseqDict *dict = fairseq_dict_read(GOLDEN "dict.en.txt", NULL);
+    Indexed *set = indexed_open(GOLDEN "valid.en-fr.en", NULL);
+    if (!dict || !set) {
+        g_test_skip("the golden files are not here");
+        return;
+    }
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int64_t i = 0; i < indexed_sequences(set); i++) {
+        int32_t n = indexed_length(set, i);
+        g_autofree int32_t *ids = g_new(int32_t, n);
+        indexed_read(set, i, 0, n, ids);
+        for (int32_t k = 0; k < n - 1; k++)
+            g_string_append_printf(text, " %s",
+                                   ids[k] == 3 ? "unknown-word" : (char *)dict->symbols->pdata[ids[k] - 4]);
+        g_string_append_c(text, '\n');
+    }
+    fairseq_dict_free(dict);
+    indexed_close(set);
+    g_free(run((FairseqWordsOptions){ .dictionary = GOLDEN "dict.en.txt" }, text->str));
+    g_autofree char *prefix = g_build_filename(folder, "out", "train", NULL);
+    static const char *const suffixes[] = { ".bin", ".idx" };
+    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        size_t n, m;
+        g_autofree char *got = contents(prefix, suffixes[i], &n),
+                        *want = contents(GOLDEN "valid.en-fr.en", suffixes[i], &m);
+        g_assert_cmpuint(n, ==, m);
+        assert_same(got, want, n);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    folder = folder_new();
+    g_test_add_func("/fairseq_words/words_are_sorted_by_frequency", words_are_sorted_by_frequency);
+    g_test_add_func("/fairseq_words/the_size_is_filled_up", the_size_is_filled_up);
+    g_test_add_func("/fairseq_words/white_space_is_python_s", white_space_is_python_s);
+    g_test_add_func("/fairseq_words/every_line_is_a_sequence", every_line_is_a_sequence);
+    g_test_add_func("/fairseq_words/a_dictionary_is_not_replaced", a_dictionary_is_not_replaced);
+    g_test_add_func("/fairseq_words/an_empty_file_is_refused_and_nothing_left",
+                    an_empty_file_is_refused_and_nothing_left);
+    g_test_add_func("/fairseq_words/their_words_make_their_dictionary", their_words_make_their_dictionary);
+    g_test_add_func("/fairseq_words/their_lines_make_their_files", their_lines_make_their_files);
+    int status = g_test_run();
+    folder_remove(folder);
+    return status;
+}
