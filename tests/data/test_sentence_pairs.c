@@ -17,7 +17,7 @@ static ObjectiveConfig config_of(SentencePairs pairs)
     ObjectiveConfig config = { .input_length = N + 3,
                                .noise_density = 0.15,
                                .max_ngram = 1,
-                               .sentence_pairs = pairs,
+                               .sentence_pairs = (int)pairs,
                                .cls = CLS,
                                .sep = SEP,
                                .mask = MASK,
