@@ -92,6 +92,7 @@ static void a_dictionary_is_not_replaced(void)
     g_autofree char *first = run((FairseqWordsOptions){ 0 }, "a b\n"), *out = g_build_filename(folder, "out", NULL),
                     *train = g_build_filename(folder, "train.txt", NULL),
                     *dict = g_build_filename(out, "dict.txt", NULL);
+    g_assert_cmpstr(first, ==, "a 1\nb 1\n");
     FairseqWordsOptions options = { .out = out, .train = (char *[]){ train, NULL } };
     FairseqWordsStats stats;
     g_autoptr(GError) error = NULL;
