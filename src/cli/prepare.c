@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/prepare_words.h"
+#include "cli/prepare_lines.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -22,7 +22,7 @@ static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields
 static gint workers;
 static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
-static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, as_json;
+static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines, as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
@@ -48,7 +48,8 @@ static const GOptionEntry entries[] = {
       "stop|skip" },
     { "max-document", 0, 0, G_OPTION_ARG_INT64, &max_document, "longest line or document accepted, in MiB (64)",
       "MIB" },
-    { "valid-files", 0, 0, G_OPTION_ARG_STRING, &valid_files, "lines of words for valid.*, valid1.*, …", "FILE,FILE" },
+    { "lines", 0, 0, G_OPTION_ARG_NONE, &lines, "fairseq: every line is a sequence, empty ones too", NULL },
+    { "valid-files", 0, 0, G_OPTION_ARG_STRING, &valid_files, "lines for valid.*, valid1.*, …", "FILE,FILE" },
     { "test-files", 0, 0, G_OPTION_ARG_STRING, &test_files, "the same for test.*, test1.*, …", "FILE,FILE" },
     { "dict", 0, 0, G_OPTION_ARG_FILENAME, &dictionary, "lines of words: use this dict.txt, build none", "FILE" },
     { "min-count", 0, 0, G_OPTION_ARG_INT64, &min_count, "lines of words: leave rarer ones out of the dictionary",
@@ -102,13 +103,16 @@ static bool parse_fields(GError **error)
     return true;
 }
 
-static bool fill_options(PrepareOptions *options, int argc, GError **error)
+static bool check_use(int argc, GError **error)
 {
-    if (!tokenizer_file || !out || argc < 2)
-        return fail_user(error, "%s is missing; usage: " USAGE,
-                         !tokenizer_file ? "--tokenizer"
-                         : !out          ? "--out"
-                                         : "a file or folder to read");
+    return (tokenizer_file && out && argc >= 2) || fail_user(error, "%s is missing; usage: " USAGE,
+                                                             !tokenizer_file ? "--tokenizer"
+                                                             : !out          ? "--out"
+                                                                             : "a file or folder to read");
+}
+
+static bool fill_options(PrepareOptions *options, GError **error)
+{
     if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
         return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
     if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
@@ -145,58 +149,65 @@ static bool fill_options(PrepareOptions *options, int argc, GError **error)
     return !valid || parse_share(valid, &options->valid, error);
 }
 
-/* What one of the two ways of preparing does not know is refused by name. */
-static bool check_way(bool words, GError **error)
+/* Three ways of preparing. */
+enum { DOCUMENTS = 1, LINES = 2, WORDS = 4 };
+
+/* What a way does not know is refused by name. */
+static bool check_way(int way, GError **error)
 {
     const struct {
         const char *name;
-        bool given, of_words;
+        bool given;
+        int ways;
     } options[] = {
-        { "--valid-files", valid_files != NULL, true },
-        { "--test-files", test_files != NULL, true },
-        { "--dict", dictionary != NULL, true },
-        { "--min-count", min_count != 0, true },
-        { "--dict-size", dict_size != 0, true },
-        { "--padding-factor", padding_factor != 8, true },
-        { "--valid", valid != NULL, false },
-        { "--field", fields != NULL, false },
-        { "--fields", fields_apart != NULL, false },
-        { "--split-sentences", split_sentences, false },
-        { "--specials", specials, false },
-        { "--min-tokens", min_tokens != 0, false },
-        { "--max-tokens", max_tokens != 0, false },
-        { "--whole-file", whole_file, false },
-        { "--on-error", on_error != NULL, false },
+        { "--lines", lines, LINES | WORDS },
+        { "--valid-files", valid_files != NULL, LINES | WORDS },
+        { "--test-files", test_files != NULL, LINES | WORDS },
+        { "--dict", dictionary != NULL, WORDS },
+        { "--min-count", min_count != 0, WORDS },
+        { "--dict-size", dict_size != 0, WORDS },
+        { "--padding-factor", padding_factor != 8, WORDS },
+        { "--specials", specials, DOCUMENTS | LINES },
+        { "--valid", valid != NULL, DOCUMENTS },
+        { "--field", fields != NULL, DOCUMENTS },
+        { "--fields", fields_apart != NULL, DOCUMENTS },
+        { "--split-sentences", split_sentences, DOCUMENTS },
+        { "--min-tokens", min_tokens != 0, DOCUMENTS },
+        { "--max-tokens", max_tokens != 0, DOCUMENTS },
+        { "--whole-file", whole_file, DOCUMENTS },
+        { "--on-error", on_error != NULL, DOCUMENTS },
     };
+    const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"
+                       : way == LINES ? "lines (--format fairseq --lines)"
+                                      : "documents; lines are --format fairseq with --lines or without --tokenizer";
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
-        if (options[i].given && options[i].of_words != words)
-            return fail_user(error,
-                             words ? "%s wants a --tokenizer; lines of words are taken as they are"
-                                   : "%s is for lines of words: --format fairseq without --tokenizer",
-                             options[i].name);
+        if (options[i].given && !(options[i].ways & way))
+            return fail_user(error, "%s is not for %s", options[i].name, what);
     return true;
 }
 
-static bool run_words(char **paths, GError **error)
+static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
 {
     g_auto(GStrv) valid_paths = valid_files ? g_strsplit(valid_files, ",", -1) : NULL,
                   test_paths = test_files ? g_strsplit(test_files, ",", -1) : NULL;
     if (!out)
         return fail_user(error, "--out is missing; usage: " USAGE);
-    if (!*paths && (!dictionary || (!valid_paths && !test_paths)))
+    if (!*paths && (tok || !dictionary || (!valid_paths && !test_paths)))
         return fail_user(error, "a file or folder to read is missing; usage: " USAGE);
     if (min_count < 0 || dict_size < 0 || padding_factor < 0)
         return fail_user(error, "--min-count, --dict-size and --padding-factor are numbers not below 0");
-    const FairseqWordsOptions options = { .out = out,
+    const FairseqLinesOptions options = { .out = out,
                                           .train = paths,
                                           .valid = valid_paths,
                                           .test = test_paths,
+                                          .tok = tok,
+                                          .specials = specials,
                                           .dictionary = dictionary,
                                           .min_count = min_count,
                                           .most_ids = dict_size,
                                           .factor = padding_factor,
                                           .interrupted = &interrupted };
-    return prepare_words(&options, as_json, error);
+    return prepare_lines(&options, as_json, error);
 }
 
 static void print_dataset(const char *prefix, bool held_out, int64_t n_documents, int64_t n_tokens)
@@ -269,35 +280,34 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     return print_json_line(root, error);
 }
 
-static bool run_tokenizer(int argc, char **argv, GError **error)
+static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **error)
 {
     PrepareOptions options;
     PrepareStats stats;
-    if (!fill_options(&options, argc, error))
+    if (!fill_options(&options, error) || !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
         return false;
-    Tokenizer *tok = tokenizer_open(tokenizer_file, error);
-    if (!tok)
-        return false;
-    bool good = prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
-    tokenizer_close(tok);
-    if (good && as_json)
+    if (as_json)
         return print_json(&stats, &options, error);
-    if (good)
-        print_stats(&stats, &options);
-    return good;
+    print_stats(&stats, &options);
+    return true;
 }
 
 bool verb_prepare(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    bool words = !tokenizer_file && format && strcmp(format, "fairseq") == 0;
-    if (!check_way(words, error))
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
+    int way = !fairseq ? DOCUMENTS : !tokenizer_file ? WORDS : lines ? LINES : DOCUMENTS;
+    if (!check_way(way, error) || (way != WORDS && !check_use(argc, error)))
+        return false;
+    Tokenizer *tok = way == WORDS ? NULL : tokenizer_open(tokenizer_file, error);
+    if (way != WORDS && !tok)
         return false;
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
-    bool good = words ? run_words(argv + 1, error) : run_tokenizer(argc, argv, error);
+    bool good = way == DOCUMENTS ? run_documents(argc, argv, tok, error) : run_lines(argv + 1, tok, error);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    g_clear_pointer(&tok, tokenizer_close);
     return good;
 }

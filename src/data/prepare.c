@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/dataset_meta.h"
+#include "data/fairseq_identity.h"
 #include "data/prepare_pipeline.h"
-#include "format/fairseq_dict.h"
 #include "format/indexed.h"
 
 #include <inttypes.h>
@@ -80,27 +80,6 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .tokens = output->tokens };
     return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
-}
-
-/* Identity: line i is id i + 4 of the tokenizer, whose ids 0 to 3 fairseq takes for <s>, <pad>, </s> and <unk>. */
-static bool write_dictionary(const Tokenizer *tok, const PrepareOptions *options, const int64_t *counts, GError **error)
-{
-    g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
-    FairseqDict *dict = fairseq_dict_new();
-    for (int id = FAIRSEQ_SPECIALS; id < tokenizer_size(tok); id++) {
-        const char *piece = tokenizer_piece(tok, id);
-        g_autofree char *unprintable = g_strdup_printf("madeupword%04d", id);
-        bool plain = piece && *piece && !strpbrk(piece, "\r\n") && g_utf8_validate(piece, -1, NULL);
-        fairseq_dict_add(dict, plain ? piece : unprintable, counts[id]);
-    }
-    if (tokenizer_pad(tok) != 1 || tokenizer_eos(tok) != 2)
-        log_warning(
-            "fairseq takes id 1 for padding and id 2 for the end of a line; this tokenizer's are %d and %d, and "
-            "the files hold its own",
-            tokenizer_pad(tok), tokenizer_eos(tok));
-    bool done = fairseq_dict_write(dict, path, error);
-    fairseq_dict_free(dict);
-    return done;
 }
 
 typedef struct Run {
@@ -230,7 +209,7 @@ static bool finish_all(Run *run, GError **error)
         if (output->writer && !output_finish(output, run->tok, options->append_eod, error))
             return false;
     }
-    return !options->fairseq || write_dictionary(run->tok, options, run->outputs[0][TRAIN].counts, error);
+    return !options->fairseq || fairseq_identity_write(run->tok, options->out, run->outputs[0][TRAIN].counts, error);
 }
 
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,

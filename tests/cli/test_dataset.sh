@@ -29,8 +29,14 @@ printf 'b 3\na 2\nc 1\nmadeupword0000 0\n' | cmp - "$work/words/dict.txt" || fai
 expect 1 "words/dict.txt is there already" words "$work/words.txt"
 expect 0 '"sentences":1,"tokens":3,"unknown":1' words --dict "$work/words/dict.txt" --json "$work/others.txt"
 expect 1 "a pipe cannot be read twice" "$loam" prepare --format fairseq --out "$work/piped" <(cat "$work/words.txt")
-expect 1 "--valid wants a --tokenizer" words --valid 1% "$work/words.txt"
-expect 1 "--dict is for lines of words" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" --dict d "$work/words.txt"
+expect 1 "--valid is not for lines of words" words --valid 1% "$work/words.txt"
+expect 1 "--dict is not for documents" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" --dict d "$work/words.txt"
+
+lines() { "$loam" prepare --format fairseq --lines --tokenizer "$work/tok.model" --out "$work/lines" "$@" "$work/words.txt"; }
+expect 0 "lines/test: 1 sentences" lines --test-files "$work/others.txt"
+expect 0 "lines/train: 3 documents" "$loam" inspect dataset "$work/lines"
+expect 1 "--min-count is not for lines (" lines --min-count 3
+expect 1 "--lines is not for documents" "$loam" prepare --lines --tokenizer "$work/tok.model" --out "$work/x" "$work/words.txt"
 
 printf '{"text": "ba ce", "summary": "ba"}\n{"text": "di fo gu", "summary": ""}\n' >"$work/fields.jsonl"
 fields() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/f" "$@" "$work/fields.jsonl"; }

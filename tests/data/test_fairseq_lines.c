@@ -1,7 +1,8 @@
-#include "data/fairseq_words.h"
+#include "data/fairseq_lines.h"
 
 #include "data/data_test.h"
 #include "data/dataset.h"
+#include "data/tiny_tokenizer.h"
 #include "format/fairseq_dict.h"
 
 #define GOLDEN LOAM_SOURCE_DIR "/../shared/data/golden/fairseq/"
@@ -17,22 +18,22 @@ static char *contents(const char *prefix, const char *suffix, size_t *bytes)
 }
 
 /* Runs on a new folder FOLDER/out; returns the dictionary as text, or the error's message. */
-static char *run(FairseqWordsOptions options, const char *train)
+static char *run(FairseqLinesOptions options, const char *train)
 {
     g_autofree char *path = file_write_text(folder, "train.txt", train), *out = g_build_filename(folder, "out", NULL);
     g_autoptr(GError) error = NULL;
-    FairseqWordsStats stats;
+    FairseqLinesStats stats;
     size_t bytes;
     options.out = out;
     options.train = (char *[]){ path, NULL };
     g_assert_true(io_remove_tree(out, NULL));
-    bool good = fairseq_words_run(&options, &stats, &error);
+    bool good = fairseq_lines_run(&options, &stats, &error);
     g_ptr_array_unref(stats.sets);
     g_assert_true(good == (error == NULL));
     return good ? contents(out, "/dict.txt", &bytes) : g_strdup(error->message);
 }
 
-static void expect_dict(FairseqWordsOptions options, const char *train, const char *want)
+static void expect_dict(FairseqLinesOptions options, const char *train, const char *want)
 {
     g_autofree char *got = run(options, train);
     g_assert_cmpstr(got, ==, want);
@@ -41,24 +42,24 @@ static void expect_dict(FairseqWordsOptions options, const char *train, const ch
 /* The more frequent first, then by code point; specials are not in the file. */
 static void words_are_sorted_by_frequency(void)
 {
-    expect_dict((FairseqWordsOptions){ 0 }, "b a c\n\na é Z z <s> </s> <unk> c\n", "a 2\nc 2\nZ 1\nb 1\nz 1\né 1\n");
-    expect_dict((FairseqWordsOptions){ 0 }, "\xef\xbf\xbf \xf0\x90\x80\x80\n", "\xef\xbf\xbf 1\n\xf0\x90\x80\x80 1\n");
-    expect_dict((FairseqWordsOptions){ .min_count = 2 }, "b a c\na c d\n", "a 2\nc 2\n");
-    expect_dict((FairseqWordsOptions){ .most_ids = 7 }, "b a c\na c d\n", "a 2\nc 2\nb 1\n");
-    expect_dict((FairseqWordsOptions){ .most_ids = 3 }, "b a c\n", "");
+    expect_dict((FairseqLinesOptions){ 0 }, "b a c\n\na é Z z <s> </s> <unk> c\n", "a 2\nc 2\nZ 1\nb 1\nz 1\né 1\n");
+    expect_dict((FairseqLinesOptions){ 0 }, "\xef\xbf\xbf \xf0\x90\x80\x80\n", "\xef\xbf\xbf 1\n\xf0\x90\x80\x80 1\n");
+    expect_dict((FairseqLinesOptions){ .min_count = 2 }, "b a c\na c d\n", "a 2\nc 2\n");
+    expect_dict((FairseqLinesOptions){ .most_ids = 7 }, "b a c\na c d\n", "a 2\nc 2\nb 1\n");
+    expect_dict((FairseqLinesOptions){ .most_ids = 3 }, "b a c\n", "");
 }
 
 static void the_size_is_filled_up(void)
 {
-    expect_dict((FairseqWordsOptions){ .factor = 4 }, "a b\n", "a 1\nb 1\nmadeupword0000 0\nmadeupword0001 0\n");
-    expect_dict((FairseqWordsOptions){ .factor = 4 }, "a madeupword0000\n",
+    expect_dict((FairseqLinesOptions){ .factor = 4 }, "a b\n", "a 1\nb 1\nmadeupword0000 0\nmadeupword0001 0\n");
+    expect_dict((FairseqLinesOptions){ .factor = 4 }, "a madeupword0000\n",
                 "a 1\nmadeupword0000 1\nmadeupword0001 0\nmadeupword0002 0\n");
-    expect_dict((FairseqWordsOptions){ .factor = 1 }, "a\n", "a 1\n");
+    expect_dict((FairseqLinesOptions){ .factor = 1 }, "a\n", "a 1\n");
 }
 
 static void white_space_is_python_s(void)
 {
-    expect_dict((FairseqWordsOptions){ 0 },
+    expect_dict((FairseqLinesOptions){ 0 },
                 "a\tb\vc\fd\x1c"
                 "e\xc2\x85"
                 "f\xc2\xa0"
@@ -69,7 +70,7 @@ static void white_space_is_python_s(void)
 static void every_line_is_a_sequence(void)
 {
     g_autofree char *valid = file_write_text(folder, "valid.txt", "a <unk> q <s>\n\r\nb"),
-                    *dict = run((FairseqWordsOptions){ .valid = (char *[]){ valid, valid, NULL }, .factor = 8 },
+                    *dict = run((FairseqLinesOptions){ .valid = (char *[]){ valid, valid, NULL }, .factor = 8 },
                                 "b b a\n\n"),
                     *prefix = g_build_filename(folder, "out", "valid1", NULL);
     static const int32_t want[] = { 5, 3, 3, 0, 2, 2, 4, 2 }, lengths[] = { 5, 1, 2 };
@@ -89,27 +90,72 @@ static void every_line_is_a_sequence(void)
 
 static void a_dictionary_is_not_replaced(void)
 {
-    g_autofree char *first = run((FairseqWordsOptions){ 0 }, "a b\n"), *out = g_build_filename(folder, "out", NULL),
+    g_autofree char *first = run((FairseqLinesOptions){ 0 }, "a b\n"), *out = g_build_filename(folder, "out", NULL),
                     *train = g_build_filename(folder, "train.txt", NULL),
                     *dict = g_build_filename(out, "dict.txt", NULL);
-    FairseqWordsOptions options = { .out = out, .train = (char *[]){ train, NULL } };
-    FairseqWordsStats stats;
+    g_assert_cmpstr(first, ==, "a 1\nb 1\n");
+    FairseqLinesOptions options = { .out = out, .train = (char *[]){ train, NULL } };
+    FairseqLinesStats stats;
     g_autoptr(GError) error = NULL;
-    g_assert_false(fairseq_words_run(&options, &stats, &error));
+    g_assert_false(fairseq_lines_run(&options, &stats, &error));
     g_ptr_array_unref(stats.sets);
     g_assert_nonnull(strstr(error->message, "--dict"));
     options.dictionary = dict;
-    g_assert_true(fairseq_words_run(&options, &stats, NULL));
+    g_assert_true(fairseq_lines_run(&options, &stats, NULL));
     g_assert_cmpint(stats.dictionary, ==, 6);
     g_ptr_array_unref(stats.sets);
 }
 
+static void a_set_that_fails_leaves_none(void)
+{
+    g_autofree char *bad = file_write_text(folder, "bad.txt", "a\n\xff\n"),
+                    *out = g_build_filename(folder, "out", NULL);
+    g_autofree char *message = run((FairseqLinesOptions){ .valid = (char *[]){ bad, NULL } }, "a\n");
+    g_assert_nonnull(strstr(message, "bad.txt:2: not UTF-8"));
+    g_autoptr(GDir) names = g_dir_open(out, 0, NULL);
+    g_assert_null(g_dir_read_name(names));
+}
+
 static void an_empty_file_is_refused_and_nothing_left(void)
 {
-    g_autofree char *message = run((FairseqWordsOptions){ 0 }, ""),
+    g_autofree char *message = run((FairseqLinesOptions){ 0 }, ""),
                     *bin = g_build_filename(folder, "out", "train.bin", NULL);
     g_assert_nonnull(strstr(message, "there is no line in it"));
     g_assert_false(g_file_test(bin, G_FILE_TEST_EXISTS));
+}
+
+/* With a tokenizer the ids are its own, and the dictionary says how often train has each. */
+static void a_tokenizer_s_ids_stay_as_they_are(void)
+{
+    Tokenizer *tok = tiny_tokenizer(folder, "tiny.model", 100);
+    g_autofree char *text = tiny_text(1, 9), *lines = g_strdup_printf("%s\n\n%s ba\n", text, text),
+                    *dict = run((FairseqLinesOptions){ .tok = tok }, lines),
+                    *prefix = g_build_filename(folder, "out", "train", NULL);
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    g_auto(GStrv) rows = g_strsplit(dict, "\n", -1);
+    const int32_t eos = tokenizer_eos(tok);
+    g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, NULL));
+    g_array_append_val(ids, eos);
+    Dataset *data = dataset_open(prefix, NULL);
+    g_assert_cmpstr(data->tokenizer_hash, ==, tokenizer_hash(tok));
+    g_assert_cmpint(indexed_sequences(data->set), ==, 3);
+    g_assert_cmpint(indexed_length(data->set, 1), ==, 1);
+    g_assert_cmpint(indexed_length(data->set, 0), ==, (int)ids->len);
+    g_autofree int32_t *read = g_new(int32_t, ids->len);
+    indexed_read(data->set, 0, 0, ids->len, read);
+    assert_same(read, ids->data, ids->len * sizeof *read);
+    int64_t total = 0, before = 0;
+    for (int id = 4; id < tokenizer_size(tok); id++)
+        total += g_ascii_strtoll(strrchr(rows[id - 4], ' '), NULL, 10);
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t at = 0; at < indexed_length(data->set, i); at++) {
+            int32_t id;
+            indexed_read(data->set, i, at, 1, &id);
+            before += id < 4;
+        }
+    g_assert_cmpint(total + before, ==, indexed_tokens(data->set));
+    dataset_close(data);
+    tokenizer_close(tok);
 }
 
 /* ---- fairseq's own files ---- */
@@ -127,7 +173,7 @@ static void their_words_make_their_dictionary(void)
         for (int64_t n = 0; n < g_array_index(dict->counts, int64_t, i - 1); n++)
             g_string_append_printf(text, "%s%c", (char *)dict->symbols->pdata[i - 1], n % 40 == 39 ? '\n' : ' ');
     fairseq_dict_free(dict);
-    g_autofree char *got = run((FairseqWordsOptions){ .factor = 8 }, text->str),
+    g_autofree char *got = run((FairseqLinesOptions){ .factor = 8 }, text->str),
                     *want = contents(GOLDEN "dict.en.txt", "", &bytes);
     g_assert_cmpstr(got, ==, want);
 }
@@ -152,7 +198,7 @@ static void their_lines_make_their_files(void)
     }
     fairseq_dict_free(dict);
     indexed_close(set);
-    g_free(run((FairseqWordsOptions){ .dictionary = GOLDEN "dict.en.txt" }, text->str));
+    g_free(run((FairseqLinesOptions){ .dictionary = GOLDEN "dict.en.txt" }, text->str));
     g_autofree char *prefix = g_build_filename(folder, "out", "train", NULL);
     static const char *const suffixes[] = { ".bin", ".idx" };
     for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
@@ -168,15 +214,17 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
-    g_test_add_func("/fairseq_words/words_are_sorted_by_frequency", words_are_sorted_by_frequency);
-    g_test_add_func("/fairseq_words/the_size_is_filled_up", the_size_is_filled_up);
-    g_test_add_func("/fairseq_words/white_space_is_python_s", white_space_is_python_s);
-    g_test_add_func("/fairseq_words/every_line_is_a_sequence", every_line_is_a_sequence);
-    g_test_add_func("/fairseq_words/a_dictionary_is_not_replaced", a_dictionary_is_not_replaced);
-    g_test_add_func("/fairseq_words/an_empty_file_is_refused_and_nothing_left",
+    g_test_add_func("/fairseq_lines/words_are_sorted_by_frequency", words_are_sorted_by_frequency);
+    g_test_add_func("/fairseq_lines/the_size_is_filled_up", the_size_is_filled_up);
+    g_test_add_func("/fairseq_lines/white_space_is_python_s", white_space_is_python_s);
+    g_test_add_func("/fairseq_lines/every_line_is_a_sequence", every_line_is_a_sequence);
+    g_test_add_func("/fairseq_lines/a_dictionary_is_not_replaced", a_dictionary_is_not_replaced);
+    g_test_add_func("/fairseq_lines/an_empty_file_is_refused_and_nothing_left",
                     an_empty_file_is_refused_and_nothing_left);
-    g_test_add_func("/fairseq_words/their_words_make_their_dictionary", their_words_make_their_dictionary);
-    g_test_add_func("/fairseq_words/their_lines_make_their_files", their_lines_make_their_files);
+    g_test_add_func("/fairseq_lines/a_tokenizer_s_ids_stay_as_they_are", a_tokenizer_s_ids_stay_as_they_are);
+    g_test_add_func("/fairseq_lines/a_set_that_fails_leaves_none", a_set_that_fails_leaves_none);
+    g_test_add_func("/fairseq_lines/their_words_make_their_dictionary", their_words_make_their_dictionary);
+    g_test_add_func("/fairseq_lines/their_lines_make_their_files", their_lines_make_their_files);
     int status = g_test_run();
     folder_remove(folder);
     return status;

@@ -1,8 +1,10 @@
-#include "data/fairseq_words.h"
+#include "data/fairseq_lines.h"
 
 #include "base/check.h"
 #include "base/file.h"
 #include "data/corpus_files.h"
+#include "data/dataset_meta.h"
+#include "data/fairseq_identity.h"
 #include "data/line_reader.h"
 #include "format/fairseq_dict.h"
 #include "format/indexed.h"
@@ -39,7 +41,7 @@ static char *next_word(char **at)
     return end > begin ? begin : NULL;
 }
 
-typedef bool (*LineFn)(void *context, char *line, GError **error);
+typedef bool (*LineFn)(void *context, char *line, size_t bytes, GError **error);
 
 static bool each_line_of(const char *path, const volatile sig_atomic_t *interrupted, LineFn use, void *context,
                          GError **error)
@@ -50,7 +52,7 @@ static bool each_line_of(const char *path, const volatile sig_atomic_t *interrup
         return false;
     size_t bytes;
     char *line;
-    while (!problem && (line = line_reader_next(reader, &bytes, &problem)) && use(context, line, &problem))
+    while (!problem && (line = line_reader_next(reader, &bytes, &problem)) && use(context, line, bytes, &problem))
         if (interrupted && *interrupted)
             fail_user(&problem, "interrupted; nothing was written");
     line_reader_close(reader);
@@ -61,7 +63,7 @@ static bool each_line_of(const char *path, const volatile sig_atomic_t *interrup
 }
 
 /* Of all files that the paths stand for. */
-static bool each_line(char *const *paths, int n_paths, const FairseqWordsOptions *options, LineFn use, void *context,
+static bool each_line(char *const *paths, int n_paths, const FairseqLinesOptions *options, LineFn use, void *context,
                       GError **error)
 {
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
@@ -73,7 +75,7 @@ static bool each_line(char *const *paths, int n_paths, const FairseqWordsOptions
 
 /* ---- the dictionary ---- */
 
-static bool count_line(void *context, char *line, G_GNUC_UNUSED GError **error)
+static bool count_line(void *context, char *line, G_GNUC_UNUSED size_t bytes, G_GNUC_UNUSED GError **error)
 {
     for (char *word; (word = next_word(&line));)
         word_table_add(context, word, strlen(word), 1);
@@ -96,7 +98,7 @@ static int compare_counted(const void *a, const void *b)
     return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static FairseqDict *choose_words(const WordTable *words, const FairseqWordsOptions *options)
+static FairseqDict *choose_words(const WordTable *words, const FairseqLinesOptions *options)
 {
     FairseqDict *dict = fairseq_dict_new();
     g_autofree Counted *sorted = g_new(Counted, words->n + 1);
@@ -128,7 +130,7 @@ static void fill_up(FairseqDict *dict, int64_t factor)
     }
 }
 
-static FairseqDict *build_dictionary(const FairseqWordsOptions *options, GError **error)
+static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError **error)
 {
     WordTable words;
     FairseqDict *dict = NULL;
@@ -150,51 +152,87 @@ static FairseqDict *build_dictionary(const FairseqWordsOptions *options, GError 
 /* ---- the sets ---- */
 
 typedef struct SetWriter {
-    const GHashTable *ids;
+    const FairseqLinesOptions *options;
+    GHashTable *ids;        /* of words; NULL with a tokenizer */
+    int64_t vocab, *counts; /* of each id of the tokenizer in train; NULL elsewhere */
+    GArray *line;           /* of int32_t */
+    FairseqLinesSet *set;   /* that is being written */
     IndexedWriter *writer;
-    GArray *line; /* of int32_t */
-    FairseqWordsSet *set;
+    GPtrArray *writers; /* of every set so far */
 } SetWriter;
 
-static bool write_line(void *context, char *line, GError **error)
+static void look_up_words(SetWriter *out, char *line)
 {
-    SetWriter *out = context;
-    const int32_t end = END;
-    g_array_set_size(out->line, 0);
     for (char *word; (word = next_word(&line));) {
-        gpointer found;
-        bool known = g_hash_table_lookup_extended((GHashTable *)(uintptr_t)out->ids, word, NULL, &found);
+        gpointer found = NULL;
+        bool known = g_hash_table_lookup_extended(out->ids, word, NULL, &found);
         const int32_t id = known ? GPOINTER_TO_INT(found) : UNKNOWN;
         g_array_append_val(out->line, id);
         out->set->unknown += !known;
     }
+}
+
+static bool encode_pieces(SetWriter *out, const char *line, size_t bytes, GError **error)
+{
+    const Tokenizer *tok = out->options->tok;
+    if (!tokenizer_encode(tok, line, bytes, out->options->specials, out->line, error))
+        return false;
+    for (guint i = 0; i < out->line->len; i++)
+        out->set->unknown += g_array_index(out->line, int32_t, i) == tokenizer_unk(tok);
+    return true;
+}
+
+static bool write_line(void *context, char *line, size_t bytes, GError **error)
+{
+    SetWriter *out = context;
+    const Tokenizer *tok = out->options->tok;
+    const int32_t end = tok ? tokenizer_eos(tok) : END;
+    g_array_set_size(out->line, 0);
+    if (!tok)
+        look_up_words(out, line);
+    else if (!encode_pieces(out, line, bytes, error))
+        return false;
     g_array_append_val(out->line, end);
+    for (guint i = 0; out->counts && i < out->line->len; i++)
+        out->counts[g_array_index(out->line, int32_t, i)]++;
     out->set->sentences++;
     out->set->tokens += out->line->len;
     return indexed_writer_add(out->writer, (int32_t *)(void *)out->line->data, out->line->len, error) &&
            indexed_writer_end_document(out->writer, error);
 }
 
-static bool write_set(const FairseqWordsOptions *options, char *const *paths, int n_paths, SetWriter *out,
-                      int64_t vocab, GError **error)
+static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, int n_paths, GError **error)
 {
-    out->writer = indexed_writer_open_fairseq(out->set->prefix, vocab, error);
+    out->set = set;
+    out->writer = indexed_writer_open_fairseq(set->prefix, out->vocab, error);
     if (!out->writer)
         return false;
-    out->line = g_array_new(false, false, sizeof(int32_t));
-    bool good = each_line(paths, n_paths, options, write_line, out, error);
-    g_array_unref(out->line);
-    if (good && out->set->sentences == 0)
-        good = fail_user(error, "%s: there is no line in it", *paths);
-    if (good)
-        return indexed_writer_finish(out->writer, error);
-    indexed_writer_abort(out->writer);
-    return false;
+    g_ptr_array_add(out->writers, out->writer);
+    if (!each_line(paths, n_paths, out->options, write_line, out, error))
+        return false;
+    return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
 }
 
-static FairseqWordsSet *add_set(FairseqWordsStats *stats, const char *folder, const char *name, int number)
+/* PREFIX.json, which tells of a tokenizer, goes first and comes last. */
+static bool finish_set(const SetWriter *out, IndexedWriter *writer, const FairseqLinesSet *set, GError **error)
 {
-    FairseqWordsSet *set = g_new0(FairseqWordsSet, 1);
+    const Tokenizer *tok = out->options->tok;
+    g_autofree char *path = g_strconcat(set->prefix, ".json", NULL);
+    const DatasetMeta meta = { .tokenizer_hash = tok ? (char *)tokenizer_hash(tok) : NULL,
+                               .tokenizer_kind = tok ? (char *)tokenizer_kind(tok) : NULL,
+                               .vocab = out->vocab,
+                               .append_eod = true,
+                               .documents = set->sentences,
+                               .tokens = set->tokens };
+    bool removed = io_remove_tree(path, error);
+    if (!removed)
+        indexed_writer_abort(writer);
+    return removed && indexed_writer_finish(writer, error) && (!tok || dataset_meta_write(&meta, path, error));
+}
+
+static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *folder, const char *name, int number)
+{
+    FairseqLinesSet *set = g_new0(FairseqLinesSet, 1);
     g_autofree char *numbered = number > 0 ? g_strdup_printf("%s%d", name, number) : g_strdup(name);
     set->prefix = g_build_filename(folder, numbered, NULL);
     g_ptr_array_add(stats->sets, set);
@@ -203,38 +241,50 @@ static FairseqWordsSet *add_set(FairseqWordsStats *stats, const char *folder, co
 
 static void set_free(void *memory)
 {
-    FairseqWordsSet *set = memory;
+    FairseqLinesSet *set = memory;
     g_free(set->prefix);
     g_free(set);
 }
 
-static bool write_sets(const FairseqWordsOptions *options, const FairseqDict *dict, FairseqWordsStats *stats,
-                       GError **error)
+/* `counts` becomes that of train. */
+static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
-    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
-    int64_t vocab = fairseq_dict_size(dict);
+    const FairseqLinesOptions *options = out->options;
     int n_train = options->train ? (int)g_strv_length(options->train) : 0;
     char *const *const others[] = { options->valid, options->test };
     static const char *const names[] = { "valid", "test" };
-    SetWriter out = { .ids = ids };
-    if (n_train > 0) {
-        out.set = add_set(stats, options->out, "train", 0);
-        if (!write_set(options, options->train, n_train, &out, vocab, error))
-            return false;
-    }
+    out->counts = counts;
+    if (n_train > 0 && !write_set(out, add_set(stats, options->out, "train", 0), options->train, n_train, error))
+        return false;
+    out->counts = NULL;
     for (size_t kind = 0; kind < G_N_ELEMENTS(others); kind++)
-        for (int i = 0; others[kind] && others[kind][i]; i++) {
-            out.set = add_set(stats, options->out, names[kind], i);
-            if (!write_set(options, &others[kind][i], 1, &out, vocab, error))
+        for (int i = 0; others[kind] && others[kind][i]; i++)
+            if (!write_set(out, add_set(stats, options->out, names[kind], i), &others[kind][i], 1, error))
                 return false;
-        }
     return true;
 }
 
-bool fairseq_words_run(const FairseqWordsOptions *options, FairseqWordsStats *stats, GError **error)
+/* The files of all sets appear at the end. */
+static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
+{
+    out->line = g_array_new(false, false, sizeof(int32_t));
+    out->writers = g_ptr_array_new();
+    bool good = write_all(out, counts, stats, error);
+    for (guint i = 0; i < out->writers->len; i++) {
+        IndexedWriter *writer = out->writers->pdata[i];
+        if (!good)
+            indexed_writer_abort(writer);
+        else
+            good = finish_set(out, writer, stats->sets->pdata[i], error);
+    }
+    g_ptr_array_unref(out->writers);
+    g_array_unref(out->line);
+    return good;
+}
+
+static bool run_words(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
 {
     g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
-    *stats = (FairseqWordsStats){ .sets = g_ptr_array_new_with_free_func(set_free) };
     if (!options->dictionary && g_file_test(path, G_FILE_TEST_EXISTS))
         return fail_user(error, "%s is there already, and sets that were made with it may be; --dict %s uses it", path,
                          path);
@@ -242,9 +292,28 @@ bool fairseq_words_run(const FairseqWordsOptions *options, FairseqWordsStats *st
         options->dictionary ? fairseq_dict_read(options->dictionary, error) : build_dictionary(options, error);
     if (!dict)
         return false;
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
     stats->dictionary = fairseq_dict_size(dict);
-    bool good = io_make_directories(options->out, error) && write_sets(options, dict, stats, error) &&
-                fairseq_dict_write(dict, path, error);
+    SetWriter out = { .options = options, .ids = ids, .vocab = stats->dictionary };
+    bool good = write_sets(&out, NULL, stats, error) && fairseq_dict_write(dict, path, error);
     fairseq_dict_free(dict);
     return good;
+}
+
+static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
+{
+    stats->dictionary = tokenizer_size(options->tok);
+    if (tokenizer_eos(options->tok) < 0)
+        return fail_user(error, "the tokenizer %s has no end-of-sequence token to end a line with",
+                         tokenizer_path(options->tok));
+    g_autofree int64_t *counts = g_new0(int64_t, stats->dictionary);
+    SetWriter out = { .options = options, .vocab = stats->dictionary };
+    return write_sets(&out, counts, stats, error) && fairseq_identity_write(options->tok, options->out, counts, error);
+}
+
+bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
+{
+    *stats = (FairseqLinesStats){ .sets = g_ptr_array_new_with_free_func(set_free) };
+    return io_make_directories(options->out, error) &&
+           (options->tok ? run_pieces(options, stats, error) : run_words(options, stats, error));
 }
