@@ -61,6 +61,19 @@ def in_order(vocab):
     return sorted(vocab, key=vocab.get)
 
 
+def encoded_alike(args, folder, texts):
+    """How many lines, and how many of them have other ids where tokenizers reads what loam wrote."""
+    from tokenizers import Tokenizer
+
+    lines = [line for text in texts[:: max(1, len(texts) // 500)] for line in text.splitlines() if line][:5000]
+    command = [args.loam, "tokenizer", "encode", "--plain", "--model", folder]
+    done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+    tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    tokenizer.encode_special_tokens = True
+    theirs = [e.ids for e in tokenizer.encode_batch(lines, add_special_tokens=False)]
+    return len(lines), sum(ours.split() != [str(i) for i in ids] for ours, ids in zip(done.stdout.split("\n"), theirs))
+
+
 def loam(kind, args, folder):
     """Seconds, the pieces by id, and the merges if there are any."""
     start = time.time()
@@ -76,6 +89,7 @@ def loam(kind, args, folder):
 def compare(kind, train, args, texts):
     with tempfile.TemporaryDirectory() as folder:
         seconds, ours, merges = loam(kind, args, folder)
+        n_lines, lines_differ = encoded_alike(args, folder, texts)
     start = time.time()
     tokenizer = train(texts, args.vocab_size, ours)
     their_seconds = time.time() - start
@@ -85,7 +99,7 @@ def compare(kind, train, args, texts):
         ours, theirs = ours + merges, theirs + [" ".join(merge) for merge in their_merges]
     differ = abs(len(ours) - len(theirs)) + sum(a != b for a, b in zip(ours, theirs))
     print(f"{kind}: loam {seconds:.1f} s, tokenizers {their_seconds:.1f} s, {their_seconds / seconds:.1f} times as long; "
-          f"{len(ours)} pieces and merges, {differ} differ")
+          f"{len(ours)} pieces and merges, {differ} differ; {n_lines} lines encoded by both, {lines_differ} differ")
 
 
 def main():

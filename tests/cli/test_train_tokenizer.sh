@@ -57,10 +57,22 @@ same "$(echo 'BACÉ' | "$loam" tokenizer encode --model "$work/wordpiece")" "$id
 diff -r "$work/wordpiece" "$work/exported" || fail "the export is another folder"
 echo "ok: what is exported is what was trained"
 
+# Killed in the middle, it leaves no file.
+mkfifo "$work/pipe"
+"$loam" tokenizer train --kind byte-bpe --out "$work/killed" "$work/pipe" 2>/dev/null &
+{ echo "some text" && kill -9 $!; } >"$work/pipe"
+wait $! 2>/dev/null || true
+[ -z "$(ls "$work/killed")" ] || fail "a killed training left $(ls "$work/killed")"
+echo "ok: killed, it leaves nothing"
+
 expect 1 'cannot be trained: one of sentencepiece-unigram, ' "$loam" tokenizer train --kind klingon --out "$work/x" "$work/corpus.txt"
 expect 1 '--max-sentences is not for tokenizers of kind byte-bpe' \
     "$loam" tokenizer train --kind byte-bpe --max-sentences 3 --out "$work/x" "$work/corpus.txt"
 expect 1 'a vocabulary of 100 is too small' "$loam" tokenizer train --kind byte-bpe --vocab-size 100 --out "$work/x" "$work/corpus.txt"
+printf '\n \n' >"$work/empty.txt"
+for kind in byte-bpe wordpiece; do
+    expect 1 'no text to train on' "$loam" tokenizer train --kind $kind --out "$work/x" "$work/empty.txt"
+done
 echo x >"$work/file"
 expect 1 "$work/file" "$loam" tokenizer train --kind byte-bpe --out "$work/file" "$work/corpus.txt"
 mkdir "$work/sp" && cp "$work/tok.model" "$work/sp/spiece.model"
