@@ -325,14 +325,14 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     return loader;
 }
 
-static bool weigh_parts(Loader *loader, const MixtureRule *rule, GError **error)
+static void weigh_parts(Loader *loader, const MixtureRule *rule)
 {
     int64_t rows[MIXTURE_MAX], tokens[MIXTURE_MAX];
     for (int k = 0; k < loader->mixture->n; k++) {
         rows[k] = loader->parts[k]->n_rows;
         tokens[k] = loader_raw_tokens(loader->parts[k]);
     }
-    return mixture_weigh(loader->mixture, rule, rows, tokens, &loader->n_rows, error);
+    loader->n_rows = mixture_weigh(loader->mixture, rule, rows, tokens);
 }
 
 /* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
@@ -354,7 +354,8 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
     }
     loader->objective = loader->parts[0]->objective;
     loader->config = loader->parts[0]->config;
-    return weigh_parts(loader, &config->mixture, error);
+    weigh_parts(loader, &config->mixture);
+    return true;
 }
 
 static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,

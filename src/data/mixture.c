@@ -144,21 +144,24 @@ static void weigh_by_size(Mixture *mixture, const MixtureRule *rule, const int64
         mixture->weights[k] = MAX(1, rint(mixture->weights[k] / total * SMOOTH_PARTS));
 }
 
-bool mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[],
-                   int64_t *epoch, GError **error)
+bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error)
 {
-    *epoch = 0;
+    return !mixture->weighted || (!smooths(rule) && rule->cap.value == 0) ||
+           fail_user(error, "data.mixture_temperature and data.mixture_cap are for datasets without weights; "
+                            "data.train gives them");
+}
+
+int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[])
+{
+    int64_t epoch = 0;
     for (int k = 0; k < mixture->n; k++)
-        *epoch += rows[k];
-    if (mixture->weighted && (smooths(rule) || rule->cap.value > 0))
-        return fail_user(error, "data.mixture_temperature and data.mixture_cap are for datasets without weights; "
-                                "data.train gives them");
+        epoch += rows[k];
     if (!mixture->weighted)
         weigh_by_size(mixture, rule, rows, tokens);
     else if (rule->weights == MIXTURE_EPOCHS)
-        *epoch = weigh_by_epochs(mixture, rows);
+        epoch = weigh_by_epochs(mixture, rows);
     begin(mixture);
-    return true;
+    return epoch;
 }
 
 /* ---- the order ---- */

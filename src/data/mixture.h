@@ -35,10 +35,11 @@ typedef struct Mixture {
 /* "PREFIX", "PREFIX,PREFIX" or "PREFIX:WEIGHT,PREFIX:WEIGHT": Megatron's blend. mixture_free frees. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
-/* Sets the weights by the rule; rows and tokens are those of an epoch of each dataset. *epoch: the rows of an epoch of
- * the mixture. */
-bool mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[],
-                   int64_t *epoch, GError **error);
+/* Whether the rule goes with the list. */
+bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error);
+/* Sets the weights by the rule, which has been checked; rows and tokens are those of an epoch of each dataset. Returns
+ * the rows of an epoch of the mixture. */
+int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[]);
 /* The dataset of row i and the row within it: the dataset furthest behind its share of max(i, 1) rows, the first of
  * equals. Any row is near a known one: those of a period, or every 2^16th of those walked before. */
 int mixture_at(Mixture *mixture, int64_t row, int64_t *within);

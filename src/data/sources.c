@@ -32,6 +32,17 @@ static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GE
     return split_parse(shares, config->split, error) || fail_context(error, "data.split");
 }
 
+bool sources_check(const DataConfig *config, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    if (*config->split && !read_shares(config, shares, error))
+        return false;
+    Mixture *mixture = mixture_parse(config->train, error);
+    bool good = mixture && mixture_check(mixture, &config->mixture, error);
+    g_clear_pointer(&mixture, mixture_free);
+    return good;
+}
+
 char *sources_train(const DataConfig *config, GError **error)
 {
     double shares[SPLIT_PARTS];

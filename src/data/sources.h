@@ -3,6 +3,8 @@
 
 #include "data/loader.h"
 
+/* Lists, weights and shares are well formed and do not exclude each other; no dataset is opened. */
+bool sources_check(const DataConfig *config, GError **error);
 /* The list of datasets to train on: data.train, of each the part that data.split leaves for training. g_free; NULL on
  * error. */
 char *sources_train(const DataConfig *config, GError **error);

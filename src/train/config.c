@@ -1,5 +1,7 @@
 #include "train/config.h"
 
+#include "data/sources.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -240,7 +242,8 @@ bool config_check(const Config *config, GError **error)
         (config->data.mixture.cap.value > 0 &&
          !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)) ||
         (config->data.compat_batch.value > 0 &&
-         !check_unit("data.compat_batch", config->data.compat_batch, false, error)))
+         !check_unit("data.compat_batch", config->data.compat_batch, false, error)) ||
+        !sources_check(&config->data, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",

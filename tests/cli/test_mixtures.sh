@@ -12,6 +12,7 @@ expect 1 "either every dataset has a weight or none" "$loam" train "$work/config
     data.train="$work/data:3,$work/few"
 expect 1 "are for datasets without weights" "$loam" train "$work/config.yaml" run.dir="$work/no" \
     data.train="$work/data:3,$work/few:1" data.mixture_temperature=2
+expect 1 "either every dataset has a weight or none" "$loam" plan "$work/config.yaml" data.train=a:1,b
 expect 1 "data.mixture_cap: " "$loam" plan "$work/config.yaml" data.mixture_cap=3
 
 # Lists in YAML are the text forms: the same saved configuration, and a run goes on whichever was used.
