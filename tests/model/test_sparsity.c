@@ -4,7 +4,8 @@
 
 static Sparsity standard(SparsePattern pattern)
 {
-    return (Sparsity){ .pattern = pattern, .block = 16, .window = 3, .n_global = 1, .n_random = -1, .rotations = 1 };
+    return (
+        Sparsity){ .pattern = (int)pattern, .block = 16, .window = 3, .n_global = 1, .n_random = -1, .rotations = 1 };
 }
 
 /* Blocks that head 0 sees, of n x n. */
