@@ -274,7 +274,9 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
 
 static Choice choose(const Loader *loader, int64_t sample)
 {
-    Choice choice = { .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample) };
+    Choice choice = { .sample = sample,
+                      .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample),
+                      .pair = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 1), (uint64_t)sample / 2) };
     loader->objective->choose(&loader->config, pieces_length(loader->pieces, sample), &choice);
     return choice;
 }

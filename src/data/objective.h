@@ -56,7 +56,9 @@ typedef struct Text {
 /* What is decided about an example before its text is read, so that its lengths are known. Drawn from `rng`, a stream
  * of its own that is the same in every epoch. */
 typedef struct Choice {
-    Philox rng; /* as it was before the draws */
+    int64_t sample;
+    Philox rng;  /* as it was before the draws */
+    Philox pair; /* the same for samples 2i and 2i + 1, whose lengths may make up for each other */
     int64_t value;
     int64_t n_inputs, n_targets; /* at most */
 

@@ -86,15 +86,18 @@ static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
     return -1;
 }
 
-/* How well a sample suits what is free: its squared length times cos^16 of the angle between them, in shares of the
- * capacity. Size alone would leave one stream empty where the other is full. */
+/* How well a sample suits what is free: its squared length times cos^64 of the angle between them, in shares of the
+ * capacity. Size alone would leave one stream empty where the other is full; but a row that is empty takes what is
+ * largest, which is hardest to place. */
 static double suits(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
 {
     double x = (double)enc / (double)shelf->enc_levels, y = (double)dec / (double)shelf->dec_levels;
     double dot = x * enc_free + y * dec_free, square = x * x + y * y;
     double cos2 = dot * dot / (square * (enc_free * enc_free + dec_free * dec_free));
-    double cos4 = cos2 * cos2, cos8 = cos4 * cos4;
-    return square * cos8 * cos8;
+    double cos4 = cos2 * cos2, cos16 = cos4 * cos4 * cos4 * cos4, cos32 = cos16 * cos16;
+    if (enc_free >= 1 && dec_free >= 1)
+        return x + y;
+    return square * cos32 * cos32;
 }
 
 typedef struct Place {

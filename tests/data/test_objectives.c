@@ -53,7 +53,9 @@ static const Objective *planned(const char *name, ObjectiveConfig *config)
 static Choice make(const Objective *objective, const ObjectiveConfig *config, uint64_t sample, const int32_t *tokens,
                    int64_t n, Example *out)
 {
-    Choice choice = { .rng = numbers(PHILOX_CHOICE, sample) };
+    Choice choice = { .sample = (int64_t)sample,
+                      .rng = numbers(PHILOX_CHOICE, sample),
+                      .pair = numbers(PHILOX_SAMPLING, sample / 2) };
     Philox rng = numbers(PHILOX_OBJECTIVE, sample);
     if (objective->choose)
         objective->choose(config, n, &choice);
@@ -157,6 +159,7 @@ static void check_spliced(const ObjectiveConfig *config, const Example *example,
 static void iid_denoising_splices_and_keeps_its_density(void)
 {
     ObjectiveConfig config = config_of(128);
+    config.raw_length = 127;
     const Objective *objective = planned("iid_denoising", &config);
     enum { SAMPLES = 2000 };
     int64_t masked = 0;
@@ -179,6 +182,7 @@ static void iid_denoising_splices_and_keeps_its_density(void)
 static void iid_denoising_ends_its_noise_where_sentinels_end(void)
 {
     ObjectiveConfig config = config_of(128);
+    config.raw_length = 127;
     config.n_sentinels = 3;
     const Objective *objective = planned("iid_denoising", &config);
     int32_t tokens[127];
