@@ -38,11 +38,13 @@ static double input_deviation(double n, double p)
 static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
 {
     double p = config->noise_density, many = (double)texts;
-    double room = (double)config->input_length * (texts > 2 ? 1 - SLACK : 1);
+    double memory = (double)config->memory_rows;
+    double room = ((double)config->input_length + memory) * (texts > 2 ? 1 - SLACK : 1);
     int64_t n = 2;
     while (n < config->input_length - 1) {
         double next = (double)(n + 1), runs = mean_runs(next, p);
-        double inputs = many * mean_inputs(next, p) + INPUT_DEVIATIONS * sqrt(many) * input_deviation(next, p);
+        double inputs =
+            many * (mean_inputs(next, p) + memory) + INPUT_DEVIATIONS * sqrt(many) * input_deviation(next, p);
         if (inputs > room || runs + SENTINEL_DEVIATIONS * sqrt(runs) > config->n_sentinels)
             break;
         n++;
@@ -54,14 +56,15 @@ static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
  * room for targets is their mean. */
 bool iid_denoising_plan(ObjectiveConfig *config, GError **error)
 {
-    double p = config->noise_density, room = (double)config->input_length;
+    double p = config->noise_density, memory = (double)config->memory_rows;
+    double room = (double)config->input_length + memory;
     if (config->raw_length == 0) {
-        double alone = mean_inputs((double)longest_text(config, 0), p);
+        double alone = mean_inputs((double)longest_text(config, 0), p) + memory;
         config->raw_length = longest_text(config, MAX(2, (int64_t)ceil(room / alone)));
     }
     config->raw_length = MIN(config->raw_length, config->input_length - 1);
     double n = (double)config->raw_length, targets = mean_targets(n, p);
-    int64_t texts = MAX(1, (int64_t)(room / mean_inputs(n, p)));
+    int64_t texts = MAX(1, (int64_t)(room / (mean_inputs(n, p) + memory)));
     if (config->target_length == 0)
         config->target_length =
             (int64_t)ceil(texts > 1 ? (double)texts * targets * (texts > 2 ? 1 + SLACK : 1)

@@ -188,6 +188,33 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
     return plan;
 }
 
+PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length, const void *context)
+{
+    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX && n_group > 0, "%ld samples, %ld a row", n_samples, n_group);
+    PackPlan *plan = g_new0(PackPlan, 1);
+    plan->n_rows = (n_samples + n_group - 1) / n_group;
+    plan->n_samples = n_samples;
+    plan->max_samples = MIN(n_group, n_samples);
+    plan->starts = g_new0(int64_t, plan->n_rows + 1);
+    plan->samples = g_new(uint32_t, n_samples);
+    for (int64_t row = 0; row < plan->n_rows; row++) {
+        PackLength used = { 0 };
+        plan->starts[row + 1] = MIN((row + 1) * n_group, n_samples);
+        for (int64_t i = plan->starts[row]; i < plan->starts[row + 1]; i++) {
+            PackLength tokens = length(context, i);
+            plan->samples[i] = (uint32_t)i;
+            used.enc += tokens.enc;
+            used.dec += tokens.dec;
+        }
+        CHECK(used.enc <= capacity.enc && used.dec <= capacity.dec, "%ld and %ld tokens in rows of %ld and %ld",
+              used.enc, used.dec, capacity.enc, capacity.dec);
+        plan->used.enc += used.enc;
+        plan->used.dec += used.dec;
+    }
+    plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
+    return plan;
+}
+
 void pack_free(PackPlan *plan)
 {
     if (!plan)

@@ -15,7 +15,7 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
                          "of 2 or more, not %ld and %ld",
                          config->input_length, config->target_length);
     if (config->raw_length == 0)
-        config->raw_length = MAX(config->input_length - 2, 2);
+        config->raw_length = MAX(config->input_length - 2 - config->memory_rows, 2);
     config->raw_length = MIN(config->raw_length, config->input_length - 1);
     return true;
 }
