@@ -65,6 +65,8 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
 
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
 {
+    if (objective->apply == prefix_lm_alone_example)
+        return 0.5; /* cut anywhere */
     return objective->streams == STREAMS_ENCODER ? config->noise_density : 1;
 }
 
