@@ -110,6 +110,15 @@ static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GS
         add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)batch);
 }
 
+static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
+{
+    const char *row = objective->choose ? "at most, in a row of" : "->"; /* several may share it */
+    if (enc > 0 && dec > 0)
+        add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d input, %d target tokens", raw_length, row, enc, dec);
+    else
+        add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
+}
+
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
     const Objective *objective = data_objective_row(&config->data);
@@ -126,11 +135,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         text_count(model_step_flops(&config->model, micro, enc, dec, objective_target_share(objective, &planned)) *
                    (double)samples / micro);
     add_line(lines, "parameters", "%s", params);
-    if (enc > 0 && dec > 0)
-        add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d input, %d target tokens", planned.raw_length, enc,
-                 dec);
-    else
-        add_line(lines, "a sample", "%" PRId64 " raw tokens -> %d tokens", planned.raw_length, enc + dec);
+    add_sample(lines, objective, planned.raw_length, enc, dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
     MemoryPlan plan;
     if (!memory_plan(config, enc, dec, &plan, error))

@@ -2,24 +2,77 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <math.h>
 
-/* Room for targets: this many deviations of their number above its mean. */
-#define TARGET_DEVIATIONS 5
+/* Deviations above a mean: of the sentinels of a text, of the targets of a row with one text, of the inputs of a row.
+ */
+#define SENTINEL_DEVIATIONS 4
+#define TARGET_DEVIATIONS   5
+#define INPUT_DEVIATIONS    0.5
+#define SLACK               0.01 /* of a row that more than two texts share */
 
+/* What n tokens become on average: every token but the first is noise with probability p. */
+static double mean_runs(double n, double p)
+{
+    return p + (n - 2) * p * (1 - p);
+}
+
+static double mean_inputs(double n, double p)
+{
+    return n - (n - 1) * p + mean_runs(n, p) + 1;
+}
+
+static double mean_targets(double n, double p)
+{
+    return (n - 1) * p + mean_runs(n, p) + (1 - p) + 1;
+}
+
+/* Inputs shrink by a token for every pair of noise tokens side by side. */
+static double input_deviation(double n, double p)
+{
+    return sqrt(n * p * p * (1 - p * p + 2 * p * (1 - p)));
+}
+
+/* The longest text that seldom runs out of sentinels and that fits a row so many times (0: however long). */
+static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
+{
+    double p = config->noise_density, many = (double)texts;
+    double memory = (double)config->memory_rows;
+    double room = ((double)config->input_length + memory) * (texts > 2 ? 1 - SLACK : 1);
+    int64_t n = 2;
+    while (n < config->input_length - 1) {
+        double next = (double)(n + 1), runs = mean_runs(next, p);
+        double inputs =
+            many * (mean_inputs(next, p) + memory) + INPUT_DEVIATIONS * sqrt(many) * input_deviation(next, p);
+        if (inputs > room || runs + SENTINEL_DEVIATIONS * sqrt(runs) > config->n_sentinels)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Two texts share a row, or more where sentinels end before: what one has above the mean another has below it, so the
+ * room for targets is their mean. */
 bool iid_denoising_plan(ObjectiveConfig *config, GError **error)
 {
-    int64_t longest = config->input_length - 1;
-    if (config->raw_length == 0 || config->raw_length > longest)
-        config->raw_length = longest;
-    double n = (double)config->raw_length, p = config->noise_density;
-    double mean = n * p * (2 - p) + 3, deviation = 2 * sqrt(n * p * (1 - p));
+    double p = config->noise_density, memory = (double)config->memory_rows;
+    double room = (double)config->input_length + memory;
+    if (config->raw_length == 0) {
+        double alone = mean_inputs((double)longest_text(config, 0), p) + memory;
+        config->raw_length = longest_text(config, MAX(2, (int64_t)ceil(room / alone)));
+    }
+    config->raw_length = MIN(config->raw_length, config->input_length - 1);
+    double n = (double)config->raw_length, targets = mean_targets(n, p);
+    int64_t texts = MAX(1, (int64_t)(room / (mean_inputs(n, p) + memory)));
     if (config->target_length == 0)
-        config->target_length = (int64_t)MIN(ceil(mean + TARGET_DEVIATIONS * deviation), 2 * n + 1);
+        config->target_length =
+            (int64_t)ceil(texts > 1 ? (double)texts * targets * (texts > 2 ? 1 + SLACK : 1)
+                                    : MIN(targets + TARGET_DEVIATIONS * 2 * sqrt(n * p * (1 - p)), 2 * n + 1));
     if (config->target_length < 3)
-        return fail_user(error,
-                         "data.target_length=%ld cannot hold a masked token, its sentinel and EOS; use 3 or more",
-                         config->target_length);
+        return fail_user(
+            error, "data.target_length=%" PRId64 " cannot hold a masked token, its sentinel and EOS; use 3 or more",
+            config->target_length);
     return true;
 }
 

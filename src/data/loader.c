@@ -85,6 +85,7 @@ ObjectiveConfig data_objective(const DataConfig *config)
     return (ObjectiveConfig){ .input_length = config->input_length,
                               .target_length = config->target_length,
                               .raw_length = config->raw_length,
+                              .memory_rows = config->memory_rows,
                               .noise_density = config->noise_density,
                               .mean_span_length = config->mean_span_length,
                               .reset_attention = config->reset_attention,
@@ -230,7 +231,9 @@ static bool open_pieces(Loader *loader, GError **error)
                               .min_length = objective->min_length,
                               .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
                               .seed = loader->seed,
-                              .in_order = loader->in_order };
+                              .in_order = loader->in_order,
+                              .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
+                              .config = &loader->config };
     loader->pieces = pieces_open(loader->data, &spec);
     if (pieces_count(loader->pieces) == 0)
         return fail_user(error, "the dataset %s has no text of %ld tokens or more, which data.objective=%s needs",
@@ -274,7 +277,9 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
 
 static Choice choose(const Loader *loader, int64_t sample)
 {
-    Choice choice = { .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample) };
+    Choice choice = { .sample = sample,
+                      .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample),
+                      .pair = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 1), (uint64_t)sample / 2) };
     loader->objective->choose(&loader->config, pieces_length(loader->pieces, sample), &choice);
     return choice;
 }
@@ -293,7 +298,9 @@ static bool plan_rows(Loader *loader, GError **error)
     PackLength capacity = { loader_enc_length(loader) + loader->memory_rows, loader_dec_length(loader) };
     loader->n_rows = n;
     if (loader->objective->choose) {
-        loader->plan = pack_plan(n, capacity, sample_length, loader);
+        int64_t group = loader->config.row_samples;
+        loader->plan = group > 0 ? pack_groups(n, group, capacity, sample_length, loader)
+                                 : pack_plan(n, capacity, sample_length, loader);
         loader->n_rows = loader->plan->n_rows;
     }
     return true;

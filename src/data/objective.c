@@ -9,20 +9,21 @@
 
 #include <string.h>
 
-/* name, streams, text, separated, overlap, min_length, plan, choose, apply */
+/* name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
 const Objective objectives[] = {
     { "span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, span_corruption_plan, NULL,
-      span_corruption_example },
-    { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example },
+      span_corruption_example, NULL },
+    { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example,
+      NULL },
     { "iid_denoising", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, iid_denoising_plan, iid_denoising_choose,
-      iid_denoising_example },
-    { "ul2", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, ul2_plan, ul2_choose, ul2_example },
-    { "clm", STREAMS_DECODER, TEXT_CONCATENATED, true, 1, 2, clm_plan, NULL, clm_example },
-    { "full_lm", STREAMS_DECODER, TEXT_CONCATENATED, true, 0, 1, full_lm_plan, NULL, full_lm_example },
-    { "mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, false, 0, 2, mlm_plan, mlm_choose, mlm_example },
+      iid_denoising_example, NULL },
+    { "ul2", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, ul2_plan, ul2_choose, ul2_example, ul2_cut },
+    { "clm", STREAMS_DECODER, TEXT_CONCATENATED, true, 1, 2, clm_plan, NULL, clm_example, NULL },
+    { "full_lm", STREAMS_DECODER, TEXT_CONCATENATED, true, 0, 1, full_lm_plan, NULL, full_lm_example, NULL },
+    { "mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, false, 0, 2, mlm_plan, mlm_choose, mlm_example, NULL },
     { "prefix_lm", STREAMS_DECODER, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_alone_plan, prefix_lm_alone_choose,
-      prefix_lm_alone_example },
-    { NULL, STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 0, NULL, NULL, NULL },
+      prefix_lm_alone_example, NULL },
+    { NULL, STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 0, NULL, NULL, NULL, NULL },
 };
 
 const char *const objective_names[] = {
@@ -64,6 +65,8 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
 
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
 {
+    if (objective->apply == prefix_lm_alone_example)
+        return 0.5; /* cut anywhere */
     return objective->streams == STREAMS_ENCODER ? config->noise_density : 1;
 }
 

@@ -13,6 +13,11 @@ extern const char *const sentence_pairs_names[];
 typedef struct ObjectiveConfig {
     int64_t input_length, target_length; /* capacity of a row of the batch, EOS included */
     int64_t raw_length;                  /* tokens of the source that one sample takes: objective_plan fills it */
+    int64_t memory_rows; /* that the model puts before the inputs of a sample: a row has room for one sample's */
+    int64_t row_samples; /* a row is so many samples that follow each other; 0: packed by their lengths. Planned too */
+    struct {
+        int64_t first, other; /* ul2: texts of a group of samples */
+    } tiles[3];
     double noise_density, mean_span_length;
     int32_t eos, first_sentinel; /* id of sentinel 0 */
     int32_t n_sentinels;
@@ -56,7 +61,9 @@ typedef struct Text {
 /* What is decided about an example before its text is read, so that its lengths are known. Drawn from `rng`, a stream
  * of its own that is the same in every epoch. */
 typedef struct Choice {
-    Philox rng; /* as it was before the draws */
+    int64_t sample;
+    Philox rng;  /* as it was before the draws */
+    Philox pair; /* the same for samples 2i and 2i + 1, whose lengths may make up for each other */
     int64_t value;
     int64_t n_inputs, n_targets; /* at most */
 
@@ -77,6 +84,8 @@ typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
 /* n <= raw_length tokens in; choice->rng is set, the rest is filled. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
 /* choice: NULL where the objective makes none. */
+/* Where the text of a sample lies in the concatenation; config->row_samples is set. */
+typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 typedef void (*ObjectiveFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
                             int64_t n, Example *out);
 
@@ -90,6 +99,7 @@ typedef struct Objective {
     ObjectivePlanFn plan;
     ObjectiveChooseFn choose; /* NULL: every sample fills its row, none is packed */
     ObjectiveFn apply;
+    ObjectiveCutFn cut; /* NULL: every sample takes raw_length tokens */
 } Objective;
 extern const Objective objectives[]; /* in the order of objective_names, then variants of them; ends with name NULL */
 extern const char *const objective_names[];

@@ -86,15 +86,18 @@ static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
     return -1;
 }
 
-/* How well a sample suits what is free: its squared length times cos^16 of the angle between them, in shares of the
- * capacity. Size alone would leave one stream empty where the other is full. */
+/* How well a sample suits what is free: its squared length times cos^64 of the angle between them, in shares of the
+ * capacity. Size alone would leave one stream empty where the other is full; but a row that is empty takes what is
+ * largest, which is hardest to place. */
 static double suits(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
 {
     double x = (double)enc / (double)shelf->enc_levels, y = (double)dec / (double)shelf->dec_levels;
     double dot = x * enc_free + y * dec_free, square = x * x + y * y;
     double cos2 = dot * dot / (square * (enc_free * enc_free + dec_free * dec_free));
-    double cos4 = cos2 * cos2, cos8 = cos4 * cos4;
-    return square * cos8 * cos8;
+    double cos4 = cos2 * cos2, cos16 = cos4 * cos4 * cos4 * cos4, cos32 = cos16 * cos16;
+    if (enc_free >= 1 && dec_free >= 1)
+        return x + y;
+    return square * cos32 * cos32;
 }
 
 typedef struct Place {
@@ -182,6 +185,33 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
     plan->starts = g_renew(int64_t, plan->starts, plan->n_rows + 1);
     plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
     shelf_free(shelf);
+    return plan;
+}
+
+PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length, const void *context)
+{
+    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX && n_group > 0, "%ld samples, %ld a row", n_samples, n_group);
+    PackPlan *plan = g_new0(PackPlan, 1);
+    plan->n_rows = (n_samples + n_group - 1) / n_group;
+    plan->n_samples = n_samples;
+    plan->max_samples = MIN(n_group, n_samples);
+    plan->starts = g_new0(int64_t, plan->n_rows + 1);
+    plan->samples = g_new(uint32_t, n_samples);
+    for (int64_t row = 0; row < plan->n_rows; row++) {
+        PackLength used = { 0 };
+        plan->starts[row + 1] = MIN((row + 1) * n_group, n_samples);
+        for (int64_t i = plan->starts[row]; i < plan->starts[row + 1]; i++) {
+            PackLength tokens = length(context, i);
+            plan->samples[i] = (uint32_t)i;
+            used.enc += tokens.enc;
+            used.dec += tokens.dec;
+        }
+        CHECK(used.enc <= capacity.enc && used.dec <= capacity.dec, "%ld and %ld tokens in rows of %ld and %ld",
+              used.enc, used.dec, capacity.enc, capacity.dec);
+        plan->used.enc += used.enc;
+        plan->used.dec += used.dec;
+    }
+    plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
     return plan;
 }
 

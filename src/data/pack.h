@@ -24,4 +24,7 @@ typedef struct PackPlan {
 
 /* n_samples < 2^32. Depends on nothing but its arguments. */
 PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context);
+/* Rows of n_group samples that follow each other, which must fit. */
+PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length,
+                      const void *context);
 void pack_free(PackPlan *plan);

@@ -48,6 +48,31 @@ static void cut_documents(Pieces *pieces)
     pieces->n_pieces = pieces->n_full + n_rests;
 }
 
+/* Of the concatenation. */
+static int64_t piece_begin(const Pieces *pieces, int64_t piece, int64_t *n)
+{
+    const PiecesSpec *spec = &pieces->spec;
+    int64_t begin = piece * (spec->raw_length - spec->overlap);
+    *n = spec->raw_length;
+    if (spec->cut)
+        spec->cut(spec->config, piece, &begin, n);
+    return begin;
+}
+
+/* Those that begin where min_length tokens are left at least. */
+static int64_t count_pieces(const Pieces *pieces)
+{
+    int64_t last = pieces->n_tokens - pieces->spec.min_length, low = 0, high = last + 1, n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (piece_begin(pieces, middle, &n) <= last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 Pieces *pieces_open(const Dataset *data, const PiecesSpec *spec)
 {
     Pieces *pieces = g_new0(Pieces, 1);
@@ -60,8 +85,7 @@ Pieces *pieces_open(const Dataset *data, const PiecesSpec *spec)
     if (spec->text == TEXT_DOCUMENTS)
         cut_documents(pieces);
     else
-        pieces->n_pieces =
-            pieces->n_tokens >= spec->min_length ? (pieces->n_tokens - spec->min_length) / stride + 1 : 0;
+        pieces->n_pieces = count_pieces(pieces);
     for (int i = 0; i < CACHED_EPOCHS; i++)
         pieces->epochs[i].number = -1;
     return pieces;
@@ -92,10 +116,12 @@ int64_t pieces_tokens(const Pieces *pieces)
 
 int64_t pieces_length(const Pieces *pieces, int64_t piece)
 {
-    int64_t raw = pieces->spec.raw_length;
+    int64_t raw = pieces->spec.raw_length, n;
     CHECK(piece >= 0 && piece < pieces->n_pieces, "piece %ld of %ld", piece, pieces->n_pieces);
-    if (pieces->spec.text == TEXT_CONCATENATED)
-        return MIN(raw, pieces->n_tokens - piece * (raw - pieces->spec.overlap));
+    if (pieces->spec.text == TEXT_CONCATENATED) {
+        int64_t left = pieces->n_tokens - piece_begin(pieces, piece, &n);
+        return MIN(n, left);
+    }
     return piece < pieces->n_full ? raw : document_length(pieces, pieces->rests[piece - pieces->n_full]) % raw;
 }
 
@@ -222,9 +248,10 @@ static Place find_place(const Pieces *pieces, int64_t epoch, int64_t piece)
 
 int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out)
 {
-    int64_t raw = pieces->spec.raw_length, n = pieces_length(pieces, piece);
+    int64_t n = pieces_length(pieces, piece);
     if (pieces->spec.text == TEXT_CONCATENATED) {
-        read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, piece * (raw - pieces->spec.overlap), n, out);
+        int64_t whole, begin = piece_begin(pieces, piece, &whole);
+        read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, begin, n, out);
         return n;
     }
     Place place = find_place(pieces, epoch, piece);

@@ -12,7 +12,9 @@ typedef struct PiecesSpec {
     int64_t raw_length, overlap, min_length;
     int32_t separator; /* ends every document; -1: none is added */
     uint64_t seed;
-    bool in_order; /* as in the file, in every epoch */
+    bool in_order;                 /* as in the file, in every epoch */
+    ObjectiveCutFn cut;            /* concatenated: NULL, or other pieces, none above raw_length */
+    const ObjectiveConfig *config; /* of cut; outlives the pieces */
 } PiecesSpec;
 
 typedef struct Pieces Pieces;

@@ -5,10 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Two samples of full length whose cuts complement each other share a row; this part of it is left over, so that some
- * cut does. */
-#define PAIRING 64
-
 bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length == 0)
@@ -19,22 +15,25 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
                          "of 2 or more, not %ld and %ld",
                          config->input_length, config->target_length);
     if (config->raw_length == 0)
-        config->raw_length = MAX(config->input_length - 2 - config->input_length / PAIRING, 2);
+        config->raw_length = MAX(config->input_length - 2 - config->memory_rows, 2);
     config->raw_length = MIN(config->raw_length, config->input_length - 1);
     return true;
 }
 
-/* A token at least on either side. */
-static int64_t draw_cut(const ObjectiveConfig *config, Philox rng, int64_t n)
+/* A token at least on either side. What a sample of a pair has before its cut, the other has behind it: two texts of
+ * full length fill both streams of a row. */
+static int64_t draw_cut(const ObjectiveConfig *config, const Choice *choice, int64_t n)
 {
+    Philox rng = choice->pair;
     CHECK(n >= 2 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
-    return 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
+    int64_t cut = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
+    return choice->sample % 2 == 0 ? cut : n - cut;
 }
 
 /* Targets that are too long lose their end. */
 void prefix_lm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    choice->value = draw_cut(config, choice->rng, n);
+    choice->value = draw_cut(config, choice, n);
     choice->n_inputs = choice->value + 1;
     choice->n_targets = MIN(n - choice->value + 1, config->target_length);
 }
@@ -68,7 +67,7 @@ bool prefix_lm_alone_plan(ObjectiveConfig *config, GError **error)
 
 void prefix_lm_alone_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    choice->value = draw_cut(config, choice->rng, n);
+    choice->value = draw_cut(config, choice, n);
     choice->n_targets = n;
 }
 

@@ -19,6 +19,7 @@ extern const Ul2Denoiser ul2_denoisers[UL2_DENOISERS];
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode);
 bool ul2_plan(ObjectiveConfig *config, GError **error);
 /* value: the denoiser. */
+void ul2_cut(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 void ul2_choose(const ObjectiveConfig *config, int64_t n, Choice *choice);
 void ul2_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
                  Example *out);

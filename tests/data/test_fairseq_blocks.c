@@ -164,7 +164,7 @@ static int32_t token_at(int64_t at)
 static Loader *open_loader(BreakMode mode, bool held_out)
 {
     g_autoptr(GError) error = NULL;
-    config.break_mode = mode;
+    config.break_mode = (int)mode;
     Loader *loader = loader_open(&config, prefix, tok, SEED, held_out, &error);
     g_assert_no_error(error);
     return loader;

@@ -244,8 +244,8 @@ static void what_has_no_order_is_refused(void)
     g_autofree char *meta = g_strdup_printf("{\"version\": 1, \"tokenizer\": {\"hash\": \"%s\", \"kind\": \"x\", "
                                             "\"size\": 9}, \"append_eod\": false, \"documents\": 6, \"tokens\": 37}",
                                             tokenizer_hash(tok));
-    g_autofree char *path = file_write_text(folder, "bare.json", meta);
     const DataConfig usual = config;
+    g_free(file_write_text(folder, "bare.json", meta));
     write_dataset(bare);
     expect_refusal(bare, SEED, "--append-eod");
     expect_refusal(prefix, UINT64_C(1) << 32, "below 2^32");

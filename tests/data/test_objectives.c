@@ -53,7 +53,9 @@ static const Objective *planned(const char *name, ObjectiveConfig *config)
 static Choice make(const Objective *objective, const ObjectiveConfig *config, uint64_t sample, const int32_t *tokens,
                    int64_t n, Example *out)
 {
-    Choice choice = { .rng = numbers(PHILOX_CHOICE, sample) };
+    Choice choice = { .sample = (int64_t)sample,
+                      .rng = numbers(PHILOX_CHOICE, sample),
+                      .pair = numbers(PHILOX_SAMPLING, sample / 2) };
     Philox rng = numbers(PHILOX_OBJECTIVE, sample);
     if (objective->choose)
         objective->choose(config, n, &choice);
@@ -157,6 +159,7 @@ static void check_spliced(const ObjectiveConfig *config, const Example *example,
 static void iid_denoising_splices_and_keeps_its_density(void)
 {
     ObjectiveConfig config = config_of(128);
+    config.raw_length = 127;
     const Objective *objective = planned("iid_denoising", &config);
     enum { SAMPLES = 2000 };
     int64_t masked = 0;
@@ -179,6 +182,7 @@ static void iid_denoising_splices_and_keeps_its_density(void)
 static void iid_denoising_ends_its_noise_where_sentinels_end(void)
 {
     ObjectiveConfig config = config_of(128);
+    config.raw_length = 127;
     config.n_sentinels = 3;
     const Objective *objective = planned("iid_denoising", &config);
     int32_t tokens[127];
@@ -196,6 +200,7 @@ static void iid_denoising_ends_its_noise_where_sentinels_end(void)
 static void ul2_takes_the_denoisers_of_the_paper(void)
 {
     ObjectiveConfig config = config_of(512);
+    config.target_length = 380; /* rows are not filled by design */
     const Objective *objective = planned("ul2", &config);
     enum { SAMPLES = 6000 };
     int counts[UL2_DENOISERS] = { 0 };
@@ -245,6 +250,40 @@ static void ul2_takes_texts_of_any_length(void)
             check_spliced(&config, &rest, tokens, n);
         }
     example_clear(&out);
+}
+
+/* Rows of samples that follow each other in the text, every denoiser by its share of three rows. */
+static void ul2_fills_its_rows_by_design(void)
+{
+    static const int64_t lengths[] = { 64, 100, 512, 700, 2048, 4096 };
+    for (size_t i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        ObjectiveConfig config = config_of(lengths[i]);
+        const Objective *objective = planned("ul2", &config);
+        int64_t at = 0, rows = 30, samples = rows * config.row_samples, used[2] = { 0 };
+        int counts[UL2_DENOISERS] = { 0 };
+        for (int64_t row = 0, sample = 0; row < rows; row++) {
+            int64_t n_inputs = 0, n_targets = 0;
+            for (; sample < (row + 1) * config.row_samples; sample++) {
+                Choice choice = { .sample = sample };
+                int64_t begin, n;
+                objective->cut(&config, sample, &begin, &n);
+                g_assert_cmpint(begin, ==, at);
+                objective->choose(&config, n, &choice);
+                counts[choice.value]++;
+                n_inputs += choice.n_inputs;
+                n_targets += choice.n_targets;
+                at += n;
+            }
+            g_assert_cmpint(n_inputs, <=, config.input_length);
+            g_assert_cmpint(n_targets, <=, config.target_length);
+            used[0] += n_inputs;
+            used[1] += n_targets;
+        }
+        g_assert_cmpfloat((double)used[0] / (double)(rows * config.input_length), >, 0.99);
+        g_assert_cmpfloat((double)used[1] / (double)(rows * config.target_length), >, 0.97);
+        for (int k = 0; k < UL2_DENOISERS; k++)
+            g_assert_cmpfloat_with_epsilon(counts[k], ul2_denoisers[k].weight * (double)samples, 1e-6);
+    }
 }
 
 /* ---- a decoder alone ---- */
@@ -454,6 +493,7 @@ int main(int argc, char **argv)
                     iid_denoising_ends_its_noise_where_sentinels_end);
     g_test_add_func("/ul2/takes_the_denoisers_of_the_paper", ul2_takes_the_denoisers_of_the_paper);
     g_test_add_func("/ul2/takes_texts_of_any_length", ul2_takes_texts_of_any_length);
+    g_test_add_func("/ul2/fills_its_rows_by_design", ul2_fills_its_rows_by_design);
     g_test_add_func("/clm/moves_targets_by_one", clm_moves_targets_by_one);
     g_test_add_func("/clm/ends_attention_positions_and_loss_at_eod", clm_ends_attention_positions_and_loss_at_eod);
     g_test_add_func("/full_lm/predicts_its_first_token_too", full_lm_predicts_its_first_token_too);

@@ -115,6 +115,20 @@ static void blocks_do_not_share_rows(void)
     pack_free(plan);
 }
 
+static void groups_are_rows(void)
+{
+    PackPlan *plan = pack_groups(10, 3, (PackLength){ 12, 4 }, third_of_a_row, NULL);
+    static const int64_t starts[] = { 0, 3, 6, 9, 10 };
+    g_assert_cmpint(plan->n_rows, ==, 4);
+    g_assert_cmpint(plan->max_samples, ==, 3);
+    assert_same(plan->starts, starts, sizeof starts);
+    for (uint32_t i = 0; i < 10; i++)
+        g_assert_cmpint(plan->samples[i], ==, i);
+    g_assert_cmpint(plan->used.enc, ==, 40);
+    g_assert_cmpint(plan->all.dec, ==, 16);
+    pack_free(plan);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -123,5 +137,6 @@ int main(int argc, char **argv)
     g_test_add_func("/pack/rows_are_full", rows_are_full);
     g_test_add_func("/pack/a_plan_depends_on_its_arguments_alone", a_plan_depends_on_its_arguments_alone);
     g_test_add_func("/pack/blocks_do_not_share_rows", blocks_do_not_share_rows);
+    g_test_add_func("/pack/groups_are_rows", groups_are_rows);
     return g_test_run();
 }
