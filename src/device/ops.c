@@ -260,6 +260,15 @@ static void check_layout(const char *op, const AttnSpec *spec)
     }
 }
 
+static void check_distance(const char *op, const Device *dev, const AttnSpec *spec, int64_t head_dim, bool biased)
+{
+    Tensor table = spec->distance->table;
+    check_tensor(op, "table", table, dev->real, 2, table.d[0], head_dim);
+    CHECK(table.d[0] % 2 == 1 && table.d[0] / 2 >= spec->max_q - 1 && table.d[0] / 2 >= spec->max_k - 1,
+          "%s: %lld distances of %d queries and %d keys", op, (long long)table.d[0], spec->max_q, spec->max_k);
+    CHECK(!biased && !spec->layout, "%s: distances with a bias or a layout", op);
+}
+
 static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Tensor v, Tensor bias,
                        const AttnSpec *spec, const Dropout *drop)
 {
@@ -280,6 +289,8 @@ static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Te
     check_lengths(op, "cu_k", spec->cu_k, spec->n_seq, spec->max_k, k.d[0]);
     if (spec->layout)
         check_layout(op, spec);
+    if (spec->distance)
+        check_distance(op, dev, spec, q.d[1] / spec->heads, tensor_present(bias));
     check_dropout(op, drop);
 }
 
@@ -303,6 +314,8 @@ void op_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, flo
     CHECK_LIKE(o, q);
     CHECK_MATRIX(lse, spec->heads, q.d[0]);
     CHECK_OPTIONAL_LIKE(dbias, bias);
+    if (spec->distance)
+        CHECK_LIKE(spec->distance->dtable, spec->distance->table);
     RUN(attn_bwd, dq, dk, dv, dbias, beta_bias, dout, o, lse, q, k, v, bias, spec, drop);
 }
 

@@ -20,6 +20,15 @@ typedef struct BlockLayout {
     const int32_t *first, *keys; /* (heads·blocks + 1), host memory */
 } BlockLayout;
 
+/* Embeddings of distances, which take part in the scores (Shaw et al. 2018, Huang et al. 2020): score(i,j) = scale·(q·k
+ * + q·e), with `keys` + scale·k·e, where e is the row of `table` (2M-1,D) that lies the distance i + (Tk - Tq) - j
+ * behind the middle one. All heads share them. dtable takes beta; backward alone reads it. */
+typedef struct AttnDistance {
+    Tensor table, dtable;
+    float beta;
+    bool keys;
+} AttnDistance;
+
 /* Which query may see which key, over packed sequences. Rows of a tensor that no sequence covers (a stream filled below
  * its capacity) get zeros, forward and backward. */
 typedef struct AttnSpec {
@@ -32,6 +41,7 @@ typedef struct AttnSpec {
     float scale;    /* on q·k; T5: 1 */
     const BlockLayout *layout; /* NULL: none; else only keys of the blocks of query i + Tk - Tq, and of those only such
                                   as the rest lets through */
+    const AttnDistance *distance; /* NULL: none; else there is neither a bias nor a layout */
 } AttnSpec;
 
 static inline int32_t attn_kv_heads(const AttnSpec *spec)

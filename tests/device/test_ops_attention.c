@@ -116,6 +116,33 @@ static void case_attn_layout(Rig *r)
     attn_outputs(r, &spec, 6, spare);
 }
 
+/* Embeddings of distances, of more than occur. */
+static void case_attn_distance(Rig *r)
+{
+    int64_t spare = PICK_SIZE(r, 0, 3);
+    bool more_queries = choose(r, 2);
+    AttnDistance distance = { .keys = choose(r, 2), .beta = (float)PICK(r, 0, 1) };
+    AttnSpec spec = { .heads = 2, .scale = 0.3f, .distance = &distance };
+    spec.kv_heads = (int32_t)PICK(r, 0, 1);
+    spec.window = (int32_t)PICK(r, 0, 5);
+    spec.causal = choose(r, 2);
+    spec.cu_q = cumulate(r, more_queries ? longer_keys : unequal, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, more_queries ? unequal : longer_keys, &spec.n_seq, &spec.max_k);
+    int64_t nq = spec.cu_q[spec.n_seq] + spare, nk = spec.cu_k[spec.n_seq] + spare, dim = 20;
+    int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
+    Dropout drop = dropout(r, nq, spare > 0 ? 0.3 : 0);
+    Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
+    Tensor o = blank(r, nq, c, spare), lse = blank(r, spec.heads, nq, spare), dout = normal(r, nq, c, spare, 1);
+    Tensor dq = blank(r, nq, c, spare), dk = blank(r, nk, ckv, spare), dv = blank(r, nk, ckv, spare);
+    distance.table = normal(r, 31, dim, 0, 0.5);
+    distance.dtable = accumulator(r, 31, dim, 0, distance.beta);
+    op_attn_fwd(r->dev, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
+    op_attn_bwd(r->dev, dq, dk, dv, NO_TENSOR, 0, dout, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
+    Tensor results[] = { o, lse, dq, dk, dv, distance.dtable };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
 static void case_attn(Rig *r)
 {
     static const int32_t *const lengths_q[] = { one_token, several, unequal };
@@ -134,6 +161,7 @@ static const Case cases[] = {
     { "attn_long", case_attn_long, 5e-6, 1 },
     { "attn_forms", case_attn_forms, 5e-6, 1 },
     { "attn_layout", case_attn_layout, 5e-6, 1 },
+    { "attn_distance", case_attn_distance, 5e-6, 1 },
 };
 
 int main(int argc, char **argv)

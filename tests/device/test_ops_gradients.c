@@ -270,6 +270,30 @@ static void test_attn(void)
     }
 }
 
+/* Embeddings of distances, met by queries alone and by keys too. */
+static void test_attn_distance(void)
+{
+    static const int32_t cu_q[] = { 0, 2, 2, 6 }, cu_k[] = { 0, 5, 5, 9 }; /* of 7 and 10 rows */
+    for (int form = 0; form < 8; form++) {
+        AttnDistance distance = { .table = normal(13, 3), .dtable = normal(13, 3), .keys = form & 1 };
+        Call c = { .q = normal(7, 6), .k = normal(10, 3), .v = normal(10, 3), .y = normal(7, 6), .r = normal(7, 6) };
+        c.lse = normal(2, 7);
+        c.attn =
+            (AttnSpec){ .cu_q = cu_q, .cu_k = cu_k, .n_seq = 3, .max_q = 5, .max_k = 6, .heads = 2, .kv_heads = 1 };
+        c.attn.causal = form & 2;
+        c.attn.scale = 0.5f;
+        c.attn.distance = &distance;
+        c.drop = dropout(form & 4 ? 0.3f : 0);
+        Tensor dq = normal(7, 6), dk = normal(10, 3), dv = normal(10, 3);
+        attn_loss(&c);
+        op_attn_bwd(dev, dq, dk, dv, NO_TENSOR, 0, c.r, c.y, c.lse, c.q, c.k, c.v, c.bias, &c.attn, &c.drop);
+        check_gradient("attn dq with distances", c.q, dq, attn_loss, &c);
+        check_gradient("attn dk with distances", c.k, dk, attn_loss, &c);
+        check_gradient("attn dv with distances", c.v, dv, attn_loss, &c);
+        check_gradient("attn dtable", distance.table, distance.dtable, attn_loss, &c);
+    }
+}
+
 /* Grouped queries under a window, with and without the causal mask and a prefix. */
 static void test_attn_forms(void)
 {
@@ -336,6 +360,7 @@ int main(int argc, char **argv)
     g_test_add_func("/ops/act_bwd_matches_finite_differences", test_act);
     g_test_add_func("/ops/relpos_bwd_matches_finite_differences", test_relpos);
     g_test_add_func("/ops/attn_bwd_matches_finite_differences", test_attn);
+    g_test_add_func("/ops/attn_distance_bwd_matches_finite_difference", test_attn_distance);
     g_test_add_func("/ops/attn_forms_bwd_match_finite_differences", test_attn_forms);
     g_test_add_func("/ops/xent_gradient_matches_finite_differences", test_xent);
     int status = g_test_run();

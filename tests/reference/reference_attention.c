@@ -43,12 +43,21 @@ static int64_t bias_column(const Block *b, int64_t i, int64_t j)
     return j - i + b->spec->max_q - 1;
 }
 
-/* scale q·k + bias, of query i and key j of the sequence. */
+/* Row of the embeddings of distances for query i and key j. */
+static int64_t distance_row(const Block *b, int64_t i, int64_t j)
+{
+    return tensor_rows(b->spec->distance->table) / 2 + i + b->tk - b->tq - j;
+}
+
+/* scale (q·k + q·e + k·e) + bias, of query i and key j of the sequence. */
 static double score(const Block *b, int64_t i, int64_t j)
 {
     double sum = 0;
-    for (int64_t c = 0; c < b->dim; c++)
-        sum += *at(b->q, b->q0 + i, b->head * b->dim + c) * *at(b->k, b->k0 + j, kv_channel(b) + c);
+    for (int64_t c = 0; c < b->dim; c++) {
+        double q = *at(b->q, b->q0 + i, b->head * b->dim + c), k = *at(b->k, b->k0 + j, kv_channel(b) + c);
+        double e = b->spec->distance ? *at(b->spec->distance->table, distance_row(b, i, j), c) : 0;
+        sum += q * k + q * e + (b->spec->distance && b->spec->distance->keys ? k * e : 0);
+    }
     sum *= (double)b->spec->scale;
     if (tensor_present(b->bias))
         sum += *at(b->bias, b->head, bias_column(b, i, j));
@@ -123,6 +132,22 @@ typedef struct BlockGradients {
     Tensor dq, dk, dv, dbias, dout, o, lse;
 } BlockGradients;
 
+/* What the embedding of the distance adds to the gradients of its score, ds. */
+static void distance_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j, double ds)
+{
+    const AttnDistance *distance = b->spec->distance;
+    int64_t row = distance_row(b, i, j);
+    for (int64_t c = 0; c < b->dim; c++) {
+        double e = *at(distance->table, row, c), k = *at(b->k, b->k0 + j, kv_channel(b) + c);
+        *at(distance->dtable, row, c) += ds * *at(b->q, b->q0 + i, b->head * b->dim + c);
+        *at(g->dq, b->q0 + i, b->head * b->dim + c) += ds * e;
+        if (distance->keys) {
+            *at(distance->dtable, row, c) += ds * k;
+            *at(g->dk, b->k0 + j, kv_channel(b) + c) += ds * e;
+        }
+    }
+}
+
 /* With p the probabilities, r the dropout mask and o = Σ r p v:
  *   dv_j += Σ_i r p dout_i,  ds_ij = p (r dout_i·v_j − dout_i·o_i),  dq_i += scale Σ_j ds k_j,  dk_j += scale Σ_i ds
  * q_i, dbias_(j−i) += ds. */
@@ -144,6 +169,15 @@ static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t
     }
     if (tensor_present(g->dbias))
         *at(g->dbias, b->head, bias_column(b, i, j)) += ds;
+    if (b->spec->distance)
+        distance_bwd(b, g, i, j, (double)b->spec->scale * ds);
+}
+
+static void begin_sum(Tensor t, float beta)
+{
+    for (int64_t i = 0; i < tensor_rows(t); i++)
+        for (int64_t c = 0; c < tensor_cols(t); c++)
+            *at(t, i, c) = beta == 0 ? 0 : (double)beta * *at(t, i, c);
 }
 
 void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
@@ -156,9 +190,9 @@ void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbi
     zero(dk);
     zero(dv);
     if (tensor_present(dbias))
-        for (int64_t h = 0; h < tensor_rows(dbias); h++)
-            for (int64_t t = 0; t < tensor_cols(dbias); t++)
-                *at(dbias, h, t) = beta_bias == 0 ? 0 : (double)beta_bias * *at(dbias, h, t);
+        begin_sum(dbias, beta_bias);
+    if (spec->distance)
+        begin_sum(spec->distance->dtable, spec->distance->beta);
     for (int s = 0; s < spec->n_seq; s++) {
         for (int h = 0; h < spec->heads; h++) {
             Block b = block(q, k, v, bias, spec, drop, s, h);

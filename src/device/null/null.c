@@ -193,11 +193,17 @@ static double visible_pairs(const AttnSpec *spec)
     return pairs;
 }
 
+/* Of a pair and channel, in forward: what embeddings of distances add. */
+static double distance_flops(const AttnSpec *spec)
+{
+    return spec->distance == NULL ? 0 : spec->distance->keys ? 4 : 2;
+}
+
 static void null_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
                           const AttnSpec *spec, const Dropout *drop)
 {
     (void)drop;
-    count(dev, 4.0 * (double)q.d[1] * visible_pairs(spec), BYTES(o, lse, q, k, v, bias));
+    count(dev, (4.0 + distance_flops(spec)) * (double)q.d[1] * visible_pairs(spec), BYTES(o, lse, q, k, v, bias));
 }
 
 static void null_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
@@ -205,7 +211,8 @@ static void null_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor d
                           const Dropout *drop)
 {
     (void)beta_bias, (void)drop;
-    count(dev, 8.0 * (double)q.d[1] * visible_pairs(spec), BYTES(dq, dk, dv, dbias, dout, o, lse, q, k, v, bias));
+    count(dev, (8.0 + 2 * distance_flops(spec)) * (double)q.d[1] * visible_pairs(spec),
+          BYTES(dq, dk, dv, dbias, dout, o, lse, q, k, v, bias));
 }
 
 static void null_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)

@@ -328,6 +328,10 @@ static void head_fwd(float *o, int64_t ld_o, float *log_sums, const Desk *desk, 
 void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                   const Dropout *drop)
 {
+    if (spec->distance) {
+        cpu_attn_distance_fwd(dev, o, lse, q, k, v, spec, drop);
+        return;
+    }
     size_t bytes = desk_bytes(spec, 1);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
@@ -509,6 +513,10 @@ static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
 void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
                   Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop)
 {
+    if (spec->distance) {
+        cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);
+        return;
+    }
     size_t bytes = desk_bytes(spec, 2);
     int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
     size_t sums_bytes = (size_t)(ld_sums * spec->heads) * sizeof(float);

@@ -11,36 +11,38 @@
 #define PASTE(name, isa)  PASTE_(name, isa)
 #define ISA_NAME(name)    PASTE(name, ISA)
 
-#define cpu_ops            ISA_NAME(cpu_ops)
-#define cpu_embedding_fwd  ISA_NAME(cpu_embedding_fwd)
-#define cpu_embedding_bwd  ISA_NAME(cpu_embedding_bwd)
-#define cpu_rmsnorm_fwd    ISA_NAME(cpu_rmsnorm_fwd)
-#define cpu_rmsnorm_bwd    ISA_NAME(cpu_rmsnorm_bwd)
-#define cpu_layernorm_fwd  ISA_NAME(cpu_layernorm_fwd)
-#define cpu_layernorm_bwd  ISA_NAME(cpu_layernorm_bwd)
-#define cpu_bias_add       ISA_NAME(cpu_bias_add)
-#define cpu_bias_bwd       ISA_NAME(cpu_bias_bwd)
-#define cpu_scale          ISA_NAME(cpu_scale)
-#define cpu_dropout_fwd    ISA_NAME(cpu_dropout_fwd)
-#define cpu_dropout_bwd    ISA_NAME(cpu_dropout_bwd)
-#define cpu_act_fwd        ISA_NAME(cpu_act_fwd)
-#define cpu_act_bwd        ISA_NAME(cpu_act_bwd)
-#define cpu_relpos_fwd     ISA_NAME(cpu_relpos_fwd)
-#define cpu_relpos_bwd     ISA_NAME(cpu_relpos_bwd)
-#define cpu_alibi          ISA_NAME(cpu_alibi)
-#define cpu_sinusoid_table ISA_NAME(cpu_sinusoid_table)
-#define cpu_rotary_table   ISA_NAME(cpu_rotary_table)
-#define cpu_rotary         ISA_NAME(cpu_rotary)
-#define cpu_attn_fwd       ISA_NAME(cpu_attn_fwd)
-#define cpu_attn_bwd       ISA_NAME(cpu_attn_bwd)
-#define cpu_xent           ISA_NAME(cpu_xent)
-#define cpu_sum_rows       ISA_NAME(cpu_sum_rows)
-#define cpu_sumsq          ISA_NAME(cpu_sumsq)
-#define cpu_fill           ISA_NAME(cpu_fill)
-#define cpu_copy           ISA_NAME(cpu_copy)
-#define cpu_argmax         ISA_NAME(cpu_argmax)
-#define cpu_adamw          ISA_NAME(cpu_adamw)
-#define cpu_adafactor      ISA_NAME(cpu_adafactor)
+#define cpu_ops               ISA_NAME(cpu_ops)
+#define cpu_embedding_fwd     ISA_NAME(cpu_embedding_fwd)
+#define cpu_embedding_bwd     ISA_NAME(cpu_embedding_bwd)
+#define cpu_rmsnorm_fwd       ISA_NAME(cpu_rmsnorm_fwd)
+#define cpu_rmsnorm_bwd       ISA_NAME(cpu_rmsnorm_bwd)
+#define cpu_layernorm_fwd     ISA_NAME(cpu_layernorm_fwd)
+#define cpu_layernorm_bwd     ISA_NAME(cpu_layernorm_bwd)
+#define cpu_bias_add          ISA_NAME(cpu_bias_add)
+#define cpu_bias_bwd          ISA_NAME(cpu_bias_bwd)
+#define cpu_scale             ISA_NAME(cpu_scale)
+#define cpu_dropout_fwd       ISA_NAME(cpu_dropout_fwd)
+#define cpu_dropout_bwd       ISA_NAME(cpu_dropout_bwd)
+#define cpu_act_fwd           ISA_NAME(cpu_act_fwd)
+#define cpu_act_bwd           ISA_NAME(cpu_act_bwd)
+#define cpu_relpos_fwd        ISA_NAME(cpu_relpos_fwd)
+#define cpu_relpos_bwd        ISA_NAME(cpu_relpos_bwd)
+#define cpu_alibi             ISA_NAME(cpu_alibi)
+#define cpu_sinusoid_table    ISA_NAME(cpu_sinusoid_table)
+#define cpu_rotary_table      ISA_NAME(cpu_rotary_table)
+#define cpu_rotary            ISA_NAME(cpu_rotary)
+#define cpu_attn_fwd          ISA_NAME(cpu_attn_fwd)
+#define cpu_attn_bwd          ISA_NAME(cpu_attn_bwd)
+#define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
+#define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
+#define cpu_xent              ISA_NAME(cpu_xent)
+#define cpu_sum_rows          ISA_NAME(cpu_sum_rows)
+#define cpu_sumsq             ISA_NAME(cpu_sumsq)
+#define cpu_fill              ISA_NAME(cpu_fill)
+#define cpu_copy              ISA_NAME(cpu_copy)
+#define cpu_argmax            ISA_NAME(cpu_argmax)
+#define cpu_adamw             ISA_NAME(cpu_adamw)
+#define cpu_adafactor         ISA_NAME(cpu_adafactor)
 
 void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids);
 void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta);
@@ -68,6 +70,11 @@ void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
                   const Dropout *drop);
 void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
                   Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop);
+/* Those of a spec with distances. */
+void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
+                           const Dropout *drop);
+void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
+                           Tensor k, Tensor v, const AttnSpec *spec, const Dropout *drop);
 void cpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec);
 void cpu_sum_rows(Device *dev, Tensor out, Tensor x, float beta);
 void cpu_sumsq(Device *dev, Tensor out, Tensor x, float beta);
