@@ -28,6 +28,16 @@ FAMILIES = {
         model="BertForPreTraining", config="BertConfig", seed=22, lengths=[23, 9, 34],
         settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
                       max_position_embeddings=40, type_vocab_size=2, pad_token_id=0)),
+    "bert-relative-key": dict(
+        model="BertForPreTraining", config="BertConfig", attention="eager", seed=26, lengths=[23, 9, 34],
+        settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
+                      max_position_embeddings=40, type_vocab_size=2, pad_token_id=0,
+                      position_embedding_type="relative_key")),
+    "bert-relative-key-query": dict(
+        model="BertForPreTraining", config="BertConfig", attention="eager", seed=27, lengths=[23, 9, 34],
+        settings=dict(vocab_size=71, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
+                      max_position_embeddings=40, type_vocab_size=2, pad_token_id=0,
+                      position_embedding_type="relative_key_query")),
     "roberta": dict(
         model="RobertaForMaskedLM", config="RobertaConfig", seed=24, lengths=[21, 8, 35],
         settings=dict(vocab_size=73, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
@@ -60,6 +70,9 @@ def randomize(model, seed):
                 parameter.copy_(0.2 * noise + (0 if name.endswith("bias") else 1))
             elif parameter.dim() == 1:
                 parameter.copy_(0.3 * noise)
+            elif model.config.model_type == "bert" and "position_embeddings" in name and \
+                    model.config.position_embedding_type != "absolute":
+                parameter.zero_()  # read by nothing
             elif any(word in name for word in ("embed", "wte", "wpe")):
                 parameter.copy_(0.8 * noise)
             else:
@@ -115,7 +128,8 @@ def values_of(model, samples):
     values = {"logits": logits[labels != -100], "loss": out.loss.reshape(1)}
     if "next_sentence_label" in batch:
         values["order_logits"] = out.seq_relationship_logits
-    values |= {"grad." + name: parameter.grad for name, parameter in model.named_parameters()}
+    values |= {"grad." + name: parameter.grad for name, parameter in model.named_parameters()
+               if parameter.grad is not None}
     return {name: value.detach().double().contiguous().clone() for name, value in values.items()}
 
 
@@ -226,6 +240,8 @@ def make_with_4(out, name, row, distances):
 
 def make_with_5(out, name, row, distances):
     """The weights are saved as 4 saves them, so the config alone is kept."""
+    if row["settings"].get("position_embedding_type", "absolute") != "absolute":
+        return  # transformers 5 has no such BERT
     kind = getattr(transformers, row["model"])
     model, told = kind.from_pretrained(out / name, output_loading_info=True)
     assert not told["missing_keys"] and not told["unexpected_keys"], told

@@ -5,7 +5,8 @@
 static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
 static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };
 static const char *const position_names[] = {
-    "relative_bias", "learned", "rotary", "alibi", "sinusoidal", "none", "learned+relative_bias", NULL
+    "relative_bias",      "learned", "rotary", "alibi", "sinusoidal", "none", "learned+relative_bias", "relative_key",
+    "relative_key_query", NULL
 };
 static const char *const init_names[] = { "t5", "normal", "fairseq", "fan_in", "fan_out", NULL };
 static const char *const rule_names[] = { "t5", "ast", NULL };
@@ -38,7 +39,7 @@ const OptionRow model_options[] = {
     ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
     ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
-    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions or a sparse layout", NULL),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions, relative_key or a sparse layout", NULL),
     ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of a sequence's first token; fairseq and RoBERTa leave 2 rows unused", NULL),
     ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
     ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
@@ -139,9 +140,15 @@ bool model_config_relative_bias(const ModelConfig *config, bool decoder)
            !(decoder && config->rel_encoder_only);
 }
 
+bool model_config_distances(const ModelConfig *config)
+{
+    return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
+}
+
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    bool ends = model_config_learned_positions(config) || config->sparsity.pattern != SPARSE_NONE;
+    bool ends = model_config_learned_positions(config) || model_config_distances(config) ||
+                config->sparsity.pattern != SPARSE_NONE;
     if (!ends || length <= config->max_positions)
         return true;
     return fail_user(error,
@@ -194,6 +201,9 @@ static bool check_attention(const ModelConfig *config, GError **error)
         return fail_user(error,
                          "sinusoidal positions of a width of %" G_GINT64_FORMAT ": it must be even and at least 4",
                          config->width);
+    if (model_config_distances(config) && (config->family != FAMILY_BERT || config->sparsity.pattern != SPARSE_NONE))
+        return fail_user(error, "model.position relative_key and relative_key_query are of family bert, without "
+                                "model.sparse_pattern");
     if ((config->rel_per_block || config->rel_encoder_only) && !model_config_relative_bias(config, false))
         return fail_user(error, "model.rel_per_block and model.rel_encoder_only need model.position relative_bias or "
                                 "learned+relative_bias");

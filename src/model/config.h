@@ -19,7 +19,7 @@ typedef struct ModelConfig {
     int norm;         /* NormKind */
     bool norm_bias, norm_after, first_norm, final_norm, embed_norm;
     int position;                     /* PositionKind */
-    int64_t max_positions;            /* the longest sequence with learned positions */
+    int64_t max_positions;            /* the longest sequence with learned positions, or distances */
     int64_t position_offset;          /* row of the first place: rows before it are unused (fairseq's pad + 1) */
     double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
     int64_t rotary_dim;               /* 0: head_dim */
@@ -56,7 +56,9 @@ typedef enum PositionKind {
     POSITION_ALIBI,
     POSITION_SINUSOIDAL,
     POSITION_NONE,
-    POSITION_LEARNED_AND_BIAS
+    POSITION_LEARNED_AND_BIAS,
+    POSITION_RELATIVE_KEY,
+    POSITION_RELATIVE_KEY_QUERY
 } PositionKind;
 typedef enum InitScheme {
     INIT_SCHEME_T5,
@@ -86,6 +88,8 @@ double model_config_activation_dropout(const ModelConfig *config);
 /* Positions are a set: learned ones, and a relative bias of the encoder's or the decoder's self-attention. */
 bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
-/* Learned positions and sparse layouts end somewhere: whether sequences of this length fit in. */
+/* Embeddings of distances in the scores of self-attention. */
+bool model_config_distances(const ModelConfig *config);
+/* Learned positions, distances and sparse layouts end somewhere: whether sequences of this length fit in. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

@@ -1,4 +1,5 @@
 /* hf_bert.c: BertForPreTraining, BertForMaskedLM and the bare BertModel. */
+#include "base/log.h"
 #include "model/hf_kind.h"
 
 static const HfName names[] = {
@@ -13,7 +14,7 @@ static const HfName names[] = {
     HF_SAME("pooler.bias", "bert.pooler.dense.bias"),
     HF_SAME("sentence", "cls.seq_relationship.weight"),
     HF_SAME("sentence.bias", "cls.seq_relationship.bias"),
-    HF_SAME("encoder.positions", "bert.embeddings.position_embeddings.weight"),
+    HF_SAME("encoder.positions", HF_BERT_POSITIONS),
     HF_SAME("encoder.segments", "bert.embeddings.token_type_embeddings.weight"),
     HF_SAME("encoder.embed_norm", "bert.embeddings.LayerNorm.weight"),
     HF_SAME("encoder.embed_norm.bias", "bert.embeddings.LayerNorm.bias"),
@@ -23,6 +24,7 @@ static const HfName names[] = {
     HF_SAME("encoder.#.self.k.bias", "bert.encoder.layer.#.attention.self.key.bias"),
     HF_SAME("encoder.#.self.v", "bert.encoder.layer.#.attention.self.value.weight"),
     HF_SAME("encoder.#.self.v.bias", "bert.encoder.layer.#.attention.self.value.bias"),
+    HF_SAME("encoder.#.self.distance", "bert.encoder.layer.#.attention.self.distance_embedding.weight"),
     HF_SAME("encoder.#.self.o", "bert.encoder.layer.#.attention.output.dense.weight"),
     HF_SAME("encoder.#.self.o.bias", "bert.encoder.layer.#.attention.output.dense.bias"),
     HF_SAME("encoder.#.self.norm", "bert.encoder.layer.#.attention.output.LayerNorm.weight"),
@@ -35,8 +37,10 @@ static const HfName names[] = {
     HF_SAME("encoder.#.mlp.norm.bias", "bert.encoder.layer.#.output.LayerNorm.bias"),
 };
 
-/* 0, 1, 2, … as a buffer, and the bias of the logits under its other name. */
-static const char *const passed_over[] = { "bert.embeddings.position_ids", "cls.predictions.decoder.bias", NULL };
+/* 0, 1, 2, … as a buffer, the bias of the logits under its other name, and the positions that a model of distances has
+ * and does not read. */
+static const char *const passed_over[] = { "bert.embeddings.position_ids", "cls.predictions.decoder.bias",
+                                           HF_BERT_POSITIONS, NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 30522, 1, 1 << 24 },
@@ -56,7 +60,6 @@ static const HfRealKey reals[] = {
 };
 
 static const HfFixedKey fixed[] = {
-    { "position_embedding_type", "\"absolute\"" },
     { "is_decoder", "false" },
     { "add_cross_attention", "false" },
 };
@@ -68,7 +71,7 @@ void hf_shape_bert(ModelConfig *config)
     config->norm = NORM_LAYER;
     config->norm_bias = config->norm_after = config->embed_norm = config->bias = config->scale_scores = true;
     config->final_norm = config->gated = false;
-    config->position = POSITION_LEARNED;
+    config->position = model_config_distances(&was) ? was.position : POSITION_LEARNED;
     config->segments = MAX(was.segments, 1);
     config->head_dim = config->width / config->heads;
     config->head_transform = config->head_bias = was.head_transform;
@@ -76,11 +79,34 @@ void hf_shape_bert(ModelConfig *config)
     config->sentence_head = was.sentence_head;
 }
 
+static const struct {
+    const char *type;
+    PositionKind position;
+} positions[] = {
+    { "absolute", POSITION_LEARNED },
+    { "relative_key", POSITION_RELATIVE_KEY },
+    { "relative_key_query", POSITION_RELATIVE_KEY_QUERY },
+};
+
+static bool read_position(const json_t *root, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, "position_embedding_type");
+    const char *type = value ? json_string_value(value) : positions[0].type;
+    for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
+        if (g_strcmp0(positions[i].type, type) == 0) {
+            config->position = (int)positions[i].position;
+            return true;
+        }
+    return fail_user(error, "position_embedding_type is \"%s\", want absolute, relative_key or relative_key_query",
+                     type ? type : "not a string");
+}
+
 static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
-    return hf_activation_read(root, "hidden_act", "gelu", config, error) && hf_check_heads(config, error);
+    return read_position(root, config, error) && hf_activation_read(root, "hidden_act", "gelu", config, error) &&
+           hf_check_heads(config, error);
 }
 
 /* Which of the heads are there. */
@@ -102,6 +128,12 @@ static const char *class_of(const ModelConfig *config)
 static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
+    if (model_config_distances(config))
+        log_warning(
+            "transformers 4 reads the distances of this BERT; transformers 5 has none, and would pass them over");
+    for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
+        if ((int)positions[i].position == config->position)
+            json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
     json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", ids.pad);

@@ -61,6 +61,13 @@ static bool write_tensors(const char *folder, const HfKind *kind, Model *model, 
         Tensor shared = params_find(params, "shared")->w;
         safetensors_writer_add(writer, "lm_head.weight", "F32", shared.rank, shared.d, shared.p);
     }
+    /* A BERT of distances has them all the same, and reads none. */
+    if (kind == &hf_bert && model_config_distances(config)) {
+        const int64_t rows[] = { config->max_positions, config->width };
+        float *unread = g_new0(float, (gsize)(rows[0] * rows[1]));
+        g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
+        safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
+    }
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);

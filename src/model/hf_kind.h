@@ -78,6 +78,7 @@ extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, 
 void hf_shape_plain(ModelConfig *config, Family family);
 
 void hf_shape_bert(ModelConfig *config);
+#define HF_BERT_POSITIONS "bert.embeddings.position_embeddings.weight"
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);
 bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);

@@ -63,6 +63,7 @@ static void shape(ModelConfig *config)
 {
     int64_t offset = config->position_offset;
     hf_shape_bert(config);
+    config->position = POSITION_LEARNED;
     config->position_offset = offset;
     config->sentence_head = false;
 }

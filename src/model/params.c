@@ -18,7 +18,8 @@ typedef enum Dim {
     DIM_POSITIONS,
     DIM_SEGMENTS,
     DIM_MEMORY,
-    DIM_CLASSES
+    DIM_CLASSES,
+    DIM_DISTANCES
 } Dim;
 
 /* T5X's: what keeps the variance of activations, for a matrix of (out, in). With init normal every matrix is normal. */
@@ -59,7 +60,8 @@ typedef enum Feature {
     OWN_RELPOS = 1 << 16,
     ROW_QUERIES = 1 << 17,
     CONTEXT_QUERIES = 1 << 18,
-    MEMORY = 1 << 19
+    MEMORY = 1 << 19,
+    DISTANCES = 1 << 20
 } Feature;
 
 typedef struct ParamDef {
@@ -125,6 +127,7 @@ static const ParamDef block_params[] = {
     { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
+    { "self.distance",   W(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
     { "self.o",          W(self.o.w),     NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  ALWAYS },
     { "self.o.bias",     W(self.o.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "cross.norm",      W(cross.norm.w), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, CROSS },
@@ -182,6 +185,8 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
         return config->segments;
     case DIM_CLASSES:
         return 2;
+    case DIM_DISTANCES:
+        return 2 * config->max_positions - 1;
     }
     CHECK(false, "dimension %d", (int)dim);
 }
@@ -279,8 +284,9 @@ static unsigned features(const ModelConfig *config)
     return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
            flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
            flag(config->embed_norm, EMBED_NORM) | flag(model_config_learned_positions(config), POSITIONS) |
-           flag(config->segments > 0, SEGMENTS) | flag(config->head_transform, TRANSFORM) |
-           flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) | flag(config->sentence_head, SENTENCE);
+           flag(model_config_distances(config), DISTANCES) | flag(config->segments > 0, SEGMENTS) |
+           flag(config->head_transform, TRANSFORM) | flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) |
+           flag(config->sentence_head, SENTENCE);
 }
 
 /* What a stack and its blocks have besides. */

@@ -59,6 +59,7 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Token
                .norm = (NormKind)config->norm,
                .norm_after = config->norm_after,
                .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+               .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,
                .decoder = stack->decoder,
                .relpos = relpos_spec(config, stack->decoder),
                .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,

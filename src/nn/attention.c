@@ -17,6 +17,14 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
                        .scale = cx->score_scale };
 }
 
+/* What the spec points to where the block has embeddings of distances; g is absent in forward. */
+static AttnDistance attention_distance(const Ctx *cx, const AttentionW *w, const AttentionW *g)
+{
+    return (AttnDistance){
+        .table = w->distance, .dtable = g ? g->distance : NO_TENSOR, .beta = cx->g_beta, .keys = cx->distance_keys
+    };
+}
+
 static void slice_kv(Projections *p)
 {
     int64_t width = p->kv.d[1] / 2;
@@ -121,9 +129,11 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
     int64_t n = x.d[0], width = w->o.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "attention.out");
     AttnSpec spec = attention_spec(cx, self);
+    AttnDistance distance = attention_distance(cx, w, NULL);
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
+    spec.distance = tensor_present(w->distance) ? &distance : NULL;
     save->memory = memory;
     save->bias = tensor_present(w->relpos)
                      ? own_bias(cx, cx->save, w->relpos, 1 - cx->rows->max_len, 2 * cx->rows->max_len - 1)
@@ -150,9 +160,11 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
     Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->memory, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     AttnSpec spec = attention_spec(cx, self);
+    AttnDistance distance = attention_distance(cx, w, g);
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
+    spec.distance = tensor_present(w->distance) ? &distance : NULL;
     if (own)
         dbias = arena_tensor(cx->scratch, cx->dtype, save->bias.d[0], save->bias.d[1], "attention.dbias");
     sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, &save->norm);

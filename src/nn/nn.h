@@ -39,6 +39,7 @@ typedef struct Ctx {
     NormKind norm;
     bool norm_after;           /* of a sublayer's sum with its input (post-LN), not of its input */
     float score_scale;         /* on q·k */
+    bool distance_keys;        /* keys too are multiplied with embeddings of distances, not queries alone */
     bool decoder;              /* self-attention is causal */
     int layer;                 /* block number in its stack */
     int32_t window;            /* of the layer's self-attention, as in AttnSpec */
@@ -126,12 +127,14 @@ void context_query_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQue
 
 /* Self-attention uses qkv; cross-attention q and kv. q (A,C), k and v (B,C), kv (2B,C), qkv (A+2B,C) overlap; o (C,A).
  * B = kv_heads · D. relpos (buckets,H): the table of a block that does not share its stack's bias, else absent.
- * With context, which takes the place of q, self-attention has k over v in qkv. */
+ * With context, which takes the place of q, self-attention has k over v in qkv. distance (2M-1,D): embeddings of
+ * distances, where scores hold products with them. */
 typedef struct AttentionW {
     NormW norm;
     LinearW q, k, v, qkv, kv, o;
     Tensor relpos;
     ContextQueryW context;
+    Tensor distance;
 } AttentionW;
 
 /* Queries (N,A), keys and values (N,B or M,B): column slices of qkv (N,A+2B), or q (N,A) and slices of kv (N or M,2B).

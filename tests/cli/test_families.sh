@@ -31,6 +31,8 @@ expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" 
 
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
+learns bert-relative-key $bert model.position=relative_key_query
+learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm

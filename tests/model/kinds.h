@@ -78,6 +78,19 @@ static void bert(ModelConfig *config)
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = true;
 }
 
+static void relative_key(ModelConfig *config)
+{
+    bert(config);
+    config->position = POSITION_RELATIVE_KEY;
+}
+
+static void relative_key_query(ModelConfig *config)
+{
+    relative_key(config);
+    config->position = POSITION_RELATIVE_KEY_QUERY;
+    config->kv_heads = 2;
+}
+
 static void pre_norm_bert(ModelConfig *config)
 {
     bert(config);
@@ -180,6 +193,8 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "sparse_gpt", sparse_gpt },
                               { "prefix_lm", prefix_lm },
                               { "bert", bert },
+                              { "relative_key", relative_key },
+                              { "relative_key_query", relative_key_query },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
                               { "sparse_bert", sparse_bert },

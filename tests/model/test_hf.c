@@ -367,7 +367,7 @@ static void what_an_architecture_has_besides_is_refused(void)
         { "gpt2", "\"scale_attn_by_inverse_layer_idx\": false", "\"scale_attn_by_inverse_layer_idx\": true",
           "scale_attn_by_inverse_layer_idx is true: loam reads false only" },
         { "gpt2", "\"n_head\": 5", "\"n_head\": 3", "a width of 20 is not shared evenly by 3 heads" },
-        { "bert", "\"absolute\"", "\"relative_key\"", "position_embedding_type is \"relative_key\"" },
+        { "bert", "\"absolute\"", "\"sinusoids\"", "position_embedding_type is \"sinusoids\"" },
         { "modernbert-tf5", "\"full_attention\",", "\"sliding_attention\",", "layer_types is not full_attention" },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -525,6 +525,10 @@ int main(int argc, char **argv)
     g_test_add_data_func("/hf/export_gives_back_umt5", "umt5", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_gpt2", "gpt2", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_bert", "bert", export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_bert_relative_key", "bert-relative-key",
+                         export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_bert_relative_key_query", "bert-relative-key-query",
+                         export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_roberta", "roberta", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_xglm", "xglm", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
