@@ -28,6 +28,7 @@ static const HfIntKey ints[] = {
 };
 
 static const HfRealKey reals[] = {
+    { "attention_dropout", offsetof(ModelConfig, attention_dropout), 0, 0, 0.99 },
     { "rms_norm_eps", offsetof(ModelConfig, norm_eps), 1e-6, 0, 1 },
     { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
 };

@@ -337,21 +337,24 @@ static void encoders_do_not_generate(void)
 /* Megatron's: what is added to the residual stream starts smaller by the square root of twice the blocks. */
 static void outputs_start_smaller(void)
 {
-    ModelConfig config = tiny_config(&tiny_gated);
-    int n_specs, seen = 0;
-    gpt2(&config);
-    config.max_positions = LENGTH;
-    config.init = INIT_SCHEME_NORMAL;
-    config.init_std = 0.02;
-    config.init_scale_outputs = true;
-    g_autofree ParamSpec *specs = model_param_specs(&config, &n_specs);
-    for (int i = 0; i < n_specs; i++) {
-        bool output = g_str_has_suffix(specs[i].name, "self.o") || g_str_has_suffix(specs[i].name, "mlp.wo");
-        if (specs[i].cols > 0)
-            g_assert_cmpfloat_with_epsilon(specs[i].std, output ? 0.01 : 0.02, 1e-15);
-        seen += output;
+    void (*const shapes[])(ModelConfig *) = { gpt2, bert };
+    for (size_t s = 0; s < G_N_ELEMENTS(shapes); s++) {
+        ModelConfig config = tiny_config(&tiny_gated);
+        int n_specs, seen = 0;
+        shapes[s](&config);
+        config.max_positions = LENGTH;
+        config.init = INIT_SCHEME_NORMAL;
+        config.init_std = 0.02;
+        config.init_scale_outputs = true;
+        g_autofree ParamSpec *specs = model_param_specs(&config, &n_specs);
+        for (int i = 0; i < n_specs; i++) {
+            bool output = g_str_has_suffix(specs[i].name, "self.o") || g_str_has_suffix(specs[i].name, "mlp.wo");
+            if (specs[i].cols > 0)
+                g_assert_cmpfloat_with_epsilon(specs[i].std, output ? 0.01 : 0.02, 1e-15);
+            seen += output;
+        }
+        g_assert_cmpint(seen, ==, 4);
     }
-    g_assert_cmpint(seen, ==, 4);
 }
 
 /* fairseq's: Glorot's half-widths, smaller by the square root of two for queries, keys and values. */
