@@ -1,10 +1,13 @@
 """The same text into the same ids by loam and by tiktoken, on one core each, in one run: bench/peers/byte_bpe.py VOCAB.JSON FILE…
 
 VOCAB.JSON has merges.txt beside it. Each line printed is a file: bytes, the seconds of either, and loam's speed over
-tiktoken's. Both encode the lines of the file REPEAT times; loam's time is that of the command less that of an empty input.
+tiktoken's. Both encode the lines of the file REPEAT times, in turns, and the best of three counts: processor seconds, so that
+other work on the machine matters less. loam's are those of the command, reading and printing included, less those of an
+empty input.
 """
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -37,16 +40,27 @@ def lines_of(path):
     return [line for line in text.split("\n") if line]
 
 
+def children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def loam_seconds(vocabulary, data):
     with tempfile.NamedTemporaryFile() as source, tempfile.TemporaryFile() as ids:
         source.write(data)
         source.flush()
-        started = time.perf_counter()
-        subprocess.run([LOAM, "tokenizer", "encode", "--model", vocabulary], stdin=open(source.name, "rb"), stdout=ids,
-                       check=True)
-        seconds = time.perf_counter() - started
+        started = children()
+        subprocess.run([LOAM, "tokenizer", "encode", "--model", vocabulary, "--plain"], stdin=open(source.name, "rb"),
+                       stdout=ids, check=True)
+        seconds = children() - started
         ids.seek(0)
         return seconds, ids.read()
+
+
+def tiktoken_seconds(peer, lines):
+    started = time.process_time()
+    ids = [peer.encode_ordinary(line) for line in lines]
+    return time.process_time() - started, ids
 
 
 def main():
@@ -56,12 +70,9 @@ def main():
     for path in files:
         lines = lines_of(path) * REPEAT
         data = "".join(line + "\n" for line in lines).encode()
-        ours, text = min((loam_seconds(vocabulary, data) for _ in range(2)), key=lambda run: run[0])
-        started = time.perf_counter()
-        theirs_ids = [peer.encode_ordinary(line) for line in lines]
-        theirs = time.perf_counter() - started
-        same = [[int(id) for id in line.split()] for line in text.splitlines()] == theirs_ids
-        ours -= empty
+        runs = [(loam_seconds(vocabulary, data), tiktoken_seconds(peer, lines)) for _ in range(3)]
+        ours, theirs = min(run[0][0] for run in runs) - empty, min(run[1][0] for run in runs)
+        same = [[int(id) for id in line.split()] for line in runs[0][0][1].splitlines()] == runs[0][1][1]
         print(f"{os.path.basename(path):24} {len(data):10} bytes  loam {ours:6.2f} s  tiktoken {theirs:6.2f} s  "
               f"loam / tiktoken {theirs / ours:5.2f}  {'same ids' if same else 'OTHER IDS'}", flush=True)
 

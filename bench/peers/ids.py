@@ -6,7 +6,8 @@
 tokenizer.json, vocab.txt and vocab.json with merges.txt are read by Hugging Face's tokenizers with truncation off, .model by
 SentencePiece; what `loam tokenizer export` writes of each is read by tokenizers too. TEXT are .txt and .jsonl files (all
 strings of their objects); without any, those below ../shared/data/text and code. Lines are drawn evenly from every file, the
-same number from each as far as it goes. Needs tokenizers and sentencepiece from PyPI.
+same number from each as far as it goes. Lines whose two segmentations are equally probable in a unigram model are counted
+apart: each library settles such ties in its own way. Needs tokenizers and sentencepiece from PyPI.
 """
 
 import argparse
@@ -55,11 +56,29 @@ def reference(path):
     if path.suffix == ".model":
         return "sentencepiece", from_sentencepiece(path)
     if path.name == "vocab.txt":
-        return "tokenizers", from_tokenizers(tokenizers.BertWordPieceTokenizer(str(path)))
+        config = path.with_name("tokenizer_config.json")
+        lower = json.loads(config.read_text()).get("do_lower_case", True) if config.exists() else True
+        return "tokenizers", from_tokenizers(tokenizers.BertWordPieceTokenizer(str(path), lowercase=lower))
     if path.name.endswith("tokenizer.json"):
         return "tokenizers", from_tokenizers(tokenizers.Tokenizer.from_file(str(path)))
     merges = path.with_name(path.name.replace("vocab.json", "merges.txt"))
-    return "tokenizers", from_tokenizers(tokenizers.ByteLevelBPETokenizer(str(path), str(merges)))
+    tokenizer = tokenizers.ByteLevelBPETokenizer(str(path), str(merges))
+    tokenizer.add_special_tokens([token for token in ["<|endoftext|>"] if tokenizer.token_to_id(token) is not None])
+    return "tokenizers", from_tokenizers(tokenizer)
+
+
+def scores_of(path):
+    """Log probabilities by id; None where the model has none."""
+    if path.suffix == ".model":
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        return [processor.get_score(i) for i in range(processor.get_piece_size())]
+    vocab = json.loads(path.read_text())["model"]["vocab"] if path.name.endswith("tokenizer.json") else None
+    return [score for _, score in vocab] if isinstance(vocab, list) else None
+
+
+def is_tie(scores, ours, theirs):
+    sums = [sum(scores[i] if i < len(scores) else 0 for i in ids) for ids in (ours, theirs)] if scores else [0, 1]
+    return abs(sums[0] - sums[1]) <= 1e-5 * abs(sums[0])
 
 
 def loam_ids(loam, path, lines, plain):
@@ -70,14 +89,16 @@ def loam_ids(loam, path, lines, plain):
     return [[int(word) for word in line.split()] for line in done.stdout.split("\n")[:len(lines)]]
 
 
-def compare(name, library, encode, ours, lines, show):
+def compare(name, library, encode, ours, scores, lines, show):
     theirs = [ids for i in range(0, len(lines), BATCH) for ids in encode(lines[i:i + BATCH])]
     other = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
-    print(f"{name:60} {library:22} {len(lines) - len(other):7} of {len(lines)} lines equal", flush=True)
-    for i in other[:show]:
+    wrong = [i for i in other if not is_tie(scores, ours[i], theirs[i])]
+    ties = f", {len(other) - len(wrong)} ties" if scores else ""
+    print(f"{name:55} {library:22} {len(lines) - len(other):7} of {len(lines)} lines equal{ties}", flush=True)
+    for i in wrong[:show]:
         at = next((k for k, (a, b) in enumerate(zip(ours[i], theirs[i])) if a != b), 0)
         print(f"    {lines[i][:70]!r} from token {at}: loam {ours[i][at:at + 8]}, {library} {theirs[i][at:at + 8]}")
-    return len(other)
+    return len(wrong)
 
 
 def find_tokenizers(folder):
@@ -90,14 +111,15 @@ def check(path, name, lines, args):
     plain = library == "sentencepiece"  # to it, "</s>" in a text is text
     ours = loam_ids(args.loam, path, lines, plain)
     if isinstance(ours, str):
-        print(f"{name:60} {ours}")
+        print(f"{name:55} {ours}")
         return 0
-    wrong = compare(name, library, encode, ours, lines, args.show)
+    scores = scores_of(path)
+    wrong = compare(name, library, encode, ours, scores, lines, args.show)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([args.loam, "tokenizer", "export", "--model", path, "--out", folder], check=True)
         exported = from_tokenizers(tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json"))
         ours = loam_ids(args.loam, path, lines, False) if plain else ours
-        return wrong + compare(name, "tokenizers, exported", exported, ours, lines, args.show)
+        return wrong + compare(name, "tokenizers, exported", exported, ours, scores, lines, args.show)
 
 
 def main():

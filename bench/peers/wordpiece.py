@@ -7,6 +7,7 @@ those of `loam tokenizer encode`, reading and printing included, less those of a
 on lines in memory. Needs tokenizers (and sentencepiece) from PyPI.
 """
 import argparse
+import json
 import os
 import resource
 import subprocess
@@ -15,6 +16,15 @@ import time
 os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 BATCH = 1000
+
+
+def lines_of(path):
+    """Of a .jsonl file, those of all its strings."""
+    with open(path, encoding="utf-8", newline="") as file:
+        text = file.read()
+    if path.endswith(".jsonl"):
+        text = "\n".join(v for line in text.splitlines() for v in json.loads(line).values() if isinstance(v, str))
+    return [line for line in text.replace("\r", " ").split("\n") if line]
 
 
 def children():
@@ -56,7 +66,7 @@ def sentencepiece(folder, lines):
 
 
 def loam(binary, folder, text):
-    command = [binary, "tokenizer", "encode", "--model", f"{folder}/tokenizer.json"]
+    command = [binary, "tokenizer", "encode", "--model", f"{folder}/tokenizer.json", "--plain"]
 
     def run(text):
         return best(lambda: subprocess.run(command, input=text, stdout=subprocess.PIPE, check=True), children)
@@ -76,9 +86,7 @@ def main():
     if os.path.exists(f"{args.tokenizer}/spiece.model"):
         peers["sentencepiece"] = sentencepiece
     for path in args.files:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = file.read().replace("\r", " ").split("\n")
-        lines = [line for line in lines if line]
+        lines = lines_of(path)
         text = ("\n".join(lines) + "\n").encode()
         seconds, ids = loam(args.loam, args.tokenizer, text)
         print(f"{path}: {len(text) / 1e6:.1f} MB, {len(lines)} lines\n  {'loam':14} {len(text) / seconds / 1e6:6.1f} MB/s")

@@ -167,8 +167,8 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
         fail_context(error, "%s", folder);
         return NULL;
     }
-    g_autofree char *spiece = g_build_filename(folder, "spiece.model", NULL);
-    if (!g_file_test(spiece, G_FILE_TEST_EXISTS))
-        log_warning("%s has no spiece.model: weights only; texts need tokenizer.path", folder);
+    g_autofree char *tokenizer = tokenizer_find(folder);
+    if (tokenizer == NULL)
+        log_warning("%s has no tokenizer that can be read: weights only; texts need tokenizer.path", folder);
     return model;
 }

@@ -358,13 +358,16 @@ static GArray *told_tokens(const Tokenizer *tok)
     return told;
 }
 
+/* U+FFFF is the NUL that tokenizer_json_parse could not keep. */
 static bool write_object(json_t *root, const char *path, GError **error)
 {
     char *text = json_dumps(root, JSON_INDENT(1));
-    bool done = text ? io_write_file(path, text, strlen(text), error)
-                     : fail_user(error, "%s: its pieces are not valid UTF-8", path);
+    if (text == NULL)
+        return fail_user(error, "%s: its pieces are not valid UTF-8", path);
+    g_auto(GStrv) parts = g_strsplit(text, "\xef\xbf\xbf", -1);
+    g_autofree char *whole = g_strjoinv("\\u0000", parts);
     free(text);
-    return done;
+    return io_write_file(path, whole, strlen(whole), error);
 }
 
 /* The settings that lay beside the file, with every token that is added to its own. */

@@ -192,6 +192,21 @@ static void added_sentinels_stay(void)
     }
 }
 
+static void a_piece_of_nul_stays_one(void)
+{
+    put_byte_bpe();
+    put("tokenizer.json",
+        "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"added_tokens\": [], \"model\": {\"type\": \"BPE\","
+        "\"vocab\": {\"\\u0000\": 0, \"a\": 1}, \"merges\": []}}");
+    Tokenizer *tok = open_or_fail(folder);
+    tokenizer_add_sentinels(tok);
+    g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL), *text = NULL;
+    g_assert_true(tokenizer_write_json(tok, path, NULL) && g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_nonnull(strstr(text, "\"\\u0000\": 0"));
+    g_assert_nonnull(strstr(text, "<extra_id_99>"));
+    tokenizer_close(tok);
+}
+
 static void control_symbols_are_text_in_corpora(void)
 {
     put_byte_bpe();
@@ -213,6 +228,7 @@ int main(int argc, char **argv)
     g_test_add_func("/added_tokens/settings_beside_a_file_add_tokens", settings_beside_a_file_add_tokens);
     g_test_add_func("/added_tokens/older_folders_add_tokens_too", older_folders_add_tokens_too);
     g_test_add_func("/added_tokens/added_sentinels_stay", added_sentinels_stay);
+    g_test_add_func("/added_tokens/a_piece_of_nul_stays_one", a_piece_of_nul_stays_one);
     g_test_add_func("/added_tokens/control_symbols_are_text_in_corpora", control_symbols_are_text_in_corpora);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
