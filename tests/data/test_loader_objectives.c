@@ -3,6 +3,7 @@
 
 #include "data/tiny_tokenizer.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum { SEED = 5, ROWS = 8 };
@@ -342,7 +343,7 @@ static void check_fill(const char *objective, int64_t input_length, int64_t raw_
     }
     double enc_fill = (double)enc / (double)MAX(rows * batch->enc.n_rows, 1);
     double dec_fill = (double)dec / (double)MAX(rows * batch->dec.n_rows, 1);
-    g_test_message("%s: %ld rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
+    g_test_message("%s: %" PRId64 " rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
     double fill = (double)(enc + dec) / (double)(rows * (batch->enc.n_rows + batch->dec.n_rows));
     g_assert_cmpfloat(fill, >=, least);
     batch_free(batch);
