@@ -19,7 +19,7 @@ static void use(const Tokenizer *tok, bool specials)
         int32_t id = g_array_index(ids, int32_t, i);
         CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
     }
-    g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL);
+    g_free(tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
