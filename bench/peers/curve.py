@@ -114,7 +114,8 @@ def main():
         if args.truth:
             with double_precision():
                 truth = losses_of_torch(args, folder, steps, args.micro, torch.float64)
-    for step in sorted({1, 2, 5, *range(10, args.steps + 1, max(args.steps // 10, 1)), args.steps}):
+    shown = {1, 2, 5, *range(10, args.steps, max(args.steps // 10, 1)), args.steps}
+    for step in sorted(step for step in shown if step <= args.steps):
         a, b = ours[step - 1], theirs[step - 1]
         print(f"step {step:4d}  loam {a:.7f}  PyTorch {b:.7f}  {abs(a / b - 1):.1e}")
     if again:

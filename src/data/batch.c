@@ -3,11 +3,12 @@
 #include "base/check.h"
 
 #include <glib.h>
+#include <inttypes.h>
 #include <string.h>
 
 static void stream_alloc(TokenStream *stream, int64_t rows, int32_t max_seq, int32_t max_len)
 {
-    CHECK(rows <= INT32_MAX, "%ld rows", rows);
+    CHECK(rows <= INT32_MAX, "%" PRId64 " rows", rows);
     stream->n_rows = (int32_t)rows;
     stream->max_seq = max_seq;
     stream->max_len = max_len;
@@ -60,10 +61,10 @@ static void stream_clear(TokenStream *stream)
 /* Opens a sequence of n rows and returns the first; the caller fills ids. */
 static int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_position, int64_t n)
 {
-    CHECK(n >= 0 && n <= stream->max_len, "a sequence of %ld tokens, at most %d fit", n, stream->max_len);
+    CHECK(n >= 0 && n <= stream->max_len, "a sequence of %" PRId64 " tokens, at most %d fit", n, stream->max_len);
     CHECK(stream->n_seq < stream->max_seq && n <= stream->n_rows - stream->n_used,
-          "%d of %d sequences, %d of %d rows, %ld more", stream->n_seq, stream->max_seq, stream->n_used, stream->n_rows,
-          n);
+          "%d of %d sequences, %d of %d rows, %" PRId64 " more", stream->n_seq, stream->max_seq, stream->n_used,
+          stream->n_rows, n);
     int32_t first = stream->n_used;
     for (int32_t i = 0; i < (int32_t)n; i++) {
         stream->position[first + i] = first_position + i;

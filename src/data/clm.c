@@ -52,7 +52,7 @@ static void mark_documents(const ObjectiveConfig *config, Example *out)
 void clm_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                  const int32_t *tokens, int64_t n, Example *out)
 {
-    CHECK(n >= 2 && n <= config->input_length + 1, "%ld tokens, at most %ld", n, config->input_length + 1);
+    CHECK(n >= 2 && n <= config->input_length + 1, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length + 1);
     out->n_inputs = out->n_targets = n - 1;
     for (int64_t i = 0; i < n - 1; i++) {
         out->inputs[i] = tokens[i];
@@ -64,7 +64,7 @@ void clm_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choi
 void full_lm_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                      const int32_t *tokens, int64_t n, Example *out)
 {
-    CHECK(n >= 1 && n <= config->input_length, "%ld tokens, at most %ld", n, config->input_length);
+    CHECK(n >= 1 && n <= config->input_length, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length);
     out->n_inputs = out->n_targets = n;
     for (int64_t i = 0; i < n; i++) {
         out->inputs[i] = i == 0 ? config->eos : tokens[i - 1];

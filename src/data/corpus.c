@@ -4,6 +4,7 @@
 #include "data/byte_stream.h"
 #include "data/corpus_files.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -168,7 +169,7 @@ static bool read_until(Corpus *corpus, int delimiter, GString *to, bool *too_lon
 
 static void set_where(Corpus *corpus)
 {
-    g_string_printf(corpus->where, "%s:%ld", corpus->file->path, corpus->line_number);
+    g_string_printf(corpus->where, "%s:%" PRId64, corpus->file->path, corpus->line_number);
 }
 
 static bool fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)

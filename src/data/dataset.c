@@ -4,6 +4,7 @@
 #include "data/split.h"
 #include "format/fairseq_dict.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Of a dataset of fairseq's: the size of the dictionary beside it; 0 without one. */
@@ -47,7 +48,8 @@ static bool read_meta(Dataset *data, GError **error)
     bool same = meta.tokens == indexed_tokens(data->set) && meta.documents == indexed_documents(data->set);
     if (!same)
         fail_user(error,
-                  "%s tells of %ld documents and %ld tokens, but %s.idx holds %ld and %ld: files of two datasets; run "
+                  "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64 " and %" PRId64
+                  ": files of two datasets; run "
                   "loam prepare again",
                   path, meta.documents, meta.tokens, data->prefix, indexed_documents(data->set),
                   indexed_tokens(data->set));

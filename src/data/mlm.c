@@ -204,8 +204,8 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
 void mlm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
                  Example *out)
 {
-    CHECK(n >= choice->n_text && n <= config->raw_length, "%ld tokens of %ld, at most %ld", choice->n_text, n,
-          config->raw_length);
+    CHECK(n >= choice->n_text && n <= config->raw_length, "%" PRId64 " tokens of %" PRId64 ", at most %" PRId64,
+          choice->n_text, n, config->raw_length);
     CHECK(!choice->strange || choice->other.n > 0, "no other text");
     Text text = { tokens, n, choice->text.sentences, choice->text.n_sentences };
     build_inputs(config, choice, rng, text, out);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* Above this f32 no longer tells one length from the next. */
@@ -63,7 +64,7 @@ static bool find_raw_length(ObjectiveConfig *config, GError **error)
         raw++;
     if (raw >= MAX_RAW_LENGTH)
         return fail_user(error,
-                         "data.noise_density=%g: one sample of data.input_length=%ld would take more "
+                         "data.noise_density=%g: one sample of data.input_length=%" PRId64 " would take more "
                          "than %d tokens of text; lower one of them",
                          density, config->input_length, MAX_RAW_LENGTH);
     Counts counts = count_noise(raw, density, span);
@@ -77,15 +78,17 @@ bool span_corruption_plan(ObjectiveConfig *config, GError **error)
 {
     CHECK(config->input_length >= 2 && config->noise_density > 0 && config->noise_density < 1 &&
               config->mean_span_length >= 1,
-          "input_length %ld, density %g, span %g", config->input_length, config->noise_density,
+          "input_length %" PRId64 ", density %g, span %g", config->input_length, config->noise_density,
           config->mean_span_length);
     if (!find_raw_length(config, error))
         return false;
     Counts counts = count_noise(config->raw_length, config->noise_density, config->mean_span_length);
     if (counts.spans > config->n_sentinels)
         return fail_user(error,
-                         "data.input_length=%ld needs %ld sentinels, one for each span (%ld tokens of text, %ld of "
-                         "them noise), but the tokenizer has %d, enough for inputs of up to %ld tokens: shorten "
+                         "data.input_length=%" PRId64 " needs %" PRId64 " sentinels, one for each span (%" PRId64
+                         " tokens of text, %" PRId64 " of "
+                         "them noise), but the tokenizer has %d, enough for inputs of up to %" PRId64
+                         " tokens: shorten "
                          "data.input_length or raise data.mean_span_length=%g",
                          config->input_length, counts.spans, config->raw_length, counts.noise, config->n_sentinels,
                          longest_input(config), config->mean_span_length);
@@ -94,8 +97,9 @@ bool span_corruption_plan(ObjectiveConfig *config, GError **error)
         config->target_length = targets;
     if (config->target_length < targets)
         return fail_user(error,
-                         "data.target_length=%ld cannot hold the %ld target tokens of data.input_length=%ld; "
-                         "leave it out or set it to %ld",
+                         "data.target_length=%" PRId64 " cannot hold the %" PRId64
+                         " target tokens of data.input_length=%" PRId64 "; "
+                         "leave it out or set it to %" PRId64,
                          config->target_length, targets, config->input_length, targets);
     return true;
 }
@@ -113,7 +117,7 @@ static void draw_composition(Philox *rng, int64_t total, int64_t parts, int64_t 
         }
         lengths[part]++;
     }
-    CHECK(part == parts - 1, "%ld tokens in %ld spans", total, parts);
+    CHECK(part == parts - 1, "%" PRId64 " tokens in %" PRId64 " spans", total, parts);
 }
 
 void span_corruption_mask(Philox *rng, int64_t length, double density, double mean_span_length, bool *mask)
@@ -143,7 +147,7 @@ static int64_t replace_runs(const ObjectiveConfig *config, const bool *mask, boo
     for (int64_t i = 0; i < n; i++) {
         if (mask[i] == hidden && i > 0 && mask[i - 1] == hidden)
             continue;
-        CHECK(n_out < capacity - 1, "%ld tokens do not fit into %ld", n, capacity);
+        CHECK(n_out < capacity - 1, "%" PRId64 " tokens do not fit into %" PRId64, n, capacity);
         out[n_out++] = mask[i] == hidden ? objective_sentinel(config, runs++) : tokens[i];
     }
     CHECK(runs <= config->n_sentinels, "%d spans, %d sentinels", runs, config->n_sentinels);
@@ -161,7 +165,7 @@ void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, cons
 void span_corruption_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng,
                              const int32_t *tokens, int64_t n, Example *out)
 {
-    CHECK(n > 0 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
+    CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     g_autofree bool *mask = g_new(bool, n);
     span_corruption_mask(rng, n, config->noise_density, config->mean_span_length, mask);
     span_corruption_apply(config, mask, tokens, n, out);

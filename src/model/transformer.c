@@ -3,13 +3,14 @@
 #include "base/check.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
     if (!model_config_check(config, error))
         return NULL;
-    CHECK(config->vocab > 0, "a model with a vocabulary of %ld", (long)config->vocab);
+    CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
     Model *model = g_new0(Model, 1);
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, &n_specs);

@@ -3,7 +3,9 @@
 
 #include "data/tiny_tokenizer.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { SEED = 5, ROWS = 8 };
 #define TEXTS LOAM_SOURCE_DIR "/../shared/data/"
@@ -345,7 +347,7 @@ static void check_fill(const char *objective, SentencePairs pairs, const Tokeniz
         dec += batch->dec.n_used;
     }
     double enc_fill = fill_of(enc, rows, batch->enc.n_rows), dec_fill = fill_of(dec, rows, batch->dec.n_rows);
-    g_test_message("%s: %ld rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
+    g_test_message("%s: %" PRId64 " rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
     g_assert_cmpfloat(enc_fill, >=, 0.97);
     g_assert_cmpfloat(dec_fill, >=, 0.97);
     batch_free(batch);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "data/corpus.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     FILE *file = fopen(path, "w");
     CHECK(file && fwrite(data + 1, 1, bytes - 1, file) == bytes - 1 && fclose(file) == 0, "%s", path);
     int64_t strict = count_documents(path, false), lenient = count_documents(path, true);
-    CHECK(strict <= lenient, "%ld documents before an error, %ld in all", strict, lenient);
+    CHECK(strict <= lenient, "%" PRId64 " documents before an error, %" PRId64 " in all", strict, lenient);
     unlink(path);
     return 0;
 }

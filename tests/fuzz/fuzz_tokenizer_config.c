@@ -1,23 +1,47 @@
-/* Any bytes as tokenizer_config.json beside a vocab.txt: an error that names it, or a tokenizer that encodes. */
+/* Any bytes as a file of settings beside a vocab.txt: an error that names it, or a tokenizer whose ids are within its
+ * size. The first byte chooses the file. */
 #include "fuzz_folder.h"
-#include "text/tokenizer.h"
+#include "text/frame.h"
 
 #include <string.h>
 
 #define VOCAB "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nA\n"
-#define TEXT  "ab A \xc3\xa9 \xe4\xb8\x96"
+#define TEXT  "ab [MASK]A <x> \xc3\xa9 \xe4\xb8\x96 a  <x>b"
+
+static const char *const names[] = { "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json" };
+
+static void use(const Tokenizer *tok, bool specials)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    if (!tokenizer_encode(tok, TEXT, strlen(TEXT), specials, ids, NULL))
+        return;
+    for (guint i = 0; i < ids->len; i++) {
+        int32_t id = g_array_index(ids, int32_t, i);
+        CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
+    }
+    g_free(tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+    if (bytes == 0)
+        return 0;
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fuzz_folder(), "vocab.txt", NULL);
     fuzz_put("vocab.txt", VOCAB, strlen(VOCAB));
-    fuzz_put("tokenizer_config.json", data, bytes);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        fuzz_put(names[i], "{}", 2);
+    const char *name = names[data[0] % G_N_ELEMENTS(names)];
+    fuzz_put(name, data + 1, bytes - 1);
     Tokenizer *tok = tokenizer_open(path, &error);
     CHECK((tok == NULL) == (error != NULL), "an error or a tokenizer, not both");
-    CHECK(tok || strstr(error->message, "tokenizer_config.json"), "%s", error->message);
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    CHECK(!tok || tokenizer_encode(tok, TEXT, strlen(TEXT), false, ids, NULL), "no ids");
+    CHECK(tok || strstr(error->message, fuzz_folder()), "%s", error->message);
+    if (tok) {
+        TextFrame frame;
+        use(tok, false);
+        use(tok, true);
+        text_frame_read(fuzz_folder(), tok, &frame);
+    }
     tokenizer_close(tok);
     return 0;
 }
