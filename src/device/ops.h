@@ -39,6 +39,7 @@ typedef struct AttnSpec {
     int32_t window; /* 0: none; else keys further than this from the query, |j - i - (Tk - Tq)|, are not seen */
     bool causal;    /* key j is seen by query i if j - i <= Tk - Tq: the last query sees every key */
     float scale;    /* on q·k; T5: 1 */
+    float rescale; /* 0: none; else q·k is computed smaller by it and multiplied by it before the softmax (Megatron) */
     const BlockLayout *layout; /* NULL: none; else only keys of the blocks of query i + Tk - Tq, and of those only such
                                   as the rest lets through */
     const AttnDistance *distance; /* NULL: none; else there is neither a bias nor a layout */

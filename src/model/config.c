@@ -62,7 +62,7 @@ const OptionRow model_options[] = {
     ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "rows of learned memory that the encoder reads before each sequence; data.input_length does not count them", NULL),
     ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "the encoder's queries depend on their whole sequence, of which each head pools one vector (t5-experiments' cdQ)", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
-    ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "Megatron's: changes nothing where scores are f32, as they are here, so true is refused", NULL),
+    ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are computed divided by the number of their layer and multiplied by it before the softmax, as Megatron does for f16: other rounding, the same model", NULL),
     ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
     ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
     ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
@@ -208,9 +208,6 @@ static bool check_attention(const ModelConfig *config, GError **error)
     if ((config->rel_per_block || config->rel_encoder_only) && !model_config_relative_bias(config, false))
         return fail_user(error, "model.rel_per_block and model.rel_encoder_only need model.position relative_bias or "
                                 "learned+relative_bias");
-    if (config->qk_layer_scaling)
-        return fail_user(error, "model.qk_layer_scaling divides scores by the number of the layer and multiplies them "
-                                "again, lest f16 overflow: in f32 nothing changes, so leave it out");
     if (config->norm_bias && config->norm != NORM_LAYER)
         return fail_user(error, "model.norm_bias needs model.norm layernorm");
     return sparsity_check(&config->sparsity, config->max_positions, error);

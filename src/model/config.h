@@ -28,7 +28,7 @@ typedef struct ModelConfig {
     Sparsity sparsity;              /* of self-attention, in the encoder where there is one */
     bool prefix_lm;                 /* GPT: the tokens of a prompt see each other in both directions */
     bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
-    bool qk_layer_scaling;          /* Megatron's; refused */
+    bool qk_layer_scaling;          /* Megatron's: see AttnSpec.rescale */
     bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
     bool pooler, sentence_head;
     int init; /* InitScheme */

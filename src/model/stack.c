@@ -107,6 +107,7 @@ void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i)
     cx->layer = i;
     cx->window = local ? (int32_t)MAX(1, window) : 0;
     cx->rotary = stack->rotary[local];
+    cx->score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
     cx->layout = stack->layouts ? stack->layouts[i] : NULL;
 }
 

@@ -14,7 +14,8 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
                        .layout = self ? cx->layout : NULL,
                        .prefix = self && cx->decoder ? q->prefix : NULL,
                        .causal = self && cx->decoder,
-                       .scale = cx->score_scale };
+                       .scale = cx->score_scale,
+                       .rescale = cx->score_rescale };
 }
 
 /* What the spec points to where the block has embeddings of distances; g is absent in forward. */
@@ -196,7 +197,8 @@ static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const Attentio
                           .kv_heads = cx->kv_heads,
                           .window = cx->window,
                           .layout = cx->layout,
-                          .scale = cx->score_scale };
+                          .scale = cx->score_scale,
+                          .rescale = cx->score_rescale };
         Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, n) };
         Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - n, n) : NO_TENSOR;
         slice_kv(&p);

@@ -39,6 +39,7 @@ typedef struct Ctx {
     NormKind norm;
     bool norm_after;           /* of a sublayer's sum with its input (post-LN), not of its input */
     float score_scale;         /* on q·k */
+    float score_rescale;       /* of the layer, as in AttnSpec */
     bool distance_keys;        /* keys too are multiplied with embeddings of distances, not queries alone */
     bool decoder;              /* self-attention is causal */
     int layer;                 /* block number in its stack */

@@ -76,6 +76,7 @@ static void case_attn_forms(Rig *r)
     spec.kv_heads = (int32_t)PICK(r, 0, 1);
     spec.window = (int32_t)PICK(r, 0, 17);
     spec.causal = choose(r, 2);
+    spec.rescale = spec.causal ? 5 : 0;
     spec.prefix = choose(r, 2) ? prefix : NULL;
     spec.cu_q = spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_q);
     spec.max_k = spec.max_q;

@@ -38,7 +38,7 @@ static void alibi(ModelConfig *config)
 {
     gpt2(config);
     config->position = POSITION_ALIBI;
-    config->embed_norm = config->head_bias = true;
+    config->embed_norm = config->head_bias = config->qk_layer_scaling = true;
     config->tie_embeddings = false;
     config->kv_heads = 1;
     config->window = 3;

@@ -174,7 +174,6 @@ static void errors_say_what_would_be_right(void)
         { "gpt2", "model.memory_tokens=4", "of family t5, not gpt" },
         { "gpt2", "model.context_queries=true", "of an encoder, family gpt has none" },
         { "bert-base", "model.pooler=false", "set model.pooler too" },
-        { "gpt2", "model.qk_layer_scaling=true", "leave it out" },
         { "gpt2", "model.position=relative_key", "are of family bert" },
         { "bert-base", "model.norm=rmsnorm", "needs model.norm layernorm" },
         { "tinyllama-1.1b", "model.rotary_dim=65", "must be even and at most 64" },

@@ -152,14 +152,22 @@ static Block block_at(const Head *head, int64_t first, Run *runs)
     return b;
 }
 
+static void scale_row(float *row, float factor, int64_t n)
+{
+    SIMD for (int64_t c = 0; c < n; c++) row[c] *= factor;
+}
+
 /* scores (rows, columns) = scale · q kᵀ. */
 static void block_scores(float *scores, const Head *head, Block b)
 {
+    float rescale = head->spec->rescale, scale = head->spec->scale / (rescale > 0 ? rescale : 1);
     Panel q = { head->q + b.first * head->ld_q, head->ld_q, false };
     for (const Run *run = b.runs; run < b.runs + b.n_runs; run++) {
         Panel k = { head->k + run->begin * head->ld_k, head->ld_k, true };
-        cpu_gemm_tile(scores + run->column, tile_ld(head), q, k, b.rows, run->keys, head->size, head->spec->scale, 0);
+        cpu_gemm_tile(scores + run->column, tile_ld(head), q, k, b.rows, run->keys, head->size, scale, 0);
     }
+    for (int64_t r = 0; rescale > 0 && r < b.rows; r++)
+        scale_row(scores + r * tile_ld(head), rescale, b.columns);
 }
 
 /* Scores of keys that a row does not see become zero. */
@@ -253,11 +261,6 @@ static void mask_of_row(float *mask, const Head *head, Block b, int64_t i)
     MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->index);
     for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
         mask_fill(mask + run->column, &factors, run->begin, run->keys);
-}
-
-static void scale_row(float *row, float factor, int64_t n)
-{
-    SIMD for (int64_t c = 0; c < n; c++) row[c] *= factor;
 }
 
 static void add_row(float *row, const float *terms, int64_t n)
