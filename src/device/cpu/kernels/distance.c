@@ -176,29 +176,26 @@ typedef struct HeadBwd {
     int64_t ld_dq, ld_dk, ld_dv, ld_o, ld_dout;
 } HeadBwd;
 
-/* Of the score of query i and key j, ds = its gradient times the scale. */
-static void pair_bwd(const HeadBwd *hb, const Desk *desk, int64_t i, int64_t j, float ds)
+/* Adds what a score's gradient ds, times the scale, gives its query, key and embedding. `keys` is 1 where keys meet the
+ * embedding too, else 0. */
+static void pair_bwd(float *restrict dq, float *restrict dk, float *restrict de, const float *restrict q,
+                     const float *restrict k, const float *restrict e, float ds, float keys, int64_t n)
 {
-    const Head *head = &hb->head;
-    int64_t n = head->size, distance = distance_of(head, i, j);
-    const float *q = head->q + i * head->ld_q, *k = head->k + j * head->ld_k, *e = head->center + distance * head->ld_e;
-    float *dq = hb->dq + i * hb->ld_dq, *dk = hb->dk + j * hb->ld_dk;
-    float *de = desk->dtable + (head->spec->distance->table.d[0] / 2 + distance) * n;
-
-    add_scaled(dq, ds, k, n);
-    add_scaled(dq, ds, e, n);
-    add_scaled(dk, ds, q, n);
-    add_scaled(de, ds, q, n);
-    if (head->spec->distance->keys) {
-        add_scaled(dk, ds, e, n);
-        add_scaled(de, ds, k, n);
+    float ds_keys = ds * keys;
+    SIMD for (int64_t c = 0; c < n; c++)
+    {
+        dq[c] += ds * (k[c] + e[c]);
+        dk[c] += ds * q[c] + ds_keys * e[c];
+        de[c] += ds * q[c] + ds_keys * k[c];
     }
 }
 
 static void row_bwd(const HeadBwd *hb, const Desk *desk, int64_t i)
 {
     const Head *head = &hb->head;
-    const float *dout = hb->dout + i * hb->ld_dout;
+    const AttnDistance *distance = head->spec->distance;
+    const float *dout = hb->dout + i * hb->ld_dout, *q = head->q + i * head->ld_q;
+    float *dq = hb->dq + i * hb->ld_dq, *middle = desk->dtable + distance->table.d[0] / 2 * head->size;
     float delta = dot(dout, hb->o + i * hb->ld_o, head->size);
     Range seen = row_scores(desk->scores, head, i);
     row_mask(desk->mask, head, i);
@@ -206,7 +203,10 @@ static void row_bwd(const HeadBwd *hb, const Desk *desk, int64_t i)
         float p = exp_f32(desk->scores[j] - hb->lse[i]), mask = desk->mask[j];
         float dp = mask * dot(dout, head->v + j * head->ld_v, head->size);
         add_scaled(hb->dv + j * hb->ld_dv, p * mask, dout, head->size);
-        pair_bwd(hb, desk, i, j, head->spec->scale * p * (dp - delta));
+        int64_t at = distance_of(head, i, j);
+        pair_bwd(dq, hb->dk + j * hb->ld_dk, middle + at * head->size, q, head->k + j * head->ld_k,
+                 head->center + at * head->ld_e, head->spec->scale * p * (dp - delta), distance->keys ? 1 : 0,
+                 head->size);
     }
 }
 
