@@ -1,27 +1,45 @@
 #include "train/stop.h"
 
+#include <glib.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdatomic.h>
 
-static volatile sig_atomic_t requested;
+static atomic_bool requested;
 
-static void note(int number)
+/* Signals are waited for here and blocked everywhere else: oneDNN's products use the stack pointer for other ends while
+ * they run, so that a handler on their thread would write its frame into the heap. */
+static void *watch(void *argument)
 {
-    requested = 1;
-    if (number == SIGINT)
-        signal(SIGINT, SIG_DFL);
+    sigset_t *awaited = argument, again;
+    int number;
+    while (sigwait(awaited, &number) == 0) {
+        requested = true;
+        if (number == SIGINT) { /* the second one ends the program at once */
+            sigemptyset(&again);
+            sigaddset(&again, SIGINT);
+            sigdelset(awaited, SIGINT);
+            pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+        }
+    }
+    return NULL;
 }
 
 void stop_catch_signals(void)
 {
     static const int numbers[] = { SIGTERM, SIGUSR1, SIGINT };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART };
-        sigaction(numbers[i], &action, NULL);
-    }
+    static sigset_t awaited;
+    static gsize ready;
+    if (!g_once_init_enter(&ready))
+        return;
+    sigemptyset(&awaited);
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        sigaddset(&awaited, numbers[i]);
+    pthread_sigmask(SIG_BLOCK, &awaited, NULL);
+    g_thread_unref(g_thread_new("signals", watch, &awaited));
+    g_once_init_leave(&ready, 1);
 }
 
 bool stop_requested(void)
 {
-    return requested != 0;
+    return requested;
 }

@@ -257,8 +257,8 @@ static bool train_loop(Trainer *t, GError **error)
 bool train_run(const Config *config, GError **error)
 {
     Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
+    stop_catch_signals(); /* before there are threads, which inherit what is blocked */
     bool best, done = trainer_open(&t, error);
-    stop_catch_signals();
     if (done && evaluation_due(&t, false))
         done = evaluate(&t, &best, error);
     t.started = t.window_started = g_get_monotonic_time();
