@@ -1,0 +1,282 @@
+/* loader_open.c: from a configuration and a dataset to a loader. */
+#include "data/loader_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define COMPAT_SURPLUS 1.005
+
+static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
+{
+    if (data->tokenizer_hash && strcmp(data->tokenizer_hash, tokenizer_hash(tok)) != 0)
+        return fail_user(error,
+                         "the dataset %s was made with another tokenizer (hash %s) than %s (hash %s); make it again: "
+                         "loam prepare --tokenizer %s --out %s CORPUS",
+                         data->prefix, data->tokenizer_hash, tokenizer_path(tok), tokenizer_hash(tok),
+                         tokenizer_path(tok), data->prefix);
+    if (indexed_tokens(data->set) == 0)
+        return fail_user(error, "the dataset %s is empty: it holds no token", data->prefix);
+    if (indexed_documents(data->set) > UINT32_MAX)
+        return fail_user(error, "the dataset %s has more than %u documents; split it", data->prefix, UINT32_MAX);
+    return true;
+}
+
+/* Sentinels with ids that fall or rise one by one from that of <extra_id_0>. */
+static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
+{
+    int32_t first = tokenizer_sentinel(tok, 0), n = 0;
+    config->first_sentinel = first;
+    config->sentinels_rise = first >= 0 && tokenizer_sentinel(tok, 1) > first;
+    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
+        n++;
+    config->n_sentinels = n;
+}
+
+/* The first of these pieces that the tokenizer has, or `otherwise`. */
+static int32_t find_piece(const Tokenizer *tok, const char *const *names, int32_t otherwise)
+{
+    for (; *names; names++)
+        for (int id = 0; id < tokenizer_size(tok); id++)
+            if (strcmp(tokenizer_piece(tok, id), *names) == 0)
+                return id;
+    return otherwise;
+}
+
+/* A word begins with "▁" (SentencePiece) or "Ġ" (byte-level BPE) where a tokenizer has such pieces; else "##" continues
+ * one (WordPiece). */
+static bool *find_continuations(const Tokenizer *tok)
+{
+    int size = tokenizer_size(tok);
+    bool *continues = g_new0(bool, size), marks = false;
+    for (int id = 0; id < size; id++)
+        marks |= g_str_has_prefix(tokenizer_piece(tok, id), "▁") || g_str_has_prefix(tokenizer_piece(tok, id), "Ġ");
+    for (int id = 0; id < size; id++) {
+        const char *piece = tokenizer_piece(tok, id);
+        continues[id] =
+            marks ? !g_str_has_prefix(piece, "▁") && !g_str_has_prefix(piece, "Ġ") : g_str_has_prefix(piece, "##");
+    }
+    return continues;
+}
+
+static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
+{
+    static const char *const cls[] = { "[CLS]", "<s>", "<cls>", NULL }, *const sep[] = { "[SEP]", "</s>", NULL },
+                             *const mask[] = { "[MASK]", "<mask>", NULL };
+    ObjectiveConfig *config = &loader->config;
+    config->mask = find_piece(tok, mask, config->first_sentinel);
+    config->sep = find_piece(tok, sep, config->eos);
+    config->cls = find_piece(tok, cls, config->sep);
+    config->continues = loader->continues = find_continuations(tok);
+    return (config->mask >= 0 && config->sep >= 0) ||
+           fail_user(error,
+                     "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
+                     "text with ([SEP] or </s>), which data.objective=mlm needs",
+                     tokenizer_path(tok));
+}
+
+static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
+{
+    ObjectiveConfig *config = &loader->config;
+    loader->objective = data_objective_row(data);
+    *config = data_objective(data);
+    config->eos = tokenizer_eos(tok);
+    find_sentinels(tok, config);
+    config->vocab = tokenizer_size(tok);
+    bool in_place = loader->objective->streams == STREAMS_ENCODER;
+    if (in_place && !find_specials(loader, tok, error))
+        return false;
+    if (!in_place && tokenizer_eos(tok) < 0)
+        return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
+                         tokenizer_path(tok), loader->objective->name);
+    return loader->objective->plan(config, error);
+}
+
+/* What follows a text half of the time is from another one: there must be two. */
+static bool check_documents(const Loader *loader, GError **error)
+{
+    int64_t first = pieces_document(loader->pieces, 0, 0);
+    for (int64_t piece = pieces_count(loader->pieces) - 1; piece > 0; piece--)
+        if (pieces_document(loader->pieces, 0, piece) != first)
+            return true;
+    return fail_user(error, "the dataset %s is one document; data.sentence_pairs=next takes text from others",
+                     loader->data->prefix);
+}
+
+static bool open_pieces(Loader *loader, GError **error)
+{
+    const Objective *objective = loader->objective;
+    const PiecesSpec spec = { .text = objective->text,
+                              .raw_length = loader->config.raw_length,
+                              .overlap = objective->overlap,
+                              .min_length = objective->min_length,
+                              .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
+                              .seed = loader->seed,
+                              .in_order = loader->in_order,
+                              .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
+                              .config = &loader->config };
+    loader->pieces = pieces_open(loader->data, &spec);
+    if (pieces_count(loader->pieces) == 0)
+        return fail_user(error, "the dataset %s has no text of %ld tokens or more, which data.objective=%s needs",
+                         loader->data->prefix, objective->min_length, objective->name);
+    if (objective->choose && pieces_count(loader->pieces) > UINT32_MAX)
+        return fail_user(error, "the dataset %s makes more than %u samples; split it", loader->data->prefix,
+                         UINT32_MAX);
+    return loader->config.sentence_pairs != PAIRS_NEXT || check_documents(loader, error);
+}
+
+/* Numpy's seeds have 32 bits. */
+static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
+{
+    if (loader->seed > UINT32_MAX)
+        return fail_user(error, "run.seed=%" PRIu64 ": data.compat=%s draws by a seed below 2^32", loader->seed,
+                         compat_names[data->compat]);
+    if (loader->objective->separated && loader->data->tokenizer_hash && !loader->data->append_eod)
+        return fail_user(
+            error,
+            "the dataset %s has nothing between its documents, which data.compat=%s takes as they are; make "
+            "it again: loam prepare --append-eod",
+            loader->data->prefix, compat_names[data->compat]);
+    const CompatSpec spec = { .data = loader->data,
+                              .config = &loader->config,
+                              .seed = (uint32_t)loader->seed,
+                              .n_samples = loader->in_order ? 0 : data->compat_samples,
+                              .break_mode = (BreakMode)data->break_mode,
+                              .batch = data->compat_batch,
+                              .held_out = loader->in_order };
+    const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
+    if (!kind || !(loader->index = kind->open(&spec, error)))
+        return false;
+    loader->compat = kind;
+    loader->n_rows = kind->count(loader->index);
+    return loader->n_rows > 0 ||
+           fail_user(error, "the dataset %s has too little text for one sample of %" PRId64 " tokens",
+                     loader->data->prefix, loader->config.raw_length);
+}
+
+/* ---- packing ---- */
+
+static PackLength sample_length(const void *context, int64_t sample)
+{
+    Choice choice = loader_choose(context, sample);
+    return (PackLength){ choice.n_inputs + ((const Loader *)context)->memory_rows, choice.n_targets };
+}
+
+static bool plan_rows(Loader *loader, GError **error)
+{
+    if (!open_pieces(loader, error))
+        return false;
+    int64_t n = pieces_count(loader->pieces);
+    PackLength capacity = { loader_enc_length(loader) + loader->memory_rows, loader_dec_length(loader) };
+    loader->n_rows = n;
+    if (loader->objective->choose) {
+        int64_t group = loader->config.row_samples;
+        loader->plan = group > 0 ? pack_groups(n, group, capacity, sample_length, loader)
+                                 : pack_plan(n, capacity, sample_length, loader);
+        loader->n_rows = loader->plan->n_rows;
+    }
+    return true;
+}
+
+static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
+                        bool in_order, GError **error)
+{
+    Loader *loader = g_new0(Loader, 1);
+    g_mutex_init(&loader->mutex);
+    loader->seed = seed;
+    loader->in_order = in_order;
+    loader->static_masks = config->static_masks;
+    loader->memory_rows = config->memory_rows;
+    loader->decoder_start = MAX(tokenizer_pad(tok), 0);
+    loader->data = dataset_open(prefix, error);
+    if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
+        !(config->compat ? open_compat(loader, config, error) : plan_rows(loader, error))) {
+        loader_close(loader);
+        return NULL;
+    }
+    loader->tokens = g_new(int32_t, loader->config.raw_length);
+    loader->other = g_new(int32_t, loader->config.raw_length);
+    if (loader->config.sentence_pairs != PAIRS_NONE || loader->config.short_sequence_probability > 0) {
+        loader->sentences = g_new(int64_t, loader->config.raw_length);
+        loader->other_sentences = g_new(int64_t, loader->config.raw_length);
+    }
+    example_init(&loader->example, &loader->config);
+    return loader;
+}
+
+static void weigh_parts(Loader *loader, const MixtureRule *rule)
+{
+    int64_t rows[MIXTURE_MAX], tokens[MIXTURE_MAX];
+    for (int k = 0; k < loader->mixture->n; k++) {
+        rows[k] = loader->parts[k]->n_rows;
+        tokens[k] = loader_raw_tokens(loader->parts[k]);
+    }
+    loader->n_rows = mixture_weigh(loader->mixture, rule, rows, tokens);
+}
+
+/* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
+ * their share. */
+static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool in_order,
+                       GError **error)
+{
+    const Mixture *mixture = loader->mixture;
+    if (config->compat == COMPAT_MEGATRON && !mixture->weighted)
+        return fail_user(error, "data.compat=megatron wants data.train with weights: PREFIX:WEIGHT,PREFIX:WEIGHT");
+    for (int k = 0; k < mixture->n; k++) {
+        PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
+        uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
+        DataConfig part = *config;
+        part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
+        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error)))
+            return false;
+        loader->parts[k]->first_sample = (int64_t)k << LOADER_PART_SHIFT;
+    }
+    loader->objective = loader->parts[0]->objective;
+    loader->config = loader->parts[0]->config;
+    weigh_parts(loader, &config->mixture);
+    return true;
+}
+
+static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
+                            bool in_order, GError **error)
+{
+    Loader *loader = g_new0(Loader, 1);
+    g_mutex_init(&loader->mutex);
+    loader->mixture = mixture;
+    if (!open_parts(loader, config, tok, seed, in_order, error))
+        g_clear_pointer(&loader, loader_close);
+    return loader;
+}
+
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+                    GError **error)
+{
+    Mixture *mixture = mixture_parse(prefix, error);
+    if (mixture && mixture->n > 1)
+        return open_mixture(config, mixture, tok, seed, in_order, error);
+    bool good = mixture != NULL;
+    g_clear_pointer(&mixture, mixture_free);
+    return good ? open_one(config, prefix, tok, seed, in_order, error) : NULL;
+}
+
+void loader_close(Loader *loader)
+{
+    if (!loader)
+        return;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_close(loader->parts[k]);
+    g_clear_pointer(&loader->mixture, mixture_free);
+    example_clear(&loader->example);
+    g_free(loader->tokens);
+    g_free(loader->other);
+    g_free(loader->sentences);
+    g_free(loader->other_sentences);
+    g_free(loader->continues);
+    pack_free(loader->plan);
+    if (loader->compat)
+        loader->compat->close(loader->index);
+    pieces_close(loader->pieces);
+    dataset_close(loader->data);
+    g_mutex_clear(&loader->mutex);
+    g_free(loader);
+}
