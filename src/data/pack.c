@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <glib.h>
+#include <inttypes.h>
 
 /* Lengths are told apart by this many levels; shorter capacities by every token. */
 #define MAX_LEVELS  1023
@@ -61,8 +62,8 @@ static void shelf_free(Shelf *shelf)
 static void shelf_put(Shelf *shelf, uint32_t sample, PackLength length)
 {
     CHECK(length.enc >= 0 && length.enc <= shelf->capacity.enc && length.dec >= 0 && length.dec <= shelf->capacity.dec,
-          "a sample of %ld and %ld tokens in rows of %ld and %ld", length.enc, length.dec, shelf->capacity.enc,
-          shelf->capacity.dec);
+          "a sample of %" PRId64 " and %" PRId64 " tokens in rows of %" PRId64 " and %" PRId64, length.enc, length.dec,
+          shelf->capacity.enc, shelf->capacity.dec);
     int64_t enc = level_up(length.enc, shelf->capacity.enc, shelf->enc_levels);
     int64_t dec = level_up(length.dec, shelf->capacity.dec, shelf->dec_levels);
     uint32_t *head = cell(shelf, enc, dec);
@@ -161,7 +162,7 @@ static int64_t pack_row(Shelf *shelf, int64_t first, uint32_t *samples)
 
 PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context)
 {
-    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX, "%ld samples", n_samples);
+    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX, "%" PRId64 " samples", n_samples);
     PackPlan *plan = g_new0(PackPlan, 1);
     Shelf *shelf = shelf_new(capacity, n_samples);
     plan->n_samples = n_samples;
@@ -190,7 +191,8 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
 
 PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length, const void *context)
 {
-    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX && n_group > 0, "%ld samples, %ld a row", n_samples, n_group);
+    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX && n_group > 0, "%" PRId64 " samples, %" PRId64 " a row", n_samples,
+          n_group);
     PackPlan *plan = g_new0(PackPlan, 1);
     plan->n_rows = (n_samples + n_group - 1) / n_group;
     plan->n_samples = n_samples;
@@ -206,8 +208,9 @@ PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, P
             used.enc += tokens.enc;
             used.dec += tokens.dec;
         }
-        CHECK(used.enc <= capacity.enc && used.dec <= capacity.dec, "%ld and %ld tokens in rows of %ld and %ld",
-              used.enc, used.dec, capacity.enc, capacity.dec);
+        CHECK(used.enc <= capacity.enc && used.dec <= capacity.dec,
+              "%" PRId64 " and %" PRId64 " tokens in rows of %" PRId64 " and %" PRId64, used.enc, used.dec,
+              capacity.enc, capacity.dec);
         plan->used.enc += used.enc;
         plan->used.dec += used.dec;
     }

@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
+
 #define CACHED_EPOCHS 2 /* neighbours: a batch may begin in one and end in the next */
 
 /* The documents of an epoch. Place p holds document order[p]; it begins at token starts[p] of the concatenation. */
@@ -77,7 +79,7 @@ Pieces *pieces_open(const Dataset *data, const PiecesSpec *spec)
 {
     Pieces *pieces = g_new0(Pieces, 1);
     int64_t stride = spec->raw_length - spec->overlap;
-    CHECK(stride > 0, "pieces of %ld that share %ld", spec->raw_length, spec->overlap);
+    CHECK(stride > 0, "pieces of %" PRId64 " that share %" PRId64, spec->raw_length, spec->overlap);
     pieces->set = data->set;
     pieces->spec = *spec;
     pieces->n_documents = indexed_documents(data->set);
@@ -117,7 +119,7 @@ int64_t pieces_tokens(const Pieces *pieces)
 int64_t pieces_length(const Pieces *pieces, int64_t piece)
 {
     int64_t raw = pieces->spec.raw_length, n;
-    CHECK(piece >= 0 && piece < pieces->n_pieces, "piece %ld of %ld", piece, pieces->n_pieces);
+    CHECK(piece >= 0 && piece < pieces->n_pieces, "piece %" PRId64 " of %" PRId64, piece, pieces->n_pieces);
     if (pieces->spec.text == TEXT_CONCATENATED) {
         int64_t left = pieces->n_tokens - piece_begin(pieces, piece, &n);
         return MIN(n, left);
@@ -237,7 +239,7 @@ typedef struct Place {
 static Place find_place(const Pieces *pieces, int64_t epoch, int64_t piece)
 {
     int64_t raw = pieces->spec.raw_length, dealt = deal_piece(pieces, epoch, piece);
-    CHECK(pieces->spec.text == TEXT_DOCUMENTS, "piece %ld is of no one document", piece);
+    CHECK(pieces->spec.text == TEXT_DOCUMENTS, "piece %" PRId64 " is of no one document", piece);
     if (dealt < pieces->n_full) {
         int64_t document = find_range(pieces->full_starts, pieces->n_documents, dealt);
         return (Place){ document, (dealt - pieces->full_starts[document]) * raw };

@@ -12,7 +12,7 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
     if (config->input_length < 3 || config->target_length < 2)
         return fail_user(error,
                          "data.objective=prefix_lm needs data.input_length of 3 or more and data.target_length "
-                         "of 2 or more, not %ld and %ld",
+                         "of 2 or more, not %" PRId64 " and %" PRId64,
                          config->input_length, config->target_length);
     if (config->raw_length == 0)
         config->raw_length = MAX(config->input_length - 2 - config->memory_rows, 2);
@@ -25,7 +25,7 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
 static int64_t draw_cut(const ObjectiveConfig *config, const Choice *choice, int64_t n)
 {
     Philox rng = choice->pair;
-    CHECK(n >= 2 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
+    CHECK(n >= 2 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     int64_t cut = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
     return choice->sample % 2 == 0 ? cut : n - cut;
 }

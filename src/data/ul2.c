@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* A third of the samples each: R, S, X. */
@@ -165,7 +166,8 @@ bool ul2_plan(ObjectiveConfig *config, GError **error)
     config->n_sentinels -= UL2_MODES;
     if (config->input_length < 8 || config->n_sentinels < 1)
         return fail_user(error,
-                         "data.objective=ul2 needs data.input_length of 8 or more, not %ld, and a tokenizer with "
+                         "data.objective=ul2 needs data.input_length of 8 or more, not %" PRId64
+                         ", and a tokenizer with "
                          "4 sentinels or more",
                          config->input_length);
     int64_t text = longest_text(config), raw = find_raw_length(config), longest = 0;
@@ -183,11 +185,11 @@ bool ul2_plan(ObjectiveConfig *config, GError **error)
     }
     if (config->target_length == 0)
         config->target_length = MAX(longest, (int64_t)ceil((double)config->input_length * targets / inputs));
-    return config->target_length >= longest ||
-           fail_user(error,
-                     "data.target_length=%ld cannot hold the %ld target tokens of ul2's longest denoiser; leave it out "
-                     "or set it to %ld",
-                     config->target_length, longest, longest);
+    return config->target_length >= longest || fail_user(error,
+                                                         "data.target_length=%" PRId64 " cannot hold the %" PRId64
+                                                         " target tokens of ul2's longest denoiser; leave it out "
+                                                         "or set it to %" PRId64,
+                                                         config->target_length, longest, longest);
 }
 
 void ul2_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
@@ -195,7 +197,7 @@ void ul2_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
     Philox rng = choice->rng;
     double u = philox_uniform(&rng);
     int i = 0;
-    CHECK(n > 0 && n <= config->raw_length, "%ld tokens, at most %ld", n, config->raw_length);
+    CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     while (i < UL2_DENOISERS - 1 && u >= ul2_denoisers[i].weight)
         u -= ul2_denoisers[i++].weight;
     if (config->row_samples > 0)

@@ -6,8 +6,8 @@
 
 static atomic_bool requested;
 
-/* Signals are waited for here and blocked everywhere else: oneDNN's products use the stack pointer for other ends while
- * they run, so that a handler on their thread would write its frame into the heap. */
+/* Signals are waited for here and blocked everywhere else: a handler that interrupted oneDNN's products on their own
+ * thread was seen to corrupt the heap. */
 static void *watch(void *argument)
 {
     sigset_t *awaited = argument, again;
