@@ -174,7 +174,9 @@ static bool read_array(FlaxFile *file, SafeTensor *array, GError **error)
     Value value;
     uint64_t count;
     const unsigned char *p;
-    if (!read_kind(file, VALUE_ARRAY, "array", &value, error) || value.n != 3)
+    if (!read_kind(file, VALUE_ARRAY, "array", &value, error))
+        return false;
+    if (value.n != 3)
         return fail_user(error, "%s is not an array of numpy's", file->path->str);
     if (!read_shape(file, array, &count, error) || !read_kind(file, VALUE_TEXT, "type", &value, error) ||
         !(p = take(file, value.n, error)))
