@@ -158,12 +158,12 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
     return true;
 }
 
-static bool evaluate(Evaluation *e, const char *path, GError **error)
+static bool evaluate(Evaluation *e, const char *model_path, GError **error)
 {
-    if (!open_model(e, path, error))
+    if (!open_model(e, model_path, error))
         return false;
     if (score_path)
-        return score_file(e->model, path, e->tok, score_path, score_out, error);
+        return score_file(e->model, model_path, e->tok, score_path, score_out, error);
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)
