@@ -68,6 +68,19 @@ static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids
     return text != NULL;
 }
 
+/* Of [CLS] A [SEP] B [SEP]: its label, and B by itself. */
+static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+{
+    const TokenStream *enc = &batch->enc;
+    if (enc->n_rows == 0 || batch->labels[i] < 0)
+        return true;
+    int32_t at = enc->cu[i], end = enc->cu[i + 1];
+    while (at < end && enc->ids[at] != tokenizer_eos(tok))
+        at++;
+    g_autofree char *what = g_strdup_printf("label %" PRId32 ", second part", batch->labels[i]);
+    return at == end || print_ids(what, tok, enc->ids + at + 1, end - at - 1, error);
+}
+
 /* A sequence of a batch with one stream: what is read, and what is predicted. */
 static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
@@ -78,7 +91,7 @@ static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GE
         if (batch->weights[row] > 0)
             predicted[n++] = batch->targets[row];
     return print_ids("input", tok, stream->ids + stream->cu[i], stream->cu[i + 1] - stream->cu[i], error) &&
-           print_ids("predicted", tok, predicted, n, error);
+           print_ids("predicted", tok, predicted, n, error) && print_label(batch, i, tok, error);
 }
 
 static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)

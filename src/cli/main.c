@@ -19,7 +19,7 @@ static const struct {
     { "plan", verb_plan, "what a configuration will do, before it does it" },
     { "train", verb_train, "pre-train or fine-tune" },
     { "eval", verb_eval, "loss and perplexity on held-out data" },
-    { "generate", verb_generate, "fill the blanks of lines" },
+    { "generate", verb_generate, "fill the blanks of lines, guess masks, or go on from them" },
     { "embed", verb_embed, "vectors of lines, from an encoder" },
     { "import", verb_import, "a Hugging Face folder to a loam model" },
     { "export", verb_export, "a loam model to a Hugging Face folder" },

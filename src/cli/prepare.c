@@ -24,7 +24,8 @@ static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
 static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines, as_json;
 static const GOptionEntry entries[] = {
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "SentencePiece model, or a folder with one", "TOK" },
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file,
+      "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
     { "format", 0, 0, G_OPTION_ARG_STRING, &format,
       "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",

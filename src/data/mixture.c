@@ -22,12 +22,14 @@ static bool add_part(Mixture *mixture, const char *part, bool alone, GError **er
     bool weighted = colon && end != colon + 1 && *end == '\0';
     if (mixture->n == 0)
         mixture->weighted = weighted;
-    if (*part == '\0' || colon == part || !isfinite(weight) || (weighted && weight <= 0) ||
-        weighted != mixture->weighted)
-        return fail_user(error,
-                         "data.train: \"%s\" is not PREFIX:WEIGHT with a weight above 0; either every dataset has a "
-                         "weight or none",
-                         part);
+    if (*part == '\0' || colon == part || !isfinite(weight) || (weighted && weight <= 0))
+        return fail_user(error, "data.train: \"%s\" is not PREFIX:WEIGHT with a weight above 0", part);
+    if (weighted != mixture->weighted)
+        return fail_user(
+            error,
+            "data.train: \"%s\" has %s weight and \"%s\" has %s; either every dataset has a weight or none "
+            "(PREFIX:WEIGHT)",
+            mixture->paths[0], mixture->weighted ? "a" : "no", part, weighted ? "one" : "none");
     if (mixture->n == MIXTURE_MAX)
         return fail_user(error, "data.train: more than %d datasets", MIXTURE_MAX);
     mixture->paths[mixture->n] = weighted ? g_strndup(part, (gsize)(colon - part)) : g_strdup(part);

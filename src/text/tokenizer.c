@@ -56,9 +56,11 @@ void tokenizer_close(Tokenizer *tok)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
+/* A tokenizer.json under any name; GPT-2's vocab.json is another thing. */
 static bool is_json(const char *path)
 {
-    return g_str_has_suffix(path, JSON_FILE);
+    return g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, "vocab.json") &&
+           !g_str_has_suffix(path, CONFIG_FILE);
 }
 
 /* Whether it begins with a line of tiktoken's, as the tokenizer.model of Llama 3 does: base64, a space, a number. */

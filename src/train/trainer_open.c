@@ -163,6 +163,13 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
+static void warn_of_labels(const Config *config)
+{
+    if (config->data.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
+        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
+                    "model.pooler, or data.sentence_pairs=none");
+}
+
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -177,6 +184,7 @@ bool trainer_open(Trainer *t, GError **error)
     if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
         !run_write_config(config, t->tok, error))
         return false;
+    warn_of_labels(config);
     plan_steps(t);
     report_mixture(t);
     open_batches(t);

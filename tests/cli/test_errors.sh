@@ -16,6 +16,8 @@ expect 1 'nothing.idx' train "data.train=$work/nothing"
 expect 1 'nothing.model' train "tokenizer.path=$work/nothing.model"
 expect 1 'smaller than the tokenizer' train model.vocab=128
 expect 1 '1809' train data.input_length=2048
+expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \
+    data.sentence_pairs=next 'train.length=1 steps' run.dir="$work/labelled"
 expect 1 'needs to know its last step' train 'train.length=3m'
 expect 2 'this machine has' train model.n_enc=48 model.width=16384 model.ffn=65536
 
@@ -24,6 +26,8 @@ expect 2 'this machine has' train model.n_enc=48 model.width=16384 model.ffn=655
 expect 1 'tokenizer' train "tokenizer.path=$work/other.model"
 
 # Truncated files.
+printf '{ "model": { "type": "BPE", ' >"$work/mine.json"
+expect 1 'line 1' "$loam" tokenizer describe --model "$work/mine.json"
 for suffix in bin idx; do
     cp "$work/data.bin" "$work/cut.bin" && cp "$work/data.idx" "$work/cut.idx"
     truncate -s -7 "$work/cut.$suffix"

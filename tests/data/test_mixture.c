@@ -176,6 +176,13 @@ static void weights_that_are_none_are_refused(void)
     }
 }
 
+static void the_dataset_without_a_weight_is_named(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(mixture_parse("a:x,b:1", &error));
+    g_assert_nonnull(strstr(error->message, "\"a:x\" has no weight and \"b:1\" has one"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -187,5 +194,6 @@ int main(int argc, char **argv)
     g_test_add_func("/mixture/weights_and_temperature_exclude_each_other", weights_and_temperature_exclude_each_other);
     g_test_add_func("/mixture/one_dataset_needs_no_weight", one_dataset_needs_no_weight);
     g_test_add_func("/mixture/weights_that_are_none_are_refused", weights_that_are_none_are_refused);
+    g_test_add_func("/mixture/the_dataset_without_a_weight_is_named", the_dataset_without_a_weight_is_named);
     return g_test_run();
 }
