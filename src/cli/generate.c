@@ -210,6 +210,8 @@ bool verb_generate(int argc, char **argv, GError **error)
         return false;
     if (model_path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
+    if (argc > 1)
+        return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
     if (!check_options(error))
         return false;
     Device *dev = device_open_cpu(0);

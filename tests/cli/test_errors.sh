@@ -84,6 +84,7 @@ expect 1 '"7000" is not a token id' answer '5 7000' --ids
 expect 1 'line 2: not JSON' answer $'{"a":"bace"}\n{"a"' --jsonl a
 expect 1 'no text and no array of ids in a field "b"' answer '{"a":"bace"}' --jsonl b
 expect 1 'give one of them' answer bace --beams 4 --temperature 1
+expect 1 'lines come from standard input' answer bace lines.txt
 expect 1 'give --temperature above 0 with them' answer bace --top-k 5
 expect 1 '--n 3 needs --temperature' answer bace --n 3
 expect 1 '--top-p 2 is out of range' answer bace --temperature 1 --top-p 2
