@@ -74,6 +74,21 @@ const OptionTable *config_options(void)
     return &table;
 }
 
+/* Configurations of earlier versions have data.sentence_order, a switch. */
+static void rename_settings(GPtrArray *settings)
+{
+    for (guint i = 0; i < settings->len; i++) {
+        OptionSetting *setting = settings->pdata[i];
+        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
+        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
+            continue;
+        g_free(setting->name);
+        g_free(setting->value);
+        setting->name = g_strdup("data.sentence_pairs");
+        setting->value = g_strdup(on ? "order" : "none");
+    }
+}
+
 /* The preset's settings come before everything that was asked for by name. */
 static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
 {
@@ -118,6 +133,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     for (int i = 0; i < n_overrides; i++)
         if (!option_settings_parse(settings, overrides[i], error))
             return false;
+    rename_settings(settings);
     if (!apply_settings(config, settings, error) || !config_check(config, error) || !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
