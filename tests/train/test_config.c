@@ -80,6 +80,15 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("f32", "train.precision=bf16");
+    Config config;
+    GError *error = NULL;
+    const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
+                                  "data.sentence_pairs=order", "model.segments=1", NULL };
+    g_assert_true(load(&config, pairs, NULL));
+    g_assert_false(config_check_objective(&config, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_clear_error(&error);
+    config_clear(&config);
 }
 
 /* Everything that was resolved, written and read back, is the same configuration: runs compare their saved copy. */
