@@ -280,25 +280,24 @@ bool config_check(const Config *config, GError **error)
     return model_config_check(&config->model, error);
 }
 
-bool config_check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
+static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     return data->sentence_pairs == PAIRS_NONE || model->segments != 1 ||
            fail_user(error,
                      "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
-bool config_check_objective(const Config *config, GError **error)
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
-    const Objective *objective = data_objective_row(&config->data);
-    const ModelConfig *model = &config->model;
+    const Objective *objective = data_objective_row(data);
     bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
     if (enc != (model->n_enc > 0) || dec != (model->n_dec > 0))
         return fail_user(error,
                          "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
                          " decoder blocks; choose another objective or another model",
                          objective->name, trains[objective->streams], model->n_enc, model->n_dec);
-    return config_check_segments(&config->data, model, error);
+    return check_segments(data, model, error);
 }

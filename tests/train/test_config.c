@@ -85,7 +85,7 @@ static void rules_across_fields_name_what_is_right(void)
     const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
                                   "data.sentence_pairs=order", "model.segments=1", NULL };
     g_assert_true(load(&config, pairs, NULL));
-    g_assert_false(config_check_objective(&config, &error));
+    g_assert_false(config_check_objective(&config.data, &config.model, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_clear_error(&error);
     config_clear(&config);
