@@ -87,7 +87,8 @@ static bool open_bench(Bench *b, GError **error)
         return false;
     b->objective = data_objective(&config->data);
     b->objective.n_sentinels = TOKENIZER_SENTINELS;
-    if (!config_check_objective(config, error) || !data_objective_row(&config->data)->plan(&b->objective, error))
+    if (!config_check_objective(&config->data, &config->model, error) ||
+        !data_objective_row(&config->data)->plan(&b->objective, error))
         return false;
     b->dev = device_open_cpu((int)config->train.threads);
     b->micro = config_micro_samples(config);

@@ -78,6 +78,8 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
 static bool open_data(Evaluation *e, GError **error)
 {
     config_fit_model(&e->config, model_config(e->model));
+    if (!config_check_objective(&e->config.data, model_config(e->model), error))
+        return false;
     e->sets = heldout_sets_open(&e->config.data, e->tok, (uint64_t)e->config.run.seed, error);
     if (e->sets == NULL)
         return false;

@@ -42,7 +42,7 @@ static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int
 {
     g_autoptr(GArray) masks = g_array_new(false, false, sizeof(MaskGuesses));
     const int32_t *ids = (const int32_t *)(void *)prompt->ids->data;
-    if (!fill_mask(model, ids, prompt->ids->len, mask, masks, error))
+    if (!fill_mask(model, ids, prompt->ids->len, mask, tokenizer_size(tok), masks, error))
         return fail_context(error, "\"%s\"", prompt->text);
     if (masks->len == 0)
         return fail_user(error, "\"%s\" has no %s to fill", prompt->text,

@@ -124,7 +124,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
     const Objective *objective = data_objective_row(&config->data);
     ObjectiveConfig planned = data_objective(&config->data);
     planned.n_sentinels = TOKENIZER_SENTINELS;
-    if (!config_check_objective(config, error) || !objective->plan(&planned, error))
+    if (!config_check_objective(&config->data, &config->model, error) || !objective->plan(&planned, error))
         return false;
     int32_t micro = (int32_t)config_micro_samples(config), enc = objective_enc_length(objective, &planned),
             dec = objective_dec_length(objective, &planned);

@@ -137,7 +137,7 @@ static void make_blocks(Fairseq *task, const CompatSpec *spec)
     for (int64_t i = 0; i < n; i++)
         sizes[i] = indexed_length(set, i);
     task->blocks = fairseq_blocks(sizes, n, spec->break_mode, spec->config->raw_length - 1, &task->n_blocks);
-    if (!spec->held_out) {
+    if (!spec->held_out && task->n_blocks > 0) {
         task->batches = fairseq_batches(task->blocks, task->n_blocks, spec->batch, spec->seed);
         task->visited = g_new(uint32_t, task->n_blocks);
     }

@@ -16,7 +16,7 @@ static uint32_t draw_target(const MegatronBertSpec *spec, Mt19937 *rng)
 {
     if (spec->short_probability == 0)
         return (uint32_t)spec->max_target;
-    uint32_t ratio = (uint32_t)llround(1 / spec->short_probability), word = mt19937_u32(rng);
+    uint32_t ratio = (uint32_t)fmin(round(1 / spec->short_probability), UINT32_MAX), word = mt19937_u32(rng);
     return word % ratio == 0 ? 2 + word % (uint32_t)(spec->max_target - 1) : (uint32_t)spec->max_target;
 }
 

@@ -31,7 +31,9 @@ bool mlm_plan(ObjectiveConfig *config, GError **error)
                          config->input_length);
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;
-    return true;
+    return config->raw_length >= 2 ||
+           fail_user(error, "data.raw_length=%" PRId64 ": data.objective=mlm takes texts of 2 tokens or more",
+                     config->raw_length);
 }
 
 void mlm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)

@@ -18,11 +18,11 @@ static bool check_ids(const Model *model, const int32_t *ids, int64_t n, GError 
     return model_config_fits(model_config(model), n, error);
 }
 
-static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t place)
+static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t n_pieces, int64_t place)
 {
     MaskGuesses guesses = { .place = place };
     double log_sum = sampler_log_sum(logits, vocab);
-    for (int64_t id = 0; id < vocab; id++) {
+    for (int64_t id = 0; id < MIN(vocab, n_pieces); id++) {
         double p = exp((double)logits[id] - log_sum);
         if (guesses.n == MASK_GUESSES && p <= guesses.probability[MASK_GUESSES - 1])
             continue;
@@ -37,7 +37,7 @@ static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t place)
     return guesses;
 }
 
-bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, GArray *out, GError **error)
+bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_t n_pieces, GArray *out, GError **error)
 {
     const ModelLoss plain = { .n_targets = 1 };
     int64_t vocab = model_config(model)->vocab;
@@ -52,7 +52,7 @@ bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, GArray
     batch_free(batch);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] == mask) {
-            MaskGuesses guesses = guesses_at(logits + i * vocab, vocab, i);
+            MaskGuesses guesses = guesses_at(logits + i * vocab, vocab, n_pieces, i);
             g_array_append_val(out, guesses);
         }
     return true;

@@ -13,5 +13,7 @@ typedef struct MaskGuesses {
     double probability[MASK_GUESSES]; /* the likeliest first */
 } MaskGuesses;
 
-/* Appends a MaskGuesses for every mask in ids (n), from left to right. The model is of family bert. */
-bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, GArray *out, GError **error);
+/* Appends a MaskGuesses for every mask in ids (n), from left to right, of the ids below n_pieces: rows of the embedding
+ * beyond the tokenizer's are no pieces. The model is of family bert. */
+bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_t n_pieces, GArray *out,
+               GError **error);

@@ -74,6 +74,21 @@ const OptionTable *config_options(void)
     return &table;
 }
 
+/* Configurations of earlier versions have data.sentence_order, a switch. */
+static void rename_settings(GPtrArray *settings)
+{
+    for (guint i = 0; i < settings->len; i++) {
+        OptionSetting *setting = settings->pdata[i];
+        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
+        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
+            continue;
+        g_free(setting->name);
+        g_free(setting->value);
+        setting->name = g_strdup("data.sentence_pairs");
+        setting->value = g_strdup(on ? "order" : "none");
+    }
+}
+
 /* The preset's settings come before everything that was asked for by name. */
 static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
 {
@@ -118,6 +133,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     for (int i = 0; i < n_overrides; i++)
         if (!option_settings_parse(settings, overrides[i], error))
             return false;
+    rename_settings(settings);
     if (!apply_settings(config, settings, error) || !config_check(config, error) || !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
@@ -264,17 +280,24 @@ bool config_check(const Config *config, GError **error)
     return model_config_check(&config->model, error);
 }
 
-bool config_check_objective(const Config *config, GError **error)
+static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
+{
+    return data->sentence_pairs == PAIRS_NONE || model->segments != 1 ||
+           fail_user(error,
+                     "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
+}
+
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
-    const Objective *objective = data_objective_row(&config->data);
-    const ModelConfig *model = &config->model;
+    const Objective *objective = data_objective_row(data);
     bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
-    return (enc == (model->n_enc > 0) && dec == (model->n_dec > 0)) ||
-           fail_user(error,
-                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
-                     " decoder blocks; choose another objective or another model",
-                     objective->name, trains[objective->streams], model->n_enc, model->n_dec);
+    if (enc != (model->n_enc > 0) || dec != (model->n_dec > 0))
+        return fail_user(error,
+                         "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                         " decoder blocks; choose another objective or another model",
+                         objective->name, trains[objective->streams], model->n_enc, model->n_dec);
+    return check_segments(data, model, error);
 }

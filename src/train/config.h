@@ -48,7 +48,7 @@ bool config_check(const Config *config, GError **error);
 /* The objective in the form that suits this model; config_load takes the model of the configuration. */
 void config_fit_model(Config *config, const ModelConfig *model);
 /* The streams that the objective fills are those that the model has. */
-bool config_check_objective(const Config *config, GError **error);
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error);
 void config_clear(Config *config);
 
 /* The tokenizer of tokenizer.path. A model with an encoder that has neither sentinels nor a mask in it gets sentinels

@@ -68,6 +68,7 @@ static bool train_step(Trainer *t, StepStats *stats, GError **error)
     *stats = (StepStats){ 0 };
     if (!load_batches(t, &t->loss.n_targets, error))
         return false;
+    t->loss.n_targets = MAX(t->loss.n_targets, 1); /* short samples may hide nothing: no gradient */
     grads_begin(model_params(t->model));
     for (int64_t i = 0; i < t->accum; i++)
         model_loss(t->model, t->batch[i], &t->loss, &stats->sums);

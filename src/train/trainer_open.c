@@ -173,7 +173,7 @@ static void warn_of_labels(const Config *config)
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (!check_paths(config, error) || !config_check_objective(config, error) ||
+    if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);

@@ -31,6 +31,7 @@ expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" 
 
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
+expect 1 'choose another objective' "$loam" eval "$work/bert" data.objective=full_lm
 learns bert-relative-key $bert model.position=relative_key_query
 learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm

@@ -224,6 +224,22 @@ static void rows_are_the_blocks_of_the_batches(void)
     }
 }
 
+/* complete_doc takes an item of one token for the end of a document. */
+static void text_without_a_block_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *ends = g_build_filename(folder, "ends", NULL);
+    int32_t eos = tokenizer_eos(tok);
+    IndexedWriter *writer = indexed_writer_open_fairseq(ends, tokenizer_size(tok), NULL);
+    for (int item = 0; item < 3; item++)
+        g_assert_true(indexed_writer_add(writer, &eos, 1, NULL) && indexed_writer_end_document(writer, NULL));
+    g_assert_true(indexed_writer_finish(writer, NULL));
+    config.break_mode = BREAK_COMPLETE_DOC;
+    g_assert_null(loader_open(&config, ends, tok, SEED, false, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "too little text"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -238,6 +254,7 @@ int main(int argc, char **argv)
     g_test_add_func("/fairseq_batches/are_fairseq_s", batches_are_fairseq_s);
     g_test_add_func("/fairseq_batches/larger_ones_are_fairseq_s", larger_batches_are_fairseq_s);
     g_test_add_func("/fairseq_blocks/held_out_rows_are_the_blocks_in_order", held_out_rows_are_the_blocks_in_order);
+    g_test_add_func("/fairseq_blocks/text_without_a_block_is_refused", text_without_a_block_is_refused);
     g_test_add_func("/fairseq_blocks/rows_are_the_blocks_of_the_batches", rows_are_the_blocks_of_the_batches);
     int failed = g_test_run();
     tokenizer_close(tok);

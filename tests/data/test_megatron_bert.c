@@ -59,6 +59,20 @@ static void larger_mappings_are_megatron_s(void)
     }
 }
 
+static void a_share_near_zero_shortens_no_sample(void)
+{
+    static const int64_t documents[] = { 0, 3 };
+    static const int32_t sizes[] = { 4, 4, 4 };
+    static const double shares[] = { 1e-9, 0x1p-32, 1e-300 };
+    for (size_t i = 0; i < G_N_ELEMENTS(shares); i++) {
+        const MegatronBertSpec spec = { .max_target = 29, .min_sentences = 2, .short_probability = shares[i] };
+        int64_t n;
+        g_autofree MegatronBertSpan *spans = megatron_bert_mapping(documents, 1, sizes, &spec, &n, NULL);
+        g_assert_cmpint(n, ==, 1);
+        g_assert_cmpuint(spans[0].target, ==, 29);
+    }
+}
+
 /* ---- samples ---- */
 
 enum { CLS = 1, SEP = 2, MASK = 3 };
@@ -302,6 +316,7 @@ int main(int argc, char **argv)
     tok = tiny_tokenizer(folder, "tiny.model", 100);
     g_test_add_func("/megatron_bert/the_mapping_is_megatron_s", the_mapping_is_megatron_s);
     g_test_add_func("/megatron_bert/larger_mappings_are_megatron_s", larger_mappings_are_megatron_s);
+    g_test_add_func("/megatron_bert/a_share_near_zero_shortens_no_sample", a_share_near_zero_shortens_no_sample);
     g_test_add_func("/megatron_bert/samples_are_megatron_s", samples_are_megatron_s);
     g_test_add_func("/megatron_bert/many_samples_are_megatron_s", many_samples_are_megatron_s);
     g_test_add_func("/megatron_bert/rows_are_the_mapping_s", rows_are_the_mapping_s);

@@ -464,16 +464,18 @@ static void lengths_that_leave_no_room_are_refused(void)
 {
     static const struct {
         const char *name, *phrase;
-        int64_t input_length, target_length;
-    } cases[] = { { "prefix_lm", "data.input_length of 3", 2, 0 },
-                  { "iid_denoising", "data.target_length=2", 64, 2 },
-                  { "ul2", "longest denoiser", 64, 9 },
-                  { "clm", "data.target_length=9", 64, 9 },
-                  { "mlm", "no text between", 3, 0 } };
+        int64_t input_length, target_length, raw_length;
+    } cases[] = { { "prefix_lm", "data.input_length of 3", 2, 0, 0 },
+                  { "iid_denoising", "data.target_length=2", 64, 2, 0 },
+                  { "ul2", "longest denoiser", 64, 9, 0 },
+                  { "clm", "data.target_length=9", 64, 9, 0 },
+                  { "mlm", "no text between", 3, 0, 0 },
+                  { "mlm", "data.raw_length=1", 64, 0, 1 } };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
         ObjectiveConfig config = config_of(cases[i].input_length);
         config.target_length = cases[i].target_length;
+        config.raw_length = cases[i].raw_length;
         g_assert_false(objective_find(cases[i].name)->plan(&config, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, cases[i].phrase));

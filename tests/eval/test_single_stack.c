@@ -114,12 +114,15 @@ static void masks_get_the_five_likeliest_tokens(void)
     Model *model = open_model(dev, false);
     g_autoptr(GArray) masks = g_array_new(false, false, sizeof(MaskGuesses));
     float logits[6 * VOCAB];
-    g_assert_true(fill_mask(model, ids, 6, MASK, masks, NULL));
-    g_assert_cmpuint(masks->len, ==, 2);
+    g_assert_true(fill_mask(model, ids, 6, MASK, VOCAB, masks, NULL) && fill_mask(model, ids, 6, MASK, 7, masks, NULL));
+    g_assert_cmpuint(masks->len, ==, 4);
     Batch *batch = batch_new(1, 6, 0);
     batch_add_sequence(batch, &(BatchSequence){ .n = 6, .ids = ids, .targets = ids, .weights = weights, .label = -1 });
     model_logits(model, batch, logits);
     batch_free(batch);
+    for (guint m = 2; m < 4; m++)
+        for (int i = 0; i < MASK_GUESSES; i++)
+            g_assert_cmpint(g_array_index(masks, MaskGuesses, m).ids[i], <, 7);
     for (guint m = 0; m < 2; m++) {
         const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
         g_assert_cmpint(mask->place, ==, m == 0 ? 1 : 4);

@@ -80,9 +80,34 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("f32", "train.precision=bf16");
+    Config config;
+    GError *error = NULL;
+    const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
+                                  "data.sentence_pairs=order", "model.segments=1", NULL };
+    g_assert_true(load(&config, pairs, NULL));
+    g_assert_false(config_check_objective(&config.data, &config.model, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_clear_error(&error);
+    config_clear(&config);
 }
 
 /* Everything that was resolved, written and read back, is the same configuration: runs compare their saved copy. */
+static void a_renamed_option_reads_as_before(void)
+{
+    static const struct {
+        const char *setting;
+        int pairs;
+    } cases[] = { { "data.sentence_order=true", PAIRS_ORDER }, { "data.sentence_order=false", PAIRS_NONE } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Config config = { 0 };
+        const char *const overrides[] = { "model.family=bert", "model.n_dec=0", "data.objective=mlm", cases[i].setting,
+                                          NULL };
+        g_assert_true(load(&config, overrides, NULL));
+        g_assert_cmpint(config.data.sentence_pairs, ==, cases[i].pairs);
+        config_clear(&config);
+    }
+}
+
 static void a_saved_configuration_reads_back(void)
 {
     Config config, back = { 0 };
@@ -145,6 +170,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/an_order_is_made_for_the_samples_of_the_run", an_order_is_made_for_the_samples_of_the_run);
     g_test_add_func("/config/presets_come_before_what_is_named", presets_come_before_what_is_named);
     g_test_add_func("/config/rules_across_fields_name_what_is_right", rules_across_fields_name_what_is_right);
+    g_test_add_func("/config/a_renamed_option_reads_as_before", a_renamed_option_reads_as_before);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);
     g_test_add_func("/config/the_warm_up_is_counted_in_updates", the_warm_up_is_counted_in_updates);
     g_test_add_func("/config/memory_is_known_beforehand", memory_is_known_beforehand);
