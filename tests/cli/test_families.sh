@@ -32,6 +32,15 @@ expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" 
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
 expect 1 'choose another objective' "$loam" eval "$work/bert" data.objective=full_lm
+
+# Samples so short that a step may hide nothing.
+"$loam" prepare --tokenizer "$work/tok.model" --split-sentences --out "$work/sentences" "$work/corpus.txt" 2>"$work/err" >&2 ||
+    fail "prepare: $(cat "$work/err")"
+expect 0 'step 20/20' "$loam" train "$work/config.yaml" run.dir="$work/short" $bert data.train="$work/sentences" data.valid= \
+    data.sentence_pairs=none data.compat=megatron data.short_sequence_probability=1 data.input_length=8 model.vocab=auto \
+    'train.batch=1 samples' 'train.length=20 steps' 'train.log_every=1 steps'
+grep -q '"loss":null' "$work/short/metrics.jsonl" || fail "every step hid something"
+
 learns bert-relative-key $bert model.position=relative_key_query
 learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
