@@ -14,6 +14,8 @@ foreach(floor ${LOAM_FLOORS})
   endif()
 endforeach()
 
+list(APPEND fuzzed_sources ${CMAKE_SOURCE_DIR}/src/cli/prompts.c) # a reader that no floor has
+
 set(fuzz_sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 add_library(loam_fuzzed STATIC ${fuzzed_sources})
 target_include_directories(loam_fuzzed PUBLIC src)
