@@ -159,7 +159,9 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 Tokenizer *config_open_tokenizer(const Config *config, GError **error)
 {
     Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
-    if (tok && needs_sentinels(config, tok))
+    if (!tok)
+        fail_context(error, "tokenizer.path");
+    else if (needs_sentinels(config, tok))
         tokenizer_add_sentinels(tok);
     return tok;
 }
