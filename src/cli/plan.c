@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "data/sources.h"
 #include "model/model.h"
+#include "train/advice.h"
 #include "train/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
@@ -142,6 +143,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         return false;
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
     if (steps > 0) {
         g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
         add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
