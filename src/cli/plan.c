@@ -7,6 +7,7 @@
 #include "train/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
+#include "train/recipe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -168,7 +169,7 @@ bool verb_plan(int argc, char **argv, GError **error)
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (options_reference) {
-        g_autofree char *markdown = options_to_markdown(config_options());
+        g_autofree char *markdown = options_to_markdown(config_options(), recipe_options);
         fputs(markdown, stdout);
         return true;
     }

@@ -282,17 +282,27 @@ static bool check_segments(const DataConfig *data, const ModelConfig *model, GEr
                      "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
+/* Whether an objective fills the streams that the model has. */
+static bool suits(const Objective *objective, const ModelConfig *model)
+{
+    return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+}
+
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
     const Objective *objective = data_objective_row(data);
-    bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
-    if (enc != (model->n_enc > 0) || dec != (model->n_dec > 0))
-        return fail_user(error,
-                         "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
-                         " decoder blocks; choose another objective or another model",
-                         objective->name, trains[objective->streams], model->n_enc, model->n_dec);
-    return check_segments(data, model, error);
+    if (suits(objective, model))
+        return check_segments(data, model, error);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (const Objective *other = objectives; other->name; other++)
+        if (suits(other, model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", other->name);
+    return fail_user(error,
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective (%s) or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }

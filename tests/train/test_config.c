@@ -79,9 +79,18 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("write train.batch=\"128 samples\"", "train.batch=128");
     REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
-    REFUSED("f32", "train.precision=bf16");
+    REFUSED("\"bf16\" is not there yet, only f32 is", "train.precision=bf16");
+    REFUSED("did you mean train.batch?", "train.batch_size=8");
+    REFUSED("and more; `loam plan --options` lists them all", "optim.zzzzzz=8");
+    REFUSED("nearest are gpt2, ", "model.preset=gpt2-smal");
     Config config;
     GError *error = NULL;
+    const char *const denoised[] = { "model.preset=gpt2", "data.objective=span_corruption", NULL };
+    g_assert_true(load(&config, denoised, NULL));
+    g_assert_false(config_check_objective(&config.data, &config.model, &error));
+    g_assert_nonnull(strstr(error->message, "(clm, full_lm, prefix_lm)"));
+    g_clear_error(&error);
+    config_clear(&config);
     const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
                                   "data.sentence_pairs=order", "model.segments=1", NULL };
     g_assert_true(load(&config, pairs, NULL));
