@@ -19,6 +19,7 @@ bool verb_generate(int argc, char **argv, GError **error);
 bool verb_embed(int argc, char **argv, GError **error);
 bool verb_import(int argc, char **argv, GError **error);
 bool verb_export(int argc, char **argv, GError **error);
+bool verb_compare(int argc, char **argv, GError **error);
 bool verb_inspect(int argc, char **argv, GError **error);
 bool verb_bench(int argc, char **argv, GError **error);
 bool verb_env(int argc, char **argv, GError **error);

@@ -23,6 +23,7 @@ static const struct {
     { "embed", verb_embed, "vectors of lines, from an encoder" },
     { "import", verb_import, "a Hugging Face folder to a loam model" },
     { "export", verb_export, "a loam model to a Hugging Face folder" },
+    { "compare", verb_compare, "how runs differ: their options and their losses" },
     { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },
     { "bench", verb_bench, "speed of operations and steps on this machine" },
     { "env", verb_env, "versions, processor, libraries: for bug reports" },
