@@ -202,10 +202,7 @@ static void test_cpu(gconstpointer data)
 
 static void test_avx2(void)
 {
-    if (under_avx2())
-        g_test_skip("avx2 is what this processor has, or what was asked for");
-    else
-        run_under_avx2(NULL);
+    run_under_avx2(NULL);
 }
 
 static int run_cases(const Case *cases, size_t n, int argc, char **argv)
@@ -215,6 +212,7 @@ static int run_cases(const Case *cases, size_t n, int argc, char **argv)
         g_autofree char *path = g_strdup_printf("/ops/%s_matches_the_reference", cases[i].name);
         g_test_add_data_func(path, &cases[i], test_cpu);
     }
-    g_test_add_func("/ops/all_match_under_avx2", test_avx2);
+    if (!under_avx2())
+        g_test_add_func("/ops/all_match_under_avx2", test_avx2);
     return g_test_run();
 }
