@@ -488,6 +488,26 @@ char *options_to_markdown(const OptionTable *table, const char *const *by_model)
     return g_string_free(reference.text, FALSE);
 }
 
+typedef struct Visit {
+    void (*take)(const OptionRow *row, const char *accepts, gpointer data);
+    gpointer data;
+} Visit;
+
+static void visit_row(const OptionRow *row, bool opens, gpointer data)
+{
+    (void)opens;
+    const Visit *visit = data;
+    g_autofree char *accepts = accepted_text(row);
+    visit->take(row, accepts, visit->data);
+}
+
+void options_each(const OptionTable *table, void (*take)(const OptionRow *row, const char *accepts, gpointer data),
+                  gpointer data)
+{
+    Visit visit = { take, data };
+    each_by_group(table, visit_row, &visit);
+}
+
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class)
 {
     g_autoptr(GPtrArray) rows = all_rows(table);

@@ -19,13 +19,10 @@ static const char about[] =
     "Computes nothing: the step runs on the null device.\n\n"
     "  loam plan config.yaml train.batch=\"256 samples\"\n";
 
-static gboolean options_reference, presets_reference;
+static gboolean show_options;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
-    { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print the reference of every option, as Markdown",
-      NULL },
-    { "presets", 0, 0, G_OPTION_ARG_NONE, &presets_reference, "print every model.preset and its size, as Markdown",
-      NULL },
+    { "options", 0, 0, G_OPTION_ARG_NONE, &show_options, "also print every option as it was resolved, as YAML", NULL },
     { "megatron-tp", 0, 0, G_OPTION_ARG_INT, &megatron_tp,
       "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N" },
     { 0 },
@@ -40,47 +37,6 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
     g_string_append_vprintf(plan, format, args);
     g_string_append_c(plan, '\n');
     va_end(args);
-}
-
-/* Where the tokenizer decides about the vocabulary, V is its size. */
-static void print_params(ModelConfig *config)
-{
-    int64_t vocab = config->vocab;
-    config->vocab = 1;
-    int64_t with_one = model_config_params(config);
-    config->vocab = 2;
-    int64_t per_token = model_config_params(config) - with_one;
-    g_autofree char *fixed = text_grouped(with_one - per_token + vocab * per_token);
-    if (vocab > 0)
-        printf("%s |\n", fixed);
-    else
-        printf("%s + %" PRId64 " V |\n", fixed, per_token);
-}
-
-static bool print_preset(const char *name, GError **error)
-{
-    Config config = { 0 };
-    g_autofree char *override = g_strconcat("model.preset=", name, NULL);
-    bool done = config_load(&config, NULL, &override, 1, error);
-    ModelConfig *model = &config.model;
-    if (done) {
-        printf("| `%s` | %" PRId64 " + %" PRId64 " | %" PRId64 " | %" PRId64 " | %" PRId64 " x %" PRId64 " | ", name,
-               model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
-        print_params(model);
-    }
-    config_clear(&config);
-    return done;
-}
-
-static bool print_presets(GError **error)
-{
-    fputs("| preset | blocks of encoder + decoder | width | feed-forward | heads | parameters |\n"
-          "|---|---|---|---|---|---|\n",
-          stdout);
-    for (const char *const *name = model_preset_names; *name; name++)
-        if (!print_preset(*name, error))
-            return false;
-    return true;
 }
 
 typedef struct Sources {
@@ -168,13 +124,6 @@ bool verb_plan(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (options_reference) {
-        g_autofree char *markdown = options_to_markdown(config_options(), recipe_options);
-        fputs(markdown, stdout);
-        return true;
-    }
-    if (presets_reference)
-        return print_presets(error);
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (megatron_tp < 0 || megatron_tp > 1024)
