@@ -42,7 +42,6 @@ static const Recipe model_recipes[] = {
 static const Recipe optimizer_recipes[] = {
     { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
     { FAMILY_T5, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
-    { FAMILY_T5, OPTIM_ADAMW, 10e6, T5_ADAMW "optim.lr=2e-3" },
     { FAMILY_T5, OPTIM_ADAMW, 150e6, T5_ADAMW "optim.lr=1e-3" },
     { FAMILY_T5, OPTIM_ADAMW, ANY, T5_ADAMW "optim.lr=1e-4" },
     { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
