@@ -273,7 +273,7 @@ static char *what_exists(const GPtrArray *rows, const char *name)
     if (none)
         return g_strdup_printf("the groups are %s", list);
     return g_strdup_printf("%.*s has %s%s", (int)group_length(name), name, list,
-                           many ? " and more; `loam plan --options` lists them all" : "");
+                           many ? " and more; `loam help --options` lists them all" : "");
 }
 
 static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
