@@ -134,7 +134,7 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
         !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
         return false;
     if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
-        (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, config, error)) && io_sync_directory(tmp, error) &&
         io_rename(tmp, whole, error) && io_sync_directory(parent, error))
         return true;
     io_remove_tree(tmp, NULL);

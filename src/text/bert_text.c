@@ -134,7 +134,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     }
 }
 
-BertText *bert_text_open(BertTextOptions options)
+static BertText *make(BertTextOptions options)
 {
     BertText *text = g_new0(BertText, 1);
     uint8_t room[BERT_TEXT_ROOM];
@@ -153,10 +153,14 @@ BertText *bert_text_open(BertTextOptions options)
     return text;
 }
 
-void bert_text_close(BertText *text)
+const BertText *bert_text_of(BertTextOptions options)
 {
-    g_byte_array_unref(text->mapped);
-    g_free(text);
+    static BertText *made[16];
+    BertText **text = &made[options.clean_text | options.handle_chinese_chars << 1 | options.strip_accents << 2 |
+                            options.lowercase << 3];
+    if (g_once_init_enter(text))
+        g_once_init_leave(text, make(options));
+    return *text;
 }
 
 const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room)

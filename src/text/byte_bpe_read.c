@@ -1,6 +1,7 @@
 #include "text/byte_bpe_model.h"
 
 #include "base/file.h"
+#include "text/roles.h"
 
 #include <string.h>
 
@@ -151,26 +152,22 @@ void byte_bpe_derive_merges(ByteBpe *model)
 
 /* ---- facts ---- */
 
-static int first_of(const ByteBpe *model, const char *const *names)
+static int role_of(const ByteBpe *model, TokenRole role)
 {
-    for (; *names; names++)
-        if (byte_bpe_id(model, *names) >= 0)
-            return byte_bpe_id(model, *names);
+    for (const char *const *name = token_role_pieces(role); *name; name++)
+        if (byte_bpe_id(model, *name) >= 0)
+            return byte_bpe_id(model, *name);
     return -1;
 }
 
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts)
 {
-    static const char *const eos[] = { "</s>", "<|endoftext|>", "<|end_of_text|>", "[SEP]", NULL };
-    static const char *const bos[] = { "<s>", "<|begin_of_text|>", "<|endoftext|>", "[CLS]", NULL };
-    static const char *const pad[] = { "<pad>", "[PAD]", "<|padding|>", NULL };
-    static const char *const unk[] = { "<unk>", "[UNK]", NULL };
     *facts = (TokenizerFacts){ .name = "byte-bpe",
                                .size = (int)model->names->len,
-                               .pad = first_of(model, pad),
-                               .eos = first_of(model, eos),
-                               .unk = first_of(model, unk),
-                               .bos = first_of(model, bos),
+                               .pad = role_of(model, ROLE_PAD),
+                               .eos = role_of(model, ROLE_EOS),
+                               .unk = role_of(model, ROLE_UNK),
+                               .bos = role_of(model, ROLE_BOS),
                                .added = g_array_copy(model->added) };
 }
 
