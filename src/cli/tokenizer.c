@@ -16,7 +16,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
 /* ---- what encode, decode and describe share ---- */
 
-static char *model_path; /* --model */
+static char *model_path, *pattern; /* --model, --pattern */
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -29,7 +29,7 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
     else if (model_path == NULL)
         fail_user(error, "--model is missing; usage: %s", usage);
     else
-        return tokenizer_open(model_path, error);
+        return tokenizer_open_ranks(model_path, pattern, error);
     return NULL;
 }
 
@@ -242,6 +242,8 @@ static const GOptionEntry export_entries[] = {
       "MODEL" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &export_out, "the folder to write; files of these names are replaced",
       "FOLDER" },
+    { "pattern", 0, 0, G_OPTION_ARG_STRING, &pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k",
+      "NAME" },
     { 0 },
 };
 

@@ -5,8 +5,10 @@
 #include "data/corpus.h"
 #include "model/hf_tokenizer.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
@@ -108,13 +110,43 @@ static bool finish(const char *file, GError **error)
     return true;
 }
 
+/* Before hours of training: whether OUT will be written. */
+static bool check_out(const char *file, const char *folder, GError **error)
+{
+    if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s/tok.model", out,
+                         out);
+    if (access(folder, W_OK | X_OK) != 0)
+        return fail_machine(error, "--out %s: nothing can be written in %s: %s", out, folder, g_strerror(errno));
+    return true;
+}
+
+/* The folders of a path that were not there, the deepest first. */
+static GPtrArray *missing_folders(const char *folder)
+{
+    GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
+    char *path = g_canonicalize_filename(folder, NULL);
+    while (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_ptr_array_add(missing, path);
+        path = g_path_get_dirname(path);
+    }
+    g_free(path);
+    return missing;
+}
+
+/* Where nothing comes of it, no folder is left that was made for it. */
 static bool run(char *const *paths, int n_paths, GError **error)
 {
     const char *file = tokenizer_trained_file(kind);
     g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
+    g_autoptr(GPtrArray) made = missing_folders(folder);
     if (file && !check_folder(folder, error))
         return false;
-    return io_make_directories(folder, error) && learn(paths, n_paths, error) && finish(file, error);
+    bool done = io_make_directories(folder, error) && check_out(file, folder, error) && learn(paths, n_paths, error) &&
+                finish(file, error);
+    for (guint i = 0; !done && i < made->len; i++)
+        g_rmdir(made->pdata[i]);
+    return done;
 }
 
 bool verb_tokenizer_train(int argc, char **argv, GError **error)

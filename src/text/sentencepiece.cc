@@ -133,6 +133,8 @@ GArray *list_specials(const Model &model)
         token.content = model.pieces[static_cast<size_t>(id)].c_str();
         token.id = id;
         token.special = true;
+        const char *piece;
+        token.lstrip = token_role_of(token.content, &piece) == ROLE_MASK; /* the space belongs to the hidden word */
         g_array_append_val(added, token);
     }
     return added;
@@ -155,11 +157,16 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
         delete model;
         return nullptr;
     }
-    *facts = { name_of_type(data, bytes), processor.GetPieceSize(),
-               processor.pad_id(),        processor.eos_id(),
-               processor.unk_id(),        processor.bos_id(),
+    *facts = { name_of_type(data, bytes),
+               processor.GetPieceSize(),
+               processor.pad_id(),
+               processor.eos_id(),
+               processor.unk_id(),
+               processor.bos_id(),
                processor.bos_id() < 0, /* T5's layout */
-               list_specials(*model),     0 };
+               list_specials(*model),
+               nullptr,
+               0 };
     return model;
 }
 

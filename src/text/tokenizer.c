@@ -244,6 +244,8 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
     tok->kind = kind_of_file(tok->path, data);
     if (tok->kind == NULL && !open_json(tok, data, bytes, error))
         return false;
+    if (tok->facts.pattern && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a pattern");
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
@@ -350,8 +352,14 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
 
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
+    return tokenizer_open_ranks(path, NULL, error);
+}
+
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+{
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
+    tok->facts.pattern = pattern;
     tok->path = find_file(path, error);
     g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
@@ -457,15 +465,6 @@ int tokenizer_size(const Tokenizer *tok)
 int tokenizer_role(const Tokenizer *tok, TokenRole role)
 {
     return tok->roles[role];
-}
-
-int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role)
-{
-    if (tok->roles[role] >= 0)
-        return tok->roles[role];
-    if (role == ROLE_MASK)
-        return tok->sentinels[0];
-    return role == ROLE_CLS ? tokenizer_encoder_role(tok, ROLE_SEP) : tokenizer_eos(tok);
 }
 
 int tokenizer_special(const Tokenizer *tok, const char *piece)

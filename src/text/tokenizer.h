@@ -17,6 +17,8 @@ typedef enum TokenRole { ROLE_PAD, ROLE_UNK, ROLE_EOS, ROLE_BOS, ROLE_CLS, ROLE_
  * beside the file adds are its own. Sentinels <extra_id_0..99> are those it has; a SentencePiece model in T5's layout
  * (one without a beginning of sequence) that has none gets them. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
+/* A rank file of tiktoken whose text is split by the pattern of this name: gpt2, cl100k or o200k. */
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error);
 /* Puts sentinels above all that is there, <extra_id_i> = size - 1 - i, if it has none; before it is shared. */
 void tokenizer_add_sentinels(Tokenizer *tok);
 /* The file in a folder that tokenizer_open would read; NULL if there is none of a kind that it can. g_free. */
