@@ -22,10 +22,10 @@ static void read_all(void)
     g_autofree char *hash = NULL;
     ModelConfig config = { 0 };
     TrainState state = { 0 };
-    if (checkpoint_config(fuzz_folder(), &config, &hash, &error))
+    bool good = checkpoint_config(fuzz_folder(), &config, &hash, &error);
+    CHECK(good || error, "no error");
+    if (good && config.n_enc + config.n_dec <= 4) /* more blocks are more of the same, slowly */
         load(&config, &state);
-    else
-        CHECK(error, "no error");
     checkpoint_clear_config(&config);
     checkpoint_verify(fuzz_folder(), NULL);
 }
