@@ -27,6 +27,8 @@ int text_distance(const char *a, const char *b)
     return row[m];
 }
 
+#define MAX_NAME 64 /* bytes; what is longer is no slip of the pen, and costs the square of its length */
+
 static int common_prefix(const char *a, const char *b)
 {
     int n = 0;
@@ -52,6 +54,8 @@ static int unlikeness(const char *a, const char *b)
 const char *text_nearest(const char *name, const char *const *list)
 {
     const char *nearest = NULL;
+    if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
+        return NULL;
     int limit = (int)(strlen(name) + 1) / 2; /* d < limit <=> d < length / 2 */
     for (; *list; list++)
         if (edits(name, *list) < limit && (!nearest || unlikeness(name, *list) < unlikeness(name, nearest)))
@@ -59,8 +63,9 @@ const char *text_nearest(const char *name, const char *const *list)
     return nearest;
 }
 
-char *text_nearest_few(const char *name, const char *const *list)
+char *text_nearest_few(const char *whole, const char *const *list)
 {
+    g_autofree char *name = g_strndup(whole, MAX_NAME);
     const char *few[4] = { NULL }; /* sorted; the last is pushed out */
     for (; *list; list++) {
         int at = 3;

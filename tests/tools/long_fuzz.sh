@@ -24,4 +24,5 @@ fuzz() { # NAME
 }
 export -f fuzz
 export runs work
+export ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=8
 printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'
