@@ -1,4 +1,5 @@
-/* Any JSON, sealed with its right checksum, as the state.json of a checkpoint: an error, or a model and a state. */
+/* Any bytes, and any JSON object sealed with its right checksum, as the state.json of a checkpoint: an error, or a
+ * model and a state. */
 #include "fuzz_folder.h"
 #include "train/checkpoint_format.h"
 
@@ -32,16 +33,16 @@ static void read_all(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    fuzz_put("state.json", data, bytes);
-    read_all();
     json_t *root = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(root)) {
         checkpoint_seal(root);
         char *text = json_dumps(root, JSON_COMPACT);
         fuzz_put("state.json", text, strlen(text));
         free(text);
-        read_all();
+    } else {
+        fuzz_put("state.json", data, bytes);
     }
+    read_all();
     json_decref(root);
     return 0;
 }
