@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/* name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
-const Objective objectives[] = {
+/* In the order of objective_names, then variants of them.
+ * name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
+static const Objective objectives[] = {
     { "span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, span_corruption_plan, NULL,
       span_corruption_example, NULL },
     { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example,

@@ -103,8 +103,18 @@ bench_step() {
     "$loam" bench step configs/t5-1.1-small.yaml $small model.vocab=100 data.input_length=32 --seconds 0.1 --json "$@" \
         >"$work/out" 2>"$work/err" || fail "bench step of $family: $(cat "$work/err")"
     grep -q '"tokens_per_s": *[0-9.]*[1-9]' "$work/out" || fail "$(cat "$work/out")"
-    echo "ok: bench step of $family"
+    echo "ok: bench step of $*"
 }
-bench_step t5 model.n_enc=1 model.n_dec=1
-bench_step bert model.preset=bert-base model.n_enc=1 model.n_dec=0 data.objective=mlm
-bench_step gpt2 model.preset=gpt2 model.n_enc=0 model.n_dec=1 data.objective=clm
+for objective in span_corruption prefix_lm iid_denoising ul2; do
+    for family in t5-1.1-small t5-small ast-t5-base; do
+        bench_step $family model.preset=$family model.n_enc=1 model.n_dec=1 data.objective=$objective
+    done
+done
+for family in bert-base roberta-base modernbert-base; do
+    bench_step $family model.preset=$family model.n_enc=1 model.n_dec=0 data.objective=mlm
+done
+for objective in clm full_lm prefix_lm; do
+    for family in gpt2 tinyllama-1.1b fairseq-gpt3-small tr1-13b; do
+        bench_step $family model.preset=$family model.kv_heads=0 model.n_enc=0 model.n_dec=1 data.objective=$objective
+    done
+done
