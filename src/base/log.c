@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,11 +26,19 @@ typedef struct Progress {
 static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
 static IoFile *log_file;
 static Progress bar;
+static atomic_bool unread;
 
 static void write_stderr(const char *text)
 {
-    fwrite(text, 1, strlen(text), stderr);
+    size_t bytes = strlen(text);
+    if (fwrite(text, 1, bytes, stderr) < bytes && errno == EPIPE)
+        unread = true;
     fflush(stderr);
+}
+
+bool log_unread(void)
+{
+    return unread;
 }
 
 static int terminal_columns(void)
@@ -163,7 +173,7 @@ static void clear_bar(void)
 
 void progress_open(const char *what, const char *unit, uint64_t total)
 {
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
     g_mutex_lock(&lock);
     clear_bar();

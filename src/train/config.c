@@ -33,11 +33,15 @@ static const OptionRow train_options[] = {
       "global batch of an update, in samples or tokens", NULL },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
       "samples computed at once; accumulation follows", NULL },
-    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE, "how often to log", NULL },
+    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
+      "how often to log; a time (30s) will do", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to evaluate data.valid; 0: only at the end", NULL },
+      "how often to evaluate data.valid; a time (2h) will do; 0: only at the end", NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to save; 0: only at the end", NULL },
+      "how often to save; a time (20m) will do; 0: only at the end and by save_within", NULL },
+    { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
+      "also save when so much time has passed since the last save, unless save_every is a time itself; 0: never",
+      NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
       "samples of data.valid in each evaluation; 0: all", NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "newest checkpoints to keep", NULL },
@@ -222,15 +226,23 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
     return samples < 0 ? -1 : (samples + batch - 1) / batch;
 }
 
-Schedule config_schedule(const Config *config, int64_t epoch_samples)
+Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
     const OptimConfig *optim = &config->optim;
-    return (Schedule){ .kind = optim->schedule,
-                       .lr = optim->lr,
-                       .min_lr = optim->min_lr,
-                       .power = optim->power,
-                       .warmup = (double)config_steps(config, optim->warmup, epoch_samples),
-                       .total = (double)config_steps(config, config->train.length, epoch_samples) };
+    Amount warmup = optim->warmup, length = config->train.length;
+    Schedule schedule = { .kind = optim->schedule,
+                          .lr = optim->lr,
+                          .min_lr = optim->min_lr,
+                          .power = optim->power,
+                          .warmup = (double)config_steps(config, warmup, epoch_samples),
+                          .total = (double)config_steps(config, length, epoch_samples) };
+    schedule.warmup_in_tokens = count_tokens && warmup.unit == UNIT_TOKENS && warmup.value > 0;
+    if (schedule.warmup_in_tokens)
+        schedule.warmup = warmup.value;
+    schedule.total_in_tokens = count_tokens && length.unit == UNIT_TOKENS;
+    if (schedule.total_in_tokens)
+        schedule.total = length.value;
+    return schedule;
 }
 
 /* Amounts that count work within a step: their unit must be one that a step is made of. */
@@ -248,15 +260,19 @@ static bool check_unit(const char *name, Amount amount, bool steps, GError **err
                      steps ? "steps, samples, tokens or epochs" : "samples or tokens, such as \"128 samples\"");
 }
 
+static bool check_within(Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    return amount.unit == UNIT_SECONDS || amount.value == 0 ||
+           fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
     if (!check_unit("train.batch", train->batch, false, error) ||
         !check_unit("train.micro_batch", train->micro_batch, false, error) ||
-        !check_unit("train.log_every", train->log_every, true, error) ||
-        !check_unit("train.eval_every", train->eval_every, true, error) ||
-        !check_unit("train.save_every", train->save_every, true, error) ||
-        !check_unit("optim.warmup", config->optim.warmup, true, error) ||
+        !check_unit("optim.warmup", config->optim.warmup, true, error) || !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 &&
          !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)) ||
         (config->data.compat_batch.value > 0 &&

@@ -6,7 +6,7 @@
 static double at_update(int kind, double lr, double min_lr, int64_t update)
 {
     Schedule schedule = { .kind = kind, .lr = lr, .min_lr = min_lr, .power = 1, .warmup = 100, .total = 1000 };
-    return schedule_lr(&schedule, update);
+    return schedule_lr(&schedule, update, 1);
 }
 
 /* Published points for a warm-up of 100 of 1000 updates. */
@@ -22,7 +22,7 @@ static void test_golden(void)
 static void test_power(void)
 {
     Schedule schedule = { .kind = SCHEDULE_POLYNOMIAL, .lr = 1, .power = 2, .warmup = 100, .total = 1000 };
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 325), .75 * .75, 1e-12);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 325, 1), .75 * .75, 1e-12);
 }
 
 static void test_warmup(void)
@@ -49,18 +49,18 @@ static void test_end(void)
 static void test_without_warmup(void)
 {
     Schedule schedule = { .kind = SCHEDULE_INVERSE_SQRT, .lr = 1 };
-    g_assert_cmpfloat(schedule_lr(&schedule, 1), ==, 1);
-    g_assert_cmpfloat(schedule_lr(&schedule, 4), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 1, 1), ==, 1);
+    g_assert_cmpfloat(schedule_lr(&schedule, 4, 1), ==, 0.5);
     schedule = (Schedule){ .kind = SCHEDULE_LINEAR, .lr = 1, .total = 10 };
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 1), 0.9, 1e-12);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 1, 1), 0.9, 1e-12);
 }
 
 /* A warm-up as long as the run leaves nothing to decay over. */
 static void test_warmup_to_the_end(void)
 {
     Schedule schedule = { .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.25, .warmup = 10, .total = 10 };
-    g_assert_cmpfloat(schedule_lr(&schedule, 10), ==, 1);
-    g_assert_cmpfloat(schedule_lr(&schedule, 11), ==, 0.25);
+    g_assert_cmpfloat(schedule_lr(&schedule, 10, 1), ==, 1);
+    g_assert_cmpfloat(schedule_lr(&schedule, 11, 1), ==, 0.25);
 }
 
 int main(int argc, char **argv)

@@ -77,7 +77,8 @@ static void rules_across_fields_name_what_is_right(void)
 {
     REFUSED("t5-1.1-small", "model.preset=t5-1.1-smal");
     REFUSED("128 samples", "train.batch=128");
-    REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
+    REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
+    REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("f32", "train.precision=bf16");
     Config config;
@@ -137,11 +138,11 @@ static void the_warm_up_is_counted_in_updates(void)
                                       "optim.lr=1",
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
-    Schedule schedule = config_schedule(&config, 6400);
+    Schedule schedule = config_schedule(&config, 6400, true);
     g_assert_cmpfloat(schedule.warmup, ==, 10);
     g_assert_cmpfloat(schedule.total, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, 5), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, 55), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 5, 5), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 55, 55), ==, 0.5);
     config_clear(&config);
 }
 
