@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include "base/error.h"
+#include "base/fault.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@ struct IoFile {
     char *path;
     char *buffer; /* `used` of BUFFER_BYTES bytes wait to be written */
     size_t used;
+    off_t whole, written; /* bytes in the file: up to the last io_flush, and all */
+    bool append, torn;    /* torn: what is beyond `whole` is part of something that could not be written */
 };
 
 /* The failure rig: atomics, since loaders and checkpoint writers are threads. */
@@ -37,8 +40,10 @@ int io_calls(void)
 }
 
 /* Counts one system call; true, with errno set, if it is the one that must fail. */
-static bool rigged(void)
+static bool rigged(const char *name)
 {
+    fault_point(name);
+    fault_point("io");
     int call = g_atomic_int_add(&rig_calls, 1) + 1;
     if (call != g_atomic_int_get(&rig_n))
         return false;
@@ -48,14 +53,14 @@ static bool rigged(void)
 
 static int rigged_open(const char *path, int flags)
 {
-    return rigged() ? -1 : open(path, flags | O_CLOEXEC, 0666);
+    return rigged("open") ? -1 : open(path, flags | O_CLOEXEC, 0666);
 }
 
 static ssize_t rigged_read(int fd, void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged() ? -1 : read(fd, data, bytes);
+        n = rigged("read") ? -1 : read(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
@@ -64,20 +69,25 @@ static ssize_t rigged_write(int fd, const void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged() ? -1 : write(fd, data, bytes);
+        n = rigged("write") ? -1 : write(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
 
+static int rigged_truncate(int fd, off_t bytes)
+{
+    return rigged("truncate") ? -1 : ftruncate(fd, bytes);
+}
+
 static int rigged_fsync(int fd)
 {
-    return rigged() ? -1 : fsync(fd);
+    return rigged("fsync") ? -1 : fsync(fd);
 }
 
 /* The descriptor is gone afterwards in any case. */
 static int rigged_close(int fd)
 {
-    if (rigged()) {
+    if (rigged("close")) {
         int number = errno;
         close(fd);
         errno = number;
@@ -88,7 +98,7 @@ static int rigged_close(int fd)
 
 static int rigged_unlink(const char *path)
 {
-    return rigged() ? -1 : unlink(path);
+    return rigged("unlink") ? -1 : unlink(path);
 }
 
 static IoFile *open_for_writing(const char *path, int flags, GError **error)
@@ -99,7 +109,10 @@ static IoFile *open_for_writing(const char *path, int flags, GError **error)
         return NULL;
     }
     IoFile *file = g_new(IoFile, 1);
+    struct stat info;
     *file = (IoFile){ .fd = fd, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
+    if (fstat(fd, &info) == 0)
+        file->whole = file->written = info.st_size;
     return file;
 }
 
@@ -110,33 +123,68 @@ IoFile *io_create(const char *path, GError **error)
 
 IoFile *io_append(const char *path, GError **error)
 {
-    return open_for_writing(path, O_APPEND, error);
+    IoFile *file = open_for_writing(path, O_APPEND, error);
+    if (file)
+        file->append = true;
+    return file;
 }
 
+/* Takes the file back to what the last io_flush left. */
+static bool go_back(IoFile *file)
+{
+    file->used = 0;
+    file->torn =
+        rigged_truncate(file->fd, file->whole) < 0 || (!file->append && lseek(file->fd, file->whole, SEEK_SET) < 0);
+    if (!file->torn)
+        file->written = file->whole;
+    return !file->torn;
+}
+
+/* Where this fails, what was handed in since the last io_flush is gone, from the file as well. */
 static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
 {
     while (bytes > 0) {
         ssize_t n = rigged_write(file->fd, data, bytes);
-        if (n < 0)
-            return fail_errno(error, "writing", file->path);
+        if (n < 0) {
+            fail_errno(error, "writing", file->path);
+            go_back(file);
+            return false;
+        }
+        file->written += n;
         data += n;
         bytes -= (size_t)n;
     }
     return true;
 }
 
-bool io_flush(IoFile *file, GError **error)
+static bool write_buffer(IoFile *file, GError **error)
 {
     size_t used = file->used;
     file->used = 0;
     return write_all(file, file->buffer, used, error);
 }
 
+/* Makes good what go_back could not do when a write failed. */
+static bool mend(IoFile *file, GError **error)
+{
+    return !file->torn || go_back(file) || fail_errno(error, "cutting back", file->path);
+}
+
+bool io_flush(IoFile *file, GError **error)
+{
+    if (!mend(file, error) || !write_buffer(file, error))
+        return false;
+    file->whole = file->written;
+    return true;
+}
+
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error)
 {
     if (bytes == 0)
         return true;
-    if (bytes > BUFFER_BYTES - file->used && !io_flush(file, error))
+    if (!mend(file, error))
+        return false;
+    if (bytes > BUFFER_BYTES - file->used && !write_buffer(file, error))
         return false;
     if (bytes >= BUFFER_BYTES)
         return write_all(file, data, bytes, error);
@@ -178,7 +226,7 @@ void io_abort(IoFile *file)
 
 bool io_rename(const char *from, const char *to, GError **error)
 {
-    if (rigged() || rename(from, to) < 0) {
+    if (rigged("rename") || rename(from, to) < 0) {
         g_autofree char *action = g_strdup_printf("renaming %s to", from);
         return fail_errno(error, action, to);
     }
@@ -210,7 +258,7 @@ bool io_make_directories(const char *path, GError **error)
     g_autofree char *parent = g_path_get_dirname(path);
     if (!io_make_directories(parent, error))
         return false;
-    if (!rigged() && mkdir(path, 0777) == 0)
+    if (!rigged("mkdir") && mkdir(path, 0777) == 0)
         return true;
     int number = errno;
     if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
@@ -245,7 +293,7 @@ bool io_remove_tree(const char *path, GError **error)
         return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
     if (!remove_contents(path, error))
         return false;
-    return (!rigged() && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
+    return (!rigged("rmdir") && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
 bool io_replace_link(const char *link, const char *target, GError **error)
@@ -253,7 +301,7 @@ bool io_replace_link(const char *link, const char *target, GError **error)
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
     if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* left by a crash */
         return fail_errno(error, "removing", temporary);
-    if (rigged() || symlink(target, temporary) < 0)
+    if (rigged("symlink") || symlink(target, temporary) < 0)
         return fail_errno(error, "creating link", temporary);
     if (!io_rename(temporary, link, error)) {
         unlink(temporary);

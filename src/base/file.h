@@ -11,6 +11,8 @@ typedef struct IoFile IoFile; /* a file being written */
 IoFile *io_create(const char *path, GError **error); /* truncates; buffered */
 IoFile *io_append(const char *path, GError **error);
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
+/* After a failure the file ends where the last io_flush left it, and writing may go on: a record that is flushed as a
+ * whole is there as a whole or not at all. */
 bool io_flush(IoFile *file, GError **error);
 bool io_close(IoFile *file, bool sync, GError **error); /* always frees; sync: fsync before closing */
 void io_abort(IoFile *file);                            /* closes without a word */
