@@ -190,7 +190,11 @@ bool trainer_open(Trainer *t, GError **error)
     open_batches(t);
     t->first_step = t->state.attempts;
     t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);
-    return t->metrics != NULL;
+    if (t->metrics == NULL)
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
+    metrics_options(t->metrics, t->state.attempts, yaml);
+    return true;
 }
 
 void trainer_close(Trainer *t)
