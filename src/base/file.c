@@ -40,13 +40,13 @@ int io_calls(void)
     return g_atomic_int_get(&rig_calls);
 }
 
-/* Counts one system call; true, with errno set, if it is the one that must fail. */
-static bool rigged(const char *name)
+bool io_rigged(const char *name)
 {
     fault_point(name);
     fault_point("io");
     int call = g_atomic_int_add(&rig_calls, 1) + 1;
-    if (call != g_atomic_int_get(&rig_n))
+    int n = g_atomic_int_get(&rig_n);
+    if (n >= 0 && call != n)
         return false;
     errno = g_atomic_int_get(&rig_errno);
     return true;
@@ -54,14 +54,14 @@ static bool rigged(const char *name)
 
 static int rigged_open(const char *path, int flags)
 {
-    return rigged("open") ? -1 : open(path, flags | O_CLOEXEC, 0666);
+    return io_rigged("open") ? -1 : open(path, flags | O_CLOEXEC, 0666);
 }
 
 static ssize_t rigged_read(int fd, void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged("read") ? -1 : read(fd, data, bytes);
+        n = io_rigged("read") ? -1 : read(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
@@ -70,25 +70,25 @@ static ssize_t rigged_write(int fd, const void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged("write") ? -1 : write(fd, data, bytes);
+        n = io_rigged("write") ? -1 : write(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
 
 static int rigged_truncate(int fd, off_t bytes)
 {
-    return rigged("truncate") ? -1 : ftruncate(fd, bytes);
+    return io_rigged("truncate") ? -1 : ftruncate(fd, bytes);
 }
 
 static int rigged_fsync(int fd)
 {
-    return rigged("fsync") ? -1 : fsync(fd);
+    return io_rigged("fsync") ? -1 : fsync(fd);
 }
 
 /* The descriptor is gone afterwards in any case. */
 static int rigged_close(int fd)
 {
-    if (rigged("close")) {
+    if (io_rigged("close")) {
         int number = errno;
         close(fd);
         errno = number;
@@ -99,7 +99,7 @@ static int rigged_close(int fd)
 
 static int rigged_unlink(const char *path)
 {
-    return rigged("unlink") ? -1 : unlink(path);
+    return io_rigged("unlink") ? -1 : unlink(path);
 }
 
 /* fd < 0: opening failed, errno says why. */
@@ -133,7 +133,7 @@ IoFile *io_append(const char *path, GError **error)
 IoFile *io_create_beside(const char *path, char **temporary, GError **error)
 {
     *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
-    int fd = rigged("open") ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
+    int fd = io_rigged("open") ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
     IoFile *file = file_of(fd, fd < 0 ? path : *temporary, error);
     if (file == NULL)
         g_clear_pointer(temporary, g_free);
@@ -237,7 +237,7 @@ void io_abort(IoFile *file)
 
 bool io_rename(const char *from, const char *to, GError **error)
 {
-    if (rigged("rename") || rename(from, to) < 0) {
+    if (io_rigged("rename") || rename(from, to) < 0) {
         g_autofree char *action = g_strdup_printf("renaming %s to", from);
         return fail_errno(error, action, to);
     }
@@ -269,7 +269,7 @@ bool io_make_directories(const char *path, GError **error)
     g_autofree char *parent = g_path_get_dirname(path);
     if (!io_make_directories(parent, error))
         return false;
-    if (!rigged("mkdir") && mkdir(path, 0777) == 0)
+    if (!io_rigged("mkdir") && mkdir(path, 0777) == 0)
         return true;
     int number = errno;
     if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
@@ -304,7 +304,7 @@ bool io_remove_tree(const char *path, GError **error)
         return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
     if (!remove_contents(path, error))
         return false;
-    return (!rigged("rmdir") && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
+    return (!io_rigged("rmdir") && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
 bool io_remove_file(const char *path, GError **error)
@@ -329,7 +329,7 @@ char *io_make_folder_beside(const char *path, GError **error)
     g_autofree char *fresh = g_build_filename(parent, fresh_name, NULL);
     if (!io_make_directories(parent, error))
         return NULL;
-    if (rigged("mkdir") || g_mkdtemp_full(fresh, 0777) == NULL) {
+    if (io_rigged("mkdir") || g_mkdtemp_full(fresh, 0777) == NULL) {
         fail_errno(error, "creating a folder beside", whole);
         return NULL;
     }
@@ -375,7 +375,7 @@ bool io_replace_link(const char *link, const char *target, GError **error)
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
     if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* left by a crash */
         return fail_errno(error, "removing", temporary);
-    if (rigged("symlink") || symlink(target, temporary) < 0)
+    if (io_rigged("symlink") || symlink(target, temporary) < 0)
         return fail_errno(error, "creating link", temporary);
     if (!io_rename(temporary, link, error)) {
         unlink(temporary);

@@ -38,7 +38,9 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
 /* Writes a new file beside PATH, syncs it, renames it over PATH. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
-/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0 turns it
- * off. */
+/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0: none
+ * fails, -1: all do. */
 void io_fail_at(int n, int error_number);
 int io_calls(void); /* calls since io_fail_at */
+/* For other files of this floor: counts one system call; true, with errno set, if it is the one that must fail. */
+bool io_rigged(const char *name);
