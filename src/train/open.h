@@ -3,10 +3,14 @@
 #pragma once
 
 #include "model/model.h"
+#include "text/tokenizer.h"
 
 /* Opens the model and loads its weights. *tokenizer_path: the tokenizer that belongs to it, or NULL where none was
  * found; g_free. */
 Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
+/* Opens a tokenizer for the model. Another one than it was trained with, where a checkpoint says which that was, is an
+ * error; a warning where the user asked for this one (`given`). */
+Tokenizer *model_open_tokenizer(const Model *model, const char *path, bool given, GError **error);
 /* Copies every parameter; an error names the first tensor that differs in name or shape. What stands on the last stack
  * (BERT's heads, untied logits' bias) may be missing on either side: it is left as it is, with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "eval/heldout.h"
 #include "train/stop.h"
@@ -103,6 +104,7 @@ static bool evaluate(Trainer *t, bool *best, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
+    fault_point("evaluation");
     if (!evaluate_sets(t, results, error))
         return false;
     t->state.evaluated = t->state.attempts;
@@ -130,6 +132,12 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
 }
 
+/* What is left where a save failed. */
+static const char *what_stands(const Trainer *t)
+{
+    return t->saved.attempts >= 0 ? "the checkpoint before it stands" : "no save has succeeded so far";
+}
+
 /* A save that fails leaves the one before it in place; training goes on unless this was the last chance. */
 static bool save(Trainer *t, bool last, GError **error)
 {
@@ -139,6 +147,7 @@ static bool save(Trainer *t, bool last, GError **error)
     gint64 start = g_get_monotonic_time();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
+    fault_point("save");
     bool written = write_checkpoint(t, folder, &problem);
     if (!written) { /* the best one is what a checkpoint holds */
         t->state.best_loss = t->saved.best_loss;
@@ -151,13 +160,22 @@ static bool save(Trainer *t, bool last, GError **error)
         metrics_save(t->metrics, t->state.attempts, folder, seconds_since(start));
     } else if (last) {
         g_propagate_error(error, g_steal_pointer(&problem));
-        return fail_context(error, "the last save failed, the checkpoint before it stands");
+        return fail_context(error, "the last save failed, %s", what_stands(t));
     } else {
-        log_warning("step %" PRId64 " was not saved, the checkpoint before it stands and training goes on: %s",
-                    t->state.attempts, problem->message);
+        log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", t->state.attempts, what_stands(t),
+                    problem->message);
         metrics_event(t->metrics, t->state.attempts, problem->message);
     }
     return true;
+}
+
+/* After an error, which stays as it is: what was trained before it is kept. A stop is saved where the run ends. */
+static bool save_what_stands(Trainer *t, GError **error)
+{
+    if (!g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) && t->state.attempts > 0 && save(t, false, NULL) &&
+        t->saved.attempts == t->state.attempts)
+        fail_context(error, "after step %" PRId64 ", which is saved", t->state.attempts);
+    return false;
 }
 
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
@@ -172,7 +190,7 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
                      MAX_SKIPPED);
 }
 
-static bool finished(const Trainer *t)
+bool trainer_finished(const Trainer *t)
 {
     if (t->total_tokens > 0)
         return (double)t->state.tokens >= t->total_tokens;
@@ -190,7 +208,7 @@ static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **er
     if (!end && stop_requested())
         return fail_stopped(error);
     if (evaluation_due(t, end) && !evaluate(t, &best, error))
-        return false;
+        return save_what_stands(t, error);
     return !(end || best || due(t, &t->save_every) || due(t, &t->save_within)) || save(t, end, error);
 }
 
@@ -200,7 +218,7 @@ static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
     t->started = t->window_started = g_get_monotonic_time();
-    if (!evaluation_due(t, finished(t)))
+    if (!evaluation_due(t, trainer_finished(t)))
         return true;
     if (!evaluate(t, &best, error))
         return false;
@@ -209,13 +227,13 @@ static bool before_steps(Trainer *t, GError **error)
 
 static bool train_loop(Trainer *t, GError **error)
 {
-    if (finished(t))
+    if (trainer_finished(t))
         log_info("nothing left to do at step %" PRId64 "; a longer train.length goes on from there", t->state.attempts);
-    for (bool end = finished(t); !end;) {
+    for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
         if (!train_step(t, &stats, error) || !note_skipped(t, &stats, error))
-            return false;
-        end = finished(t);
+            return save_what_stands(t, error);
+        end = trainer_finished(t);
         if (!after_step(t, &stats, end, error))
             return false;
     }
@@ -223,26 +241,36 @@ static bool train_loop(Trainer *t, GError **error)
 }
 
 /* A stop keeps all that was done; an evaluation that is due is made by the run that goes on. */
-static bool save_stopped(Trainer *t, GError **error)
+static void save_stopped(Trainer *t, GError **error)
 {
-    t->state.evaluation_left = evaluation_due(t, finished(t));
+    t->state.evaluation_left = evaluation_due(t, trainer_finished(t));
+    g_clear_error(error);
     if (save(t, true, error))
         g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED,
                     "stopped on request at step %" PRId64 ", checkpoint saved; the same command goes on from there",
                     t->state.attempts);
-    return false;
+}
+
+/* Why a run ended before its time: standard error is told by the program's end. */
+static void note_end(Trainer *t, const char *reason)
+{
+    log_file_only("%s", reason);
+    if (t->metrics)
+        metrics_event(t->metrics, t->state.attempts, reason);
 }
 
 bool train_run(const Config *config, GError **error)
 {
     Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
-    g_autoptr(GError) problem = NULL;
+    GError *problem = NULL;
     stop_catch_signals();
     bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
-        done = save_stopped(&t, error);
-    else if (!done)
-        g_propagate_error(error, g_steal_pointer(&problem));
+        save_stopped(&t, &problem);
+    if (problem)
+        note_end(&t, problem->message);
     trainer_close(&t);
+    if (problem)
+        g_propagate_error(error, problem);
     return done;
 }

@@ -26,6 +26,7 @@ typedef struct Trainer {
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;
+    GPtrArray *changes; /* char *: options that differ from those the run had before */
     Metrics *metrics;
     double step_flops, peak_flops;
     gint64 started, window_started;     /* microseconds */
@@ -45,6 +46,8 @@ typedef struct StepStats {
     bool updated;
 } StepStats;
 
+/* Whether the length is reached; a time is that of this process. */
+bool trainer_finished(const Trainer *t);
 /* Makes one update, or skips it where no finite gradient was found. A stop may abandon it: LOAM_ERROR_STOPPED, and
  * nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);

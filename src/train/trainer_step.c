@@ -1,4 +1,5 @@
 /* trainer_step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+#include "base/fault.h"
 #include "base/log.h"
 #include "train/stop.h"
 #include "train/trainer_state.h"
@@ -90,6 +91,7 @@ static void count_step(Trainer *t, const StepStats *stats)
 bool train_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
+    fault_point("step");
     if (!load_batches(t, stats, error))
         return false;
     grads_begin(model_params(t->model));
