@@ -119,6 +119,17 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
+/* tokens: that the rows have room for. How many samples share a row, and how full it is, only their lengths tell. */
+static void add_length(GString *lines, const Config *config, int64_t steps, double tokens)
+{
+    g_autofree char *count = text_count(tokens);
+    if (config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON)
+        add_line(lines, "the run", "about %" PRId64 " steps, %s input tokens (an estimate: of full rows)", steps,
+                 count);
+    else
+        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens (an estimate: of full rows)", steps, count);
+}
+
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
     const Objective *objective = data_objective_row(&config->data);
@@ -142,10 +153,8 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         return false;
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
-    if (steps > 0) {
-        g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
-        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
-    }
+    if (steps > 0)
+        add_length(lines, config, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
     if (loader)
         describe_data(loader, steps, samples, lines);
     return true;

@@ -59,6 +59,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     gint64 start = g_get_monotonic_time();
     bool shown = false, goes_on = true;
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
+        fault_point("microbatch");
         model_loss(t->model, t->batch[done - 1], &t->loss, sums);
         double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);

@@ -41,6 +41,17 @@ expect 0 'step 20/20' "$loam" train "$work/config.yaml" run.dir="$work/short" $b
     'train.batch=1 samples' 'train.length=20 steps' 'train.log_every=1 steps'
 grep -q '"loss":null' "$work/short/metrics.jsonl" || fail "every step hid something"
 
+# A length in tokens is that of the tokens read, and the rate falls to its end with them.
+"$loam" train "$work/config.yaml" run.dir="$work/tokens" $bert data.sentence_pairs=none data.short_sequence_probability=0.9 \
+    data.train="$work/sentences" data.valid= data.compat=none model.vocab=auto 'train.length=4k tokens' \
+    'optim.warmup=800 tokens' 'train.log_every=1 steps' 2>"$work/log" || fail "tokens: $(tail -n 2 "$work/log")"
+sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\).*"lr":\([0-9.e-]*\),.*"fill":\([0-9.]*\).*/\1 \2 \3/p' "$work/tokens/metrics.jsonl" |
+    awk '{ before = last; last = $1; lr = $2; rate = $1 <= 800 ? 3e-3 * $1 / 800 : $1 < 4000 ? 3e-3 * (4000 - $1) / 3200 : 0
+           if (lr - rate > 1e-12 || rate - lr > 1e-12) bad = 1 }
+         END { exit !(before < 4000 && last >= 4000 && !bad) }' || fail "a length in tokens: $(tail -n 2 "$work/tokens/metrics.jsonl")"
+expect 0 'about 8 steps, 4.1k input tokens (an estimate: of full rows)' "$loam" plan "$work/config.yaml" model.vocab=auto 'train.length=4k tokens'
+echo "ok: a length in tokens"
+
 learns bert-relative-key $bert model.position=relative_key_query
 learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm

@@ -63,6 +63,33 @@ static void test_warmup_to_the_end(void)
     g_assert_cmpfloat(schedule_lr(&schedule, 11, 1), ==, 0.25);
 }
 
+/* In tokens the course is that of the tokens, however many updates they took. */
+static void test_tokens(void)
+{
+    Schedule updates = { .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.1, .warmup = 100, .total = 1000 };
+    Schedule tokens = { .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.1, .warmup = 100, .total = 1000 };
+    tokens.warmup_in_tokens = tokens.total_in_tokens = true;
+    for (int64_t n = 1; n <= 1200; n += 7)
+        g_assert_cmpfloat(schedule_lr(&tokens, 1 + n / 3, n), ==, schedule_lr(&updates, n, 1));
+    tokens.kind = updates.kind = SCHEDULE_INVERSE_SQRT;
+    g_assert_cmpfloat(schedule_lr(&tokens, 7, 325), ==, schedule_lr(&updates, 325, 7));
+}
+
+/* A warm-up of 10 updates and a length of 1000 tokens, at 20 tokens an update, and the other way round. */
+static void test_units_may_differ(void)
+{
+    Schedule length = { .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = 10, .total = 1000, .total_in_tokens = true };
+    g_assert_cmpfloat(schedule_lr(&length, 5, 100), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&length, 10, 200), ==, 1);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&length, 30, 600), 0.5, 1e-12);
+    g_assert_cmpfloat(schedule_lr(&length, 50, 1000), ==, 0);
+    Schedule warmup = { .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = 200, .total = 50, .warmup_in_tokens = true };
+    g_assert_cmpfloat(schedule_lr(&warmup, 5, 100), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&warmup, 10, 200), ==, 1);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&warmup, 30, 600), 0.5, 1e-12);
+    g_assert_cmpfloat(schedule_lr(&warmup, 50, 1000), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -72,5 +99,7 @@ int main(int argc, char **argv)
     g_test_add_func("/schedule/ends_at_the_least_rate", test_end);
     g_test_add_func("/schedule/works_without_warmup", test_without_warmup);
     g_test_add_func("/schedule/warmup_may_last_the_whole_run", test_warmup_to_the_end);
+    g_test_add_func("/schedule/tokens_make_the_same_course", test_tokens);
+    g_test_add_func("/schedule/units_of_warmup_and_length_may_differ", test_units_may_differ);
     return g_test_run();
 }

@@ -146,6 +146,22 @@ static void the_warm_up_is_counted_in_updates(void)
     config_clear(&config);
 }
 
+static void amounts_in_tokens_are_counted_or_turned_into_steps(void)
+{
+    Config config;
+    const char *const overrides[] = { "optim.warmup=640k tokens", "train.batch=100 samples", "data.input_length=64",
+                                      "train.length=6400k tokens", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    Schedule counted = config_schedule(&config, 0, true), steps = config_schedule(&config, 0, false);
+    g_assert_true(counted.warmup_in_tokens && counted.total_in_tokens);
+    g_assert_cmpfloat(counted.warmup, ==, 640e3);
+    g_assert_cmpfloat(counted.total, ==, 6400e3);
+    g_assert_false(steps.warmup_in_tokens || steps.total_in_tokens);
+    g_assert_cmpfloat(steps.warmup, ==, 100);
+    g_assert_cmpfloat(steps.total, ==, 1000);
+    config_clear(&config);
+}
+
 /* Weights and gradients of 76,961,152 f32 numbers; Adam keeps two more; recompute needs fewer activations. */
 static void memory_is_known_beforehand(void)
 {
@@ -174,6 +190,8 @@ int main(int argc, char **argv)
     g_test_add_func("/config/a_renamed_option_reads_as_before", a_renamed_option_reads_as_before);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);
     g_test_add_func("/config/the_warm_up_is_counted_in_updates", the_warm_up_is_counted_in_updates);
+    g_test_add_func("/config/amounts_in_tokens_are_counted_or_turned_into_steps",
+                    amounts_in_tokens_are_counted_or_turned_into_steps);
     g_test_add_func("/config/memory_is_known_beforehand", memory_is_known_beforehand);
     return g_test_run();
 }
