@@ -5,10 +5,11 @@
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {
     Every every = { .unit = amount.unit, .value = amount.value, .last = g_get_monotonic_time() };
-    if (amount.unit == UNIT_SECONDS || (amount.unit == UNIT_TOKENS && count_tokens))
+    if (amount.unit == UNIT_SECONDS)
         return every;
-    every.unit = UNIT_STEPS;
-    every.value = (double)config_steps(config, amount, epoch_samples);
+    double tokens = count_tokens ? config_tokens(config, amount) : 0;
+    every.unit = tokens > 0 ? UNIT_TOKENS : UNIT_STEPS;
+    every.value = tokens > 0 ? tokens : (double)config_steps(config, amount, epoch_samples);
     return every;
 }
 

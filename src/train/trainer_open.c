@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "device/peak.h"
+#include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
 #include "train/room.h"
@@ -57,6 +58,8 @@ static void plan_steps(Trainer *t)
         t->total_tokens = train->length.value;
     } else {
         t->schedule.total = (double)t->total;
+        if (t->config.optim.warmup.unit == UNIT_PERCENT)
+            t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
     }
     t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
     t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
@@ -197,13 +200,6 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
-static void warn_of_labels(const Config *config)
-{
-    if (config->data.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
-        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
-                    "model.pooler, or data.sentence_pairs=none");
-}
-
 /* What is said from here on is in log.txt. */
 static bool open_directory(Trainer *t, GError **error)
 {
@@ -231,6 +227,13 @@ static bool open_metrics(Trainer *t, GError **error)
     return true;
 }
 
+static void advise(const Trainer *t)
+{
+    const Config *config = &t->config;
+    int64_t epoch = loader_epoch_samples(t->train, 0), length = config_steps(config, config->train.length, epoch);
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
+}
+
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -241,11 +244,11 @@ bool trainer_open(Trainer *t, GError **error)
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !resume(t, error) || !run_write_config(config, t->tok, error))
         return false;
-    warn_of_labels(config);
     plan_steps(t);
     plan_best(t);
     if (!check_room(t, error))
         return false;
+    advise(t);
     report_mixture(t);
     open_batches(t);
     return open_metrics(t, error);

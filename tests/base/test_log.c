@@ -197,8 +197,7 @@ static void a_note_has_room_beside_the_bar(void)
     log_info("line");
     progress_close();
     g_autofree char *text = stderr_back(before, true);
-    g_assert_nonnull(
-        strstr(text, "step 123456  25% [=      ] 512/2.05k samples  loss 10.1234, some 20 letters more\r"));
+    g_assert_nonnull(strstr(text, "step 123456  25% [=     ] 512/2.05k samples  loss 10.1234, some 20 letters more\r"));
 }
 
 static void a_dumb_terminal_gets_no_bar(void)
