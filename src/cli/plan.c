@@ -121,15 +121,14 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
-/* tokens: that the rows have room for. How many samples share a row, and how full it is, only their lengths tell. */
-static void add_length(GString *lines, const Config *config, int64_t steps, double tokens)
+/* tokens: that the rows have room for. How full they are only the samples' lengths tell, so that a length in tokens may
+ * take more steps, and another length fewer tokens. */
+static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
 {
+    bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
     g_autofree char *count = text_count(tokens);
-    if (config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON)
-        add_line(lines, "the run", "about %" PRId64 " steps, %s input tokens (an estimate: of full rows)", steps,
-                 count);
-    else
-        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens (an estimate: of full rows)", steps, count);
+    add_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
+             counted || objective->choose ? " (an estimate: of full rows)" : "");
 }
 
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
@@ -157,7 +156,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
     add_line(lines, "memory", "%s", memory);
     advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
     if (steps > 0)
-        add_length(lines, config, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
+        add_length(lines, config, objective, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
     if (loader)
         describe_data(loader, steps, samples, lines);
     return true;
