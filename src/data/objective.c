@@ -43,6 +43,14 @@ const Objective *objective_find(const char *name)
     return NULL;
 }
 
+int objective_index(const char *name)
+{
+    for (int i = 0; objective_names[i]; i++)
+        if (strcmp(objective_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
 const Objective *objective_for(int index, bool decoder_alone)
 {
     const Objective *named = &objectives[index];

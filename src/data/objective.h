@@ -105,6 +105,8 @@ extern const char *const objective_names[];
 
 /* NULL if there is none of that name. */
 const Objective *objective_find(const char *name);
+/* Its index in objective_names, or -1. */
+int objective_index(const char *name);
 /* The objective at this index of objective_names, in the form for a decoder alone where it has one and that is asked
  * for. */
 const Objective *objective_for(int index, bool decoder_alone);

@@ -112,7 +112,7 @@ grep -q '\[=' "$work/log" && fail "a bar in a file"
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$loam train $config run.dir=$work/terminal $show" /dev/null </dev/null >"$work/log"
     for what in 'step 1 .*% .*samples, .*/s, .* left  loss [0-9]' 'evaluating .*% .*samples.*  loss [0-9]'; do
-        tr '\r' '\n' <"$work/log" | grep -q "$what" || fail "no \"$what\" on a terminal"
+        tr '\r' '\n' <"$work/log" | grep "$what" >"$work/out" || fail "no \"$what\" on a terminal"
     done
 fi
 echo "ok: a live line"
