@@ -100,7 +100,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, error);
+           memory_check(&t->memory, device_threads(t->dev), error);
 }
 
 static bool open_model(Trainer *t, GError **error)

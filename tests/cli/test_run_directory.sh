@@ -65,6 +65,19 @@ expect 0 "$wrong" "$loam" generate --model "$run" --tokenizer "$work/tok.model"
 "$loam" generate --model "$run" --tokenizer "$work/words" </dev/null 2>"$work/err"
 ! grep -q "$wrong" "$work/err" || fail "$(cat "$work/err")"
 
+# A dataset that is cut short while a run reads it: one line that names the file.
+LOAM_FAULT=step:3:STOP "$loam" train "$work/config.yaml" run.dir="$work/short" train.length=4k train.eval_every=0 2>"$work/log" &
+pid=$!
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+cp "$work/data.bin" "$work/data.copy"
+: >"$work/data.bin"
+kill -CONT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" = 2 ] || fail "a dataset cut short: status $status: $(tail -n 2 "$work/log")"
+grep -q "^loam: .*data.bin: cannot be read any more: it was cut short" "$work/log" || fail "$(tail -n 2 "$work/log")"
+mv "$work/data.copy" "$work/data.bin"
+
 # An id that the model has not, in the middle of the data: what was trained before is saved, and the reason is kept.
 ids=$(($(stat -c %s "$work/data.bin") / 2))
 for at in $(seq $((ids / 2)) 97 $((ids / 2 + 1000))); do
