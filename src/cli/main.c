@@ -1,5 +1,6 @@
 /* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
  * this folder. */
+#include "base/fatal.h"
 #include "base/text.h"
 #include "cli/help.h"
 
@@ -71,6 +72,7 @@ static int run_verb(VerbFn run, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_verbs(argc < 2 ? stderr : stdout);
