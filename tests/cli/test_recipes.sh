@@ -46,7 +46,7 @@ for recipe in configs/recipes/*.yaml configs/*.yaml; do
     [ "$recipe" = configs/demo.yaml ] && continue # `make run` is its test
     name=$(basename "$recipe" .yaml)
     [ -n "${parameters[$name]:-}" ] || fail "$recipe: this test knows no count of its parameters"
-    "$loam" plan "$recipe" >"$work/plan" 2>"$work/err" || fail "plan $recipe: $(cat "$work/err")"
+    "$loam" plan --options "$recipe" >"$work/plan" 2>"$work/err" || fail "plan $recipe: $(cat "$work/err")"
     grep -q "^# parameters  *${parameters[$name]}\$" "$work/plan" ||
         fail "$recipe: $(grep '^# parameters' "$work/plan"), not ${parameters[$name]}"
     # shellcheck disable=SC2046
