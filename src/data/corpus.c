@@ -1,5 +1,6 @@
 #include "data/corpus.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "data/corpus_files.h"
@@ -20,7 +21,8 @@ struct Corpus {
     GPtrArray *files; /* of CorpusFile * */
     guint next_file;
     uint64_t total_bytes, finished_bytes;
-    int64_t skipped, passed_over;
+    const char *longer;
+    int64_t skipped, passed_over, nuls;
 
     const CorpusFile *file; /* the open one, or NULL */
     CorpusKind kind;        /* of the open one, after a look at it */
@@ -38,13 +40,37 @@ struct Corpus {
 
 typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
 
+/* A table that was named is refused; those of folders are left out, aloud. */
+static bool leave_tables_out(GPtrArray *files, GError **error)
+{
+    g_autofree char *first = NULL;
+    int64_t n = 0;
+    for (guint i = 0; i < files->len;) {
+        const CorpusFile *file = files->pdata[i];
+        if (file->kind != CORPUS_TABLE) {
+            i++;
+            continue;
+        }
+        if (!file->probe)
+            return fail_user(error,
+                             "%s: a table, not a text: write JSON lines, an object a row, and choose the column of the "
+                             "text with --field; to read it as it is, rename it to .txt",
+                             file->path);
+        first = n++ == 0 ? g_strdup(file->path) : first;
+        g_ptr_array_remove_index(files, i);
+    }
+    if (n > 0)
+        log_warning("%" PRId64 " tables are left out, for they are no text, such as %s", n, first);
+    return true;
+}
+
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
 {
-    GPtrArray *files = corpus_files_list(paths, n_paths, error);
-    if (!files)
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
+    if (!files || !leave_tables_out(files, error))
         return NULL;
     Corpus *corpus = g_new0(Corpus, 1);
-    corpus->files = files;
+    corpus->files = g_steal_pointer(&files);
     corpus->fields = options->fields && options->fields[0]
                          ? g_strdupv(options->fields)
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
@@ -53,13 +79,14 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     corpus->fields_apart = options->fields_apart;
     corpus->field_ends = g_array_new(false, false, sizeof(size_t));
     corpus->interrupted = options->interrupted;
+    corpus->longer = options->longer ? options->longer : "";
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
     corpus->chunk = g_malloc(CHUNK_BYTES);
     corpus->line = g_string_new(NULL);
     corpus->document = g_string_new(NULL);
     corpus->where = g_string_new(NULL);
-    for (guint i = 0; i < files->len; i++)
-        corpus->total_bytes += ((CorpusFile *)files->pdata[i])->bytes;
+    for (guint i = 0; i < corpus->files->len; i++)
+        corpus->total_bytes += ((CorpusFile *)corpus->files->pdata[i])->bytes;
     return corpus;
 }
 
@@ -175,7 +202,7 @@ static void set_where(Corpus *corpus)
 static bool fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
 {
     g_autofree char *limit = text_bytes(corpus->max_bytes);
-    return fail_user(error, "%s: %s longer than %s%s", corpus->where->str, what, limit, remedy);
+    return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->longer, remedy);
 }
 
 /* The next line without its end into corpus->line. */
@@ -213,6 +240,13 @@ static const char *find_bad_byte(const GString *text)
 {
     const char *end;
     return g_utf8_validate(text->str, (gssize)text->len, &end) ? NULL : end;
+}
+
+/* The text was cut within the character at `end`. */
+static bool is_cut_character(const GString *text, const char *end)
+{
+    size_t left = (size_t)(text->str + text->len - end);
+    return left > 0 && *end != 0 && g_utf8_get_char_validated(end, (gssize)left) == (gunichar)-2;
 }
 
 static bool fail_bad_byte(const char *where, const char *bad, GError **error)
@@ -280,6 +314,8 @@ static Found next_whole_file(Corpus *corpus, GError **error)
     if (!read_until(corpus, -1, document, &too_long, error))
         return FOUND_ERROR;
     const char *bad = find_bad_byte(document);
+    if (too_long && bad && is_cut_character(document, bad))
+        bad = NULL; /* read in chunks, of which the first ones are text */
     if (probe && bad) {
         corpus->passed_over++;
         return FOUND_END;
@@ -320,6 +356,19 @@ static const char *json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
+/* Appends a text with U+FFFD in place of NUL, which JSON may hold and tokenizers do not take. */
+static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes, *nul; text < end; text = nul + 1) {
+        nul = memchr(text, 0, (size_t)(end - text));
+        g_string_append_len(corpus->document, text, (nul ? nul : end) - text);
+        if (!nul)
+            return;
+        g_string_append(corpus->document, "\xEF\xBF\xBD");
+        corpus->nuls++;
+    }
+}
+
 /* One field's text is used where it lies; several are joined in the document. */
 static bool take_fields(Corpus *corpus, GError **error)
 {
@@ -334,11 +383,11 @@ static bool take_fields(Corpus *corpus, GError **error)
                              json_type_name(text));
         corpus->text = json_string_value(text);
         corpus->text_bytes = json_string_length(text);
-        if (corpus->fields[1] == NULL)
+        if (corpus->fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes))
             return true;
         if (field != corpus->fields)
             g_string_append_c(corpus->document, '\n');
-        g_string_append_len(corpus->document, corpus->text, (gssize)corpus->text_bytes);
+        append_without_nuls(corpus, corpus->text, corpus->text_bytes);
         g_array_append_val(corpus->field_ends, corpus->document->len);
     }
     take_document(corpus);
@@ -397,6 +446,8 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
             close_file(corpus);
             break;
         case FOUND_ERROR:
+            if (is_interrupted(corpus))
+                return false; /* in the middle of a document */
             if (!corpus->skip_errors || problem->code != LOAM_ERROR_USER) {
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;
@@ -441,6 +492,11 @@ int64_t corpus_skipped(const Corpus *corpus)
 int64_t corpus_passed_over(const Corpus *corpus)
 {
     return corpus->passed_over;
+}
+
+int64_t corpus_nuls(const Corpus *corpus)
+{
+    return corpus->nuls;
 }
 
 const char *corpus_where(const Corpus *corpus)
