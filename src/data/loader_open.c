@@ -75,6 +75,17 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
                      tokenizer_path(tok));
 }
 
+/* Options that only an objective of whole texts understands. */
+static bool check_pairs(const DataConfig *data, const char *objective, GError **error)
+{
+    if (data->sentence_pairs != PAIRS_NONE)
+        return fail_user(error, "data.sentence_pairs=%s is for data.objective=mlm, not %s; leave it out",
+                         sentence_pairs_names[data->sentence_pairs], objective);
+    return data->short_sequence_probability == 0 ||
+           fail_user(error, "data.short_sequence_probability=%g is for data.objective=mlm, not %s; leave it out",
+                     data->short_sequence_probability, objective);
+}
+
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
 {
     ObjectiveConfig *config = &loader->config;
@@ -84,7 +95,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
-    if (in_place && !find_specials(loader, tok, error))
+    if (in_place ? !find_specials(loader, tok, error) : !check_pairs(data, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
