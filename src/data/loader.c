@@ -2,7 +2,8 @@
 
 #include "base/check.h"
 
-#define OTHER_TRIES 32 /* for a text of another document that is long enough */
+#define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
+#define OTHER_TRIES   32                /* for a text of another document that is long enough */
 
 Choice loader_choose(const Loader *loader, int64_t sample)
 {
@@ -180,6 +181,13 @@ static bool add_packed_row(Loader *loader, int64_t epoch, int64_t place, Batch *
     return good;
 }
 
+/* Held-out rows are drawn alike whatever the run's seed, so that the first n of them, a sample of the whole dataset,
+ * are the same in every run. */
+static uint64_t order_seed(const Loader *loader)
+{
+    return loader->held_out ? HELD_OUT_SEED : loader->seed;
+}
+
 static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
 {
     if (loader->mixture) {
@@ -187,18 +195,18 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         int k = mixture_at(loader->mixture, row, &within);
         return add_row(loader->parts[k], within, out, error);
     }
-    int64_t epoch = loader->in_order ? 0 : row / loader->n_rows, place = row % loader->n_rows;
+    int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, place = row % loader->n_rows;
     if (loader->compat) {
         bool good = loader->compat->fill(loader->index, epoch, place, &loader->example, error);
         if (good)
             add_example(loader, row, out);
         return good;
     }
-    if (!loader->in_order || loader->plan) /* a plan has its fullest rows first: no order to evaluate a part in */
-        place = (int64_t)philox_permute(philox_key(loader->seed, PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
-                                        (uint64_t)place, (uint64_t)loader->n_rows);
-    return loader->plan ? add_packed_row(loader, epoch, place, out, error)
-                        : add_sample(loader, row, epoch, place, NULL, out, error);
+    place = (int64_t)philox_permute(philox_key(order_seed(loader), PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
+                                    (uint64_t)place, (uint64_t)loader->n_rows);
+    if (loader->plan)
+        return add_packed_row(loader, epoch, place, out, error);
+    return add_sample(loader, loader->held_out ? place : row, epoch, place, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)

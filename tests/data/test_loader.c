@@ -31,10 +31,10 @@ static void write_dataset(void)
     g_assert_true(indexed_writer_finish(writer, &error));
 }
 
-static Loader *open_loader(uint64_t seed, bool in_order)
+static Loader *open_loader(uint64_t seed, bool held_out)
 {
     g_autoptr(GError) error = NULL;
-    Loader *loader = loader_open(&config, prefix, tok, seed, in_order, &error);
+    Loader *loader = loader_open(&config, prefix, tok, seed, held_out, &error);
     g_assert_no_error(error);
     return loader;
 }
@@ -109,15 +109,39 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void in_order_gives_the_file_from_front_to_back(void)
+/* Which 70 tokens of the file a row of held-out data is. */
+static int64_t find_piece(Loader *loader, int64_t row, const GArray *file)
 {
-    Loader *loader = open_loader(SEED, true);
-    int64_t n = loader_epoch_samples(loader, 0);
+    g_autoptr(GArray) text = read_text(loader, row, 1);
+    for (int64_t at = 0; at < file->len; at += 70)
+        if (MIN(70, file->len - at) == text->len &&
+            memcmp(&g_array_index(file, int32_t, at), text->data, text->len * sizeof(int32_t)) == 0)
+            return at / 70;
+    g_assert_not_reached();
+}
+
+/* Cut as the file lies there, every piece once; any n rows are from all over the file, and another seed or epoch has
+ * the same. */
+static void held_out_rows_are_drawn_once_and_for_all(void)
+{
+    Loader *loader = open_loader(SEED, true), *other = open_loader(6, true);
+    int64_t n = loader_epoch_samples(loader, 0), early = 0;
     g_assert_cmpint(n, ==, (n_tokens + 69) / 70);
     g_assert_cmpint(loader_raw_tokens(loader), ==, n_tokens);
-    g_autoptr(GArray) got = read_text(loader, 0, n), want = read_file();
-    assert_same_ids(got, want);
+    g_autoptr(GArray) file = read_file();
+    g_autofree bool *seen = g_new0(bool, n);
+    for (int64_t row = 0; row < n; row++) {
+        int64_t piece = find_piece(loader, row, file);
+        g_assert_false(seen[piece]);
+        seen[piece] = true;
+        early += row < n / 2 && piece < n / 2;
+        g_assert_cmpint(find_piece(other, row, file), ==, piece);
+        g_assert_cmpint(find_piece(loader, n + row, file), ==, piece);
+    }
+    g_assert_cmpint(early, >, n / 8); /* a quarter of the rows; half of them in the file's order */
+    g_assert_cmpint(early, <, 3 * n / 8);
     loader_close(loader);
+    loader_close(other);
 }
 
 static void an_epoch_holds_every_token_once(void)
@@ -309,7 +333,7 @@ int main(int argc, char **argv)
     prefix = g_build_filename(folder, "set", NULL);
     tok = tiny_tokenizer(folder, "tiny.model", VOCAB_PIECES);
     write_dataset();
-    g_test_add_func("/loader/in_order_gives_the_file_from_front_to_back", in_order_gives_the_file_from_front_to_back);
+    g_test_add_func("/loader/held_out_rows_are_drawn_once_and_for_all", held_out_rows_are_drawn_once_and_for_all);
     g_test_add_func("/loader/an_epoch_holds_every_token_once", an_epoch_holds_every_token_once);
     g_test_add_func("/loader/epochs_and_seeds_differ_and_repeat", epochs_and_seeds_differ_and_repeat);
     g_test_add_func("/loader/documents_are_shuffled_anew_in_every_epoch", documents_are_shuffled_anew_in_every_epoch);
