@@ -110,13 +110,27 @@ void dataset_close(Dataset *data)
     g_free(data);
 }
 
-bool dataset_check_ids(const Dataset *data, const int32_t *ids, int64_t n, int32_t vocab, GError **error)
+/* Where in its document a token of a sequence is. */
+static int64_t position(const Dataset *data, int64_t sequence, int64_t token)
 {
+    int64_t document = indexed_locate(data->set, sequence);
+    while (sequence > 0 && indexed_locate(data->set, sequence - 1) == document)
+        token += indexed_length(data->set, --sequence);
+    return token;
+}
+
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error)
+{
+    if (!indexed_read(data->set, sequence, from, n, out, error))
+        return false;
     for (int64_t i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= vocab)
+        if (out[i] < 0 || out[i] >= vocab)
             return fail_user(error,
-                             "the dataset %s holds token id %d, but the tokenizer has %d ids: it was made with another "
-                             "tokenizer; run loam prepare again",
-                             data->prefix, ids[i], vocab);
+                             "the dataset %s holds token id %d, but the tokenizer has %d ids (document %" PRId64
+                             ", token %" PRId64 ", from 0): it was damaged or made with another tokenizer; loam "
+                             "inspect dataset --check %s tells how much of it; loam prepare makes it again",
+                             data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
+                             position(data, sequence, from + i), data->prefix);
     return true;
 }

@@ -52,12 +52,8 @@ static bool copy_document(Copy *copy, const Dataset *from, int64_t document, GEr
         int32_t n = indexed_length(from->set, first);
         g_array_set_size(copy->ids, (guint)n);
         int32_t *ids = (int32_t *)(void *)copy->ids->data;
-        indexed_read(from->set, first, 0, n, ids);
-        for (int32_t i = 0; i < n; i++)
-            if (ids[i] < 0 || ids[i] >= copy->vocab)
-                return fail_user(error,
-                                 "%s: document %" G_GINT64_FORMAT " holds id %d of a vocabulary of %" G_GINT64_FORMAT,
-                                 from->prefix, document, ids[i], copy->vocab);
+        if (!dataset_read(from, first, 0, n, (int32_t)copy->vocab, ids, error))
+            return false;
         copy->counts.tokens += n;
         if (!indexed_writer_add(copy->writer, ids, n, error))
             return false;

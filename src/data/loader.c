@@ -126,10 +126,10 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
 static bool read_text(Loader *loader, int64_t epoch, int64_t piece, int32_t *tokens, int64_t *sentences, Text *text,
                       GError **error)
 {
-    *text = (Text){ .tokens = tokens, .n = pieces_read(loader->pieces, epoch, piece, tokens), .sentences = sentences };
+    *text = (Text){ .tokens = tokens, .n = pieces_length(loader->pieces, piece), .sentences = sentences };
     if (sentences)
         text->n_sentences = pieces_sentences(loader->pieces, epoch, piece, sentences);
-    return dataset_check_ids(loader->data, tokens, text->n, loader->config.vocab, error);
+    return pieces_read(loader->pieces, epoch, piece, tokens, error);
 }
 
 /* A piece of another document, of n tokens where a few tries find such a one. */

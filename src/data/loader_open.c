@@ -121,6 +121,7 @@ static bool open_pieces(Loader *loader, GError **error)
                               .raw_length = loader->config.raw_length,
                               .overlap = objective->overlap,
                               .min_length = objective->min_length,
+                              .vocab = loader->config.vocab,
                               .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
                               .seed = loader->seed,
                               .in_order = loader->held_out,

@@ -21,6 +21,14 @@ expect 0 "documents" "$loam" dataset shuffle "$work/bin" --out "$work/bin2/train
 grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not read fairseq's folder"
 echo "ok: training reads fairseq's folder"
 
+expect 0 "of a vocabulary of 300" "$loam" inspect dataset "$work/data" --check
+cp "$work/data.bin" "$work/bad.bin" && cp "$work/data.idx" "$work/bad.idx" && cp "$work/data.json" "$work/bad.json"
+printf '\377\377' | dd of="$work/bad.bin" bs=2 seek=1000 conv=notrunc status=none
+expect 1 "1 of " "$loam" inspect dataset "$work/bad" --check
+grep -q "the first, 65535, is in document" "$work/err" || fail "the place is not told: $(cat "$work/err")"
+expect 1 '"largest":65535' "$loam" inspect dataset "$work/bad" --check --json
+expect 0 "documents" "$loam" inspect dataset "$work/bad"
+
 printf 'b a c\n\na b b\n' >"$work/words.txt"
 printf 'c d\n' >"$work/others.txt"
 words() { "$loam" prepare --format fairseq --out "$work/words" "$@"; }
@@ -50,6 +58,8 @@ expect 1 "use one of them" fields --fields text,summary --field text
 expect 1 'no field "body" in the object' fields --fields text,body
 expect 1 "has room for one dataset" fields --fields text,summary --format fairseq
 
+expect 0 "400 documents" "$loam" dataset merge "$work/all" --out "$work/one"
+cmp "$work/all.bin" "$work/one.bin" && cmp "$work/all.idx" "$work/one.idx"
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"

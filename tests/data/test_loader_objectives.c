@@ -82,7 +82,7 @@ static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
     Indexed *set = indexed_open(prefix, NULL);
     for (int64_t i = 0; i < indexed_sequences(set); i++) {
         int32_t out[200], n = indexed_length(set, i);
-        indexed_read(set, i, 0, n, out);
+        indexed_read(set, i, 0, n, out, NULL);
         count_text(out, raw > 0 && n % raw < min_length ? n / raw * raw : n, counts);
     }
     indexed_close(set);

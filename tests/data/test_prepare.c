@@ -82,7 +82,7 @@ static void documents_decode_to_their_text(void)
         int32_t n = indexed_length(data->set, i);
         g_autofree int32_t *ids = g_new(int32_t, n);
         g_autofree char *want = tiny_text((uint64_t)i, 20 + i % 50);
-        indexed_read(data->set, i, 0, n, ids);
+        indexed_read(data->set, i, 0, n, ids, NULL);
         g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
         g_autofree char *got = tokenizer_decode(tok, ids, n - 1, NULL);
         g_assert_cmpstr(got, ==, want);
@@ -106,7 +106,7 @@ static void fairseq_s_folder_opens_as_a_dataset(void)
         g_assert_true((data->tokenizer_hash != NULL) == (with_json != 0));
         int32_t n = indexed_length(data->set, 0);
         g_autofree int32_t *ids = g_new(int32_t, n);
-        indexed_read(data->set, 0, 0, n, ids);
+        indexed_read(data->set, 0, 0, n, ids, NULL);
         g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
         dataset_close(data);
         g_assert_true(io_remove_tree(json, NULL)); /* then the dictionary tells the size */
@@ -133,7 +133,7 @@ static void sentences_become_sequences(void)
     g_assert_cmpint(first, ==, 4);
     for (int i = 0; i < 5; i++) { /* only the last sentence of a document has its end */
         int32_t n = indexed_length(data->set, i), token;
-        indexed_read(data->set, i, n - 1, 1, &token);
+        indexed_read(data->set, i, n - 1, 1, &token, NULL);
         g_assert_true((token == tokenizer_eos(tok)) == (i >= 3));
     }
     dataset_close(data);
