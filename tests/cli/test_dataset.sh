@@ -29,6 +29,23 @@ grep -q "the first, 65535, is in document" "$work/err" || fail "the place is not
 expect 1 '"largest":65535' "$loam" inspect dataset "$work/bad" --check --json
 expect 0 "documents" "$loam" inspect dataset "$work/bad"
 
+# Where memory is refused prepare ends with one line and status 2, and leaves nothing; where is the allocator's affair.
+if (ulimit -v 2000000 && "$loam" --version) >/dev/null 2>&1; then # not under a sanitizer
+    refused=0
+    for limit in 40000 60000 70000 80000 90000 100000 120000; do
+        mkdir "$work/limit" && status=0
+        (ulimit -v $limit && exec "$loam" prepare --tokenizer bytes --workers 8 --out "$work/limit/d" \
+            "$work/corpus.txt") >/dev/null 2>"$work/err" || status=$?
+        [ $status = 0 ] || [ -z "$(ls -A "$work/limit")" ] || fail "left behind: $(ls -A "$work/limit")"
+        [ $status != 2 ] || [ "$(grep -c '^loam prepare: ' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
+        [ $status != 2 ] || refused=$((refused + 1))
+        [ $status -le 2 ] || [ $status = 127 ] || fail "status $status at ulimit -v $limit: $(cat "$work/err")"
+        rm -r "$work/limit"
+    done
+    [ $refused -gt 0 ] || fail "memory was never refused"
+    echo "ok: refused memory is one line"
+fi
+
 printf 'b a c\n\na b b\n' >"$work/words.txt"
 printf 'c d\n' >"$work/others.txt"
 words() { "$loam" prepare --format fairseq --out "$work/words" "$@"; }
