@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define MAPS_BYTES 4096 /* of /proc/self/maps, read at a time */
+#define STACK_BYTES (64 << 10)
+#define ROOM_BYTES  (1 << 20) /* a system that has not this much left refuses memory */
+#define MAPS_BYTES  4096      /* of /proc/self/maps, read at a time */
 
 static const char *program = "";
 
@@ -86,6 +89,43 @@ static void on_bus_error(G_GNUC_UNUSED int number, siginfo_t *info, G_GNUC_UNUSE
     end("a file was cut while it was in use, or its disk fails: ", mapped_file((uintptr_t)info->si_addr, line));
 }
 
+/* ---- a crash for want of memory ---- */
+
+/* Libraries that do not expect a refusal abort, touch address 0, or call themselves until the stack is full. */
+static const int crashes[] = { SIGSEGV, SIGABRT, SIGTRAP };
+static struct sigaction before[G_N_ELEMENTS(crashes)];
+
+static bool memory_is_refused(void)
+{
+    void *room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return true;
+    munmap(room, ROOM_BYTES);
+    return false;
+}
+
+/* Any other crash happens again, as if this were not here. */
+static void on_crash(int number)
+{
+    if (memory_is_refused())
+        end(REFUSED, "a library failed for want of it");
+    for (size_t i = 0; i < G_N_ELEMENTS(crashes); i++)
+        if (crashes[i] == number)
+            sigaction(number, &before[i], NULL);
+    if (number != SIGSEGV) /* a fault repeats itself */
+        raise(number);
+}
+
+static void watch_crashes(void)
+{
+    static char stack[STACK_BYTES]; /* the usual one may be full */
+    const stack_t other = { .ss_sp = stack, .ss_size = sizeof stack };
+    const struct sigaction action = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK };
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(crashes); i++)
+        sigaction(crashes[i], &action, &before[i]);
+}
+
 void fault_install(const char *name)
 {
     struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
@@ -93,4 +133,5 @@ void fault_install(const char *name)
     g_log_set_default_handler(on_log, NULL);
     json_set_alloc_funcs(json_memory, free);
     sigaction(SIGBUS, &action, NULL);
+    watch_crashes();
 }

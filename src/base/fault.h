@@ -1,5 +1,5 @@
 /* fault.h: how the program ends where the system takes away what it works with, in the middle of a library that cannot
- * return an error: memory or a thread that GLib is refused, a mapped file that was cut or whose disk fails (SIGBUS). It
+ * return an error: memory or a thread that it is refused, a mapped file that was cut or whose disk fails (SIGBUS). It
  * says so in one line on standard error and ends with status 2 (quick_exit: at_quick_exit() cleans up). */
 #pragma once
 

@@ -165,12 +165,26 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     return ok;
 }
 
+/* What a share of 0 does not write may be there from before, with documents that now go elsewhere. */
+static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GError **error)
+{
+    for (int i = 0; i < SPLIT_PARTS; i++) {
+        g_autofree char *index = g_strdup_printf("%s-%s.idx", out, split_names[i]);
+        if (shares[i] <= 0 && g_file_test(index, G_FILE_TEST_EXISTS))
+            return fail_user(error,
+                             "%s-%s is there from before, and its share is 0 now: its documents may be in the other "
+                             "parts; remove it, or choose another --out",
+                             out, split_names[i]);
+    }
+    return true;
+}
+
 bool dataset_split(const char *prefix, const char *out, const double shares[SPLIT_PARTS],
                    DatasetCounts counts[SPLIT_PARTS], GError **error)
 {
     int64_t boundaries[SPLIT_PARTS + 1];
     Dataset *source = dataset_open(prefix, error);
-    bool ok = source != NULL;
+    bool ok = source != NULL && check_left_out(out, shares, error);
     if (ok)
         split_boundaries(shares, indexed_documents(source->set), boundaries);
     for (int i = 0; ok && i < SPLIT_PARTS; i++) {

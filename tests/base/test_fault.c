@@ -3,8 +3,10 @@
 #include "base/error.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +69,24 @@ static void ask_glib_for_too_much(void)
     g_free(g_malloc(HUGE_BYTES));
 }
 
+/* As under ulimit -v, with all of it used up: GLib then calls itself for ever. */
+static void use_up_memory(void)
+{
+    const struct rlimit none = { 1 << 20, 1 << 20 };
+    leave_something();
+    setrlimit(RLIMIT_AS, &none);
+    while (true)
+        g_strdup_printf("%s", "small");
+}
+
+static void abort_without_memory(void)
+{
+    const struct rlimit none = { 1 << 20, 1 << 20 };
+    leave_something();
+    setrlimit(RLIMIT_AS, &none);
+    raise(SIGABRT);
+}
+
 static void a_mapped_file_that_is_cut_is_named(void)
 {
     g_autofree char *text = last_words(read_what_was_cut, left_behind);
@@ -84,6 +104,10 @@ static void memory_that_is_refused_is_one_line(void)
     g_assert_true(g_str_has_prefix(text, "loam test: the system refuses memory or a thread"));
     g_assert_nonnull(strstr(text, ": failed to allocate 1152921504606846976 bytes\n"));
     g_assert_true(strchr(text, '\n') == text + strlen(text) - 1);
+    g_autofree char *small = last_words(use_up_memory, left_behind),
+                    *aborted = last_words(abort_without_memory, left_behind);
+    g_assert_true(g_str_has_prefix(small, "loam test: the system refuses memory"));
+    g_assert_nonnull(strstr(aborted, "a library failed for want of it\n"));
 #endif
 }
 

@@ -90,6 +90,31 @@ static void documents_decode_to_their_text(void)
     dataset_close(data);
 }
 
+static bool exists(const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* Their documents are trained on: a held-out set of them would lie. */
+static void documents_held_out_before_go_where_none_are_held_out(void)
+{
+    g_autofree char *corpus = write_corpus("again.jsonl", 200, 1);
+    prepare(corpus, "again", (PrepareOptions){ .valid = 0.2 });
+    g_assert_true(exists("again-valid.idx"));
+    PrepareStats all = prepare(corpus, "again", (PrepareOptions){ 0 });
+    g_assert_cmpint(all.documents, ==, 200);
+    g_assert_false(exists("again-valid.idx") || exists("again-valid.bin") || exists("again-valid.json"));
+
+    prepare(corpus, "own-valid", (PrepareOptions){ 0 }); /* a dataset of its own, by name */
+    prepare(corpus, "own", (PrepareOptions){ 0 });
+    g_assert_true(exists("own-valid.idx"));
+
+    prepare(corpus, "again-bin", (PrepareOptions){ .fairseq = true, .append_eod = true, .valid = 0.2 });
+    prepare(corpus, "again-bin", (PrepareOptions){ .fairseq = true, .append_eod = true });
+    g_assert_true(exists("again-bin/train.idx") && !exists("again-bin/valid.idx"));
+}
+
 static void fairseq_s_folder_opens_as_a_dataset(void)
 {
     g_autofree char *corpus = write_corpus("fairseq.jsonl", 200, 1), *out = g_build_filename(folder, "data-bin", NULL);
@@ -402,6 +427,8 @@ int main(int argc, char **argv)
     tok = tiny_tokenizer(folder, "tiny.model", 100);
     g_test_add_func("/prepare/the_bytes_do_not_depend_on_the_workers", the_bytes_do_not_depend_on_the_workers);
     g_test_add_func("/prepare/documents_decode_to_their_text", documents_decode_to_their_text);
+    g_test_add_func("/prepare/documents_held_out_before_go_where_none_are_held_out",
+                    documents_held_out_before_go_where_none_are_held_out);
     g_test_add_func("/prepare/fairseq_s_folder_opens_as_a_dataset", fairseq_s_folder_opens_as_a_dataset);
     g_test_add_func("/prepare/sentences_become_sequences", sentences_become_sequences);
     g_test_add_func("/prepare/documents_of_wrong_length_are_dropped", documents_of_wrong_length_are_dropped);
