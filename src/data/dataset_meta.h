@@ -11,7 +11,7 @@ typedef struct DatasetMeta {
     int64_t vocab; /* the tokenizer's size */
     bool append_eod;
     int64_t documents, tokens;
-    char *held_out_of; /* the name of the dataset that these documents were held out of; NULL: of none */
+    bool held_out; /* these documents were held out of the dataset that was written beside them */
 } DatasetMeta;
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);

@@ -76,8 +76,7 @@ static bool output_add(Output *output, const PipelineJob *job, const PipelineDoc
 }
 
 /* PREFIX.json goes first and comes last, so that it never describes other data than those beside it. */
-static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, const char *held_out_of,
-                          GError **error)
+static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, bool held_out, GError **error)
 {
     g_autofree char *path = g_strconcat(output->prefix, ".json", NULL);
     const DatasetMeta meta = { .tokenizer_hash = (char *)tokenizer_hash(tok),
@@ -86,19 +85,22 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .append_eod = append_eod,
                                .documents = output->documents,
                                .tokens = output->tokens,
-                               .held_out_of = (char *)held_out_of };
+                               .held_out = held_out };
     return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
 }
 
 /* ---- documents that were held out before ---- */
 
+/* As the two datasets say of themselves. */
 static bool was_held_out_of(const char *valid, const char *train)
 {
-    g_autofree char *path = g_strconcat(valid, ".json", NULL), *name = g_path_get_basename(train);
-    DatasetMeta meta = { 0 };
-    bool was = dataset_meta_read(&meta, path, NULL) && g_strcmp0(meta.held_out_of, name) == 0;
-    dataset_meta_clear(&meta);
+    g_autofree char *valid_path = g_strconcat(valid, ".json", NULL), *train_path = g_strconcat(train, ".json", NULL);
+    DatasetMeta kept = { 0 }, rest = { 0 };
+    bool was = dataset_meta_read(&kept, valid_path, NULL) && dataset_meta_read(&rest, train_path, NULL) &&
+               kept.held_out && strcmp(kept.tokenizer_hash, rest.tokenizer_hash) == 0;
+    dataset_meta_clear(&kept);
+    dataset_meta_clear(&rest);
     return was;
 }
 
@@ -242,10 +244,10 @@ static bool finish_field(Run *run, int field, GError **error)
 {
     const bool append_eod = run->options->append_eod;
     Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
-    g_autofree char *before = output_prefix(run->options, field, true), *name = g_path_get_basename(train->prefix);
+    g_autofree char *before = output_prefix(run->options, field, true);
     return (valid->writer || remove_held_out(before, train->prefix, error)) &&
-           output_finish(train, run->tok, append_eod, NULL, error) &&
-           (!valid->writer || output_finish(valid, run->tok, append_eod, name, error));
+           output_finish(train, run->tok, append_eod, false, error) &&
+           (!valid->writer || output_finish(valid, run->tok, append_eod, true, error));
 }
 
 static bool finish_all(Run *run, GError **error)
