@@ -23,6 +23,7 @@ struct Corpus {
     uint64_t total_bytes, finished_bytes;
     const char *longer;
     int64_t skipped, passed_over, nuls;
+    int64_t text_files, text_documents;
 
     const CorpusFile *file; /* the open one, or NULL */
     CorpusKind kind;        /* of the open one, after a look at it */
@@ -35,7 +36,7 @@ struct Corpus {
     GString *line, *document, *where;
     json_t *object; /* owns the text of the current document */
     const char *text;
-    size_t text_bytes;
+    size_t text_bytes; /* of a .txt read whole, what follows them in `document` begins the next one */
 };
 
 typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
@@ -152,6 +153,8 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->begin = corpus->end = 0;
     corpus->line_number = 0;
     corpus->at_end = corpus->passing = false;
+    corpus->text_bytes = 0;
+    g_string_truncate(corpus->document, 0);
     g_string_assign(corpus->where, corpus->file->path);
     corpus->stream = byte_stream_open(corpus->file->path, error);
     corpus->broken = !corpus->stream;
@@ -160,6 +163,7 @@ static bool open_next_file(Corpus *corpus, GError **error)
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;
     corpus->kind = corpus->file->kind;
+    corpus->text_files += corpus->kind == CORPUS_TEXT;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !begins_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
     corpus->broken = corpus->fields_apart && corpus->kind != CORPUS_JSON;
@@ -336,6 +340,60 @@ static Found next_whole_file(Corpus *corpus, GError **error)
     return take_document(corpus);
 }
 
+/* How much of a text that does not fit is a document: up to an empty line, else a line's end, else a character's, in
+ * the second half of what fits. */
+static size_t find_cut(const GString *text, size_t most)
+{
+    static const char *const ends[] = { "\n\n", "\n" };
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        const char *half = text->str + most / 2;
+        const char *end = g_strrstr_len(half, (gssize)(most - most / 2), ends[i]);
+        if (end)
+            return (size_t)(end - text->str) + strlen(ends[i]);
+    }
+    while (most > 1 && ((unsigned char)text->str[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
+static int64_t count_lines(const char *text, size_t bytes)
+{
+    int64_t n = 0;
+    for (const char *end = text + bytes; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        n++;
+    return n;
+}
+
+/* A .txt, or what is left of it. */
+static Found next_whole_text(Corpus *corpus, GError **error)
+{
+    GString *document = corpus->document;
+    corpus->line_number =
+        corpus->line_number > 0 ? corpus->line_number + count_lines(document->str, corpus->text_bytes) : 1;
+    g_string_erase(document, 0, (gssize)corpus->text_bytes);
+    corpus->text_bytes = 0;
+    while (!corpus->at_end && document->len <= corpus->max_bytes) {
+        g_string_append_len(document, corpus->chunk + corpus->begin, (gssize)(corpus->end - corpus->begin));
+        if (!refill(corpus, error))
+            return FOUND_ERROR;
+    }
+    set_where(corpus);
+    if (document->len == 0)
+        return FOUND_END;
+    size_t n = document->len > corpus->max_bytes ? find_cut(document, corpus->max_bytes) : document->len;
+    const char *bad;
+    if (!g_utf8_validate(document->str, (gssize)n, &bad)) {
+        corpus->line_number += count_lines(document->str, (size_t)(bad - document->str));
+        set_where(corpus);
+        corpus->broken = true;
+        fail_bad_byte(corpus->where->str, bad, error);
+        return FOUND_ERROR;
+    }
+    corpus->text = document->str;
+    corpus->text_bytes = n;
+    return FOUND_DOCUMENT;
+}
+
 static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
 {
     g_autoptr(GString) names = g_string_new(NULL);
@@ -428,9 +486,11 @@ static Found next_document(Corpus *corpus, GError **error)
         return FOUND_ERROR;
     if (corpus->kind == CORPUS_JSON)
         return next_object(corpus, error);
-    if (corpus->kind == CORPUS_WHOLE_FILE || corpus->whole_file)
+    if (corpus->kind == CORPUS_WHOLE_FILE)
         return next_whole_file(corpus, error);
-    return next_block(corpus, error);
+    Found found = corpus->whole_file ? next_whole_text(corpus, error) : next_block(corpus, error);
+    corpus->text_documents += found == FOUND_DOCUMENT;
+    return found;
 }
 
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
@@ -482,6 +542,17 @@ uint64_t corpus_total_bytes(const Corpus *corpus)
 uint64_t corpus_done_bytes(const Corpus *corpus)
 {
     return corpus->finished_bytes + (corpus->stream ? byte_stream_offset(corpus->stream) : 0);
+}
+
+bool corpus_is_whole_text(const Corpus *corpus)
+{
+    return corpus->kind == CORPUS_TEXT && corpus->whole_file;
+}
+
+void corpus_texts(const Corpus *corpus, int64_t *files, int64_t *documents)
+{
+    *files = corpus->text_files;
+    *documents = corpus->text_documents;
 }
 
 int64_t corpus_skipped(const Corpus *corpus)

@@ -35,6 +35,10 @@ int corpus_fields(const Corpus *corpus);
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* of the files as stored (compressed) */
 uint64_t corpus_done_bytes(const Corpus *corpus);
+/* The current document is a .txt read whole, or as much of it as fits: an order within it may be kept or cut. */
+bool corpus_is_whole_text(const Corpus *corpus);
+/* .txt files so far, and documents that they gave. */
+void corpus_texts(const Corpus *corpus, int64_t *files, int64_t *documents);
 int64_t corpus_skipped(const Corpus *corpus);
 int64_t corpus_passed_over(const Corpus *corpus); /* files of folders that are no text */
 int64_t corpus_nuls(const Corpus *corpus);        /* NUL characters of JSON, replaced by U+FFFD */

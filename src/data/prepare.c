@@ -255,6 +255,8 @@ static bool finish_all(Run *run, GError **error)
     const PrepareOptions *options = run->options;
     run->stats->skipped = corpus_skipped(run->corpus);
     run->stats->passed_over = corpus_passed_over(run->corpus);
+    run->stats->nuls = corpus_nuls(run->corpus);
+    corpus_texts(run->corpus, &run->stats->text_files, &run->stats->text_documents);
     count_fields(run);
     for (int field = 0; field < run->n_fields; field++)
         if (!check_field(run, field, error))
