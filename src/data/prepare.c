@@ -86,7 +86,7 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .documents = output->documents,
                                .tokens = output->tokens,
                                .held_out = held_out };
-    return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
+    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
 }
 
@@ -119,7 +119,7 @@ static bool remove_held_out(const char *valid, const char *train, GError **error
     }
     for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
         g_autofree char *path = g_strconcat(valid, suffixes[i], NULL);
-        if (!io_remove_tree(path, error))
+        if (!io_remove_file(path, error))
             return false;
     }
     log_warning("%s was removed: a run before held its documents out, and without --valid they are in %s", valid,
