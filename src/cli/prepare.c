@@ -148,6 +148,7 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
     *options = (PrepareOptions){ .corpus = { .fields = fields,
                                              .fields_apart = fields_apart && fields[1],
                                              .whole_file = reads_whole_files(tok),
+                                             .without_last_end = !whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
                                              .max_bytes = max_document << 20,
                                              .longer = " (--max-document takes longer ones)" },
@@ -266,7 +267,10 @@ static void print_count(const char *what, int64_t n)
 static void print_texts(const PrepareStats *stats, const PrepareOptions *options)
 {
     g_autofree char *files = text_grouped(stats->text_files), *documents = text_grouped(stats->text_documents);
-    if (stats->text_files > 0 && options->corpus.whole_file)
+    if (stats->text_documents > stats->text_files && options->corpus.whole_file)
+        printf(".txt files: %s, of which some are longer than --max-document: %s documents in the order of the text\n",
+               files, documents);
+    else if (stats->text_files > 0 && options->corpus.whole_file)
         printf(".txt files: %s, each read whole, in its order (--paragraphs: blank lines end documents)\n", files);
     else if (stats->text_documents > stats->text_files)
         printf(".txt files: %s, cut at blank lines into %s documents, which training shuffles (--whole-file: kept in "

@@ -14,7 +14,7 @@
 
 struct Corpus {
     char **fields; /* at least one */
-    bool whole_file, skip_errors, fields_apart;
+    bool whole_file, without_last_end, skip_errors, fields_apart;
     GArray *field_ends; /* of size_t, of the current document */
     const volatile sig_atomic_t *interrupted;
     size_t max_bytes;
@@ -76,6 +76,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
                          ? g_strdupv(options->fields)
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
     corpus->whole_file = options->whole_file;
+    corpus->without_last_end = options->without_last_end;
     corpus->skip_errors = options->skip_errors;
     corpus->fields_apart = options->fields_apart;
     corpus->field_ends = g_array_new(false, false, sizeof(size_t));
@@ -388,6 +389,10 @@ static Found next_whole_text(Corpus *corpus, GError **error)
         corpus->broken = true;
         fail_bad_byte(corpus->where->str, bad, error);
         return FOUND_ERROR;
+    }
+    if (corpus->without_last_end && n == document->len && document->str[n - 1] == '\n') {
+        n -= n > 1 && document->str[n - 2] == '\r' ? 2 : 1;
+        g_string_truncate(document, n);
     }
     corpus->text = document->str;
     corpus->text_bytes = n;

@@ -12,13 +12,14 @@
 #include <stdint.h>
 
 typedef struct CorpusOptions {
-    const char *field;  /* of JSON objects: "text" */
-    char **fields;      /* instead of it, NULL-terminated: their texts with a newline between; NULL: only `field` */
-    bool fields_apart;  /* corpus_field tells where the text of each field lies; text that is no JSON is refused */
-    bool whole_file;    /* .txt: one document a file, not one a paragraph block */
-    bool skip_errors;   /* --on-error skip: count and go on */
-    int64_t max_bytes;  /* longest document accepted; 0: 64 MiB */
-    const char *longer; /* NULL, or what errors about longer ones say of a remedy: "; --option takes longer ones" */
+    const char *field;     /* of JSON objects: "text" */
+    char **fields;         /* instead of it, NULL-terminated: their texts with a newline between; NULL: only `field` */
+    bool fields_apart;     /* corpus_field tells where the text of each field lies; text that is no JSON is refused */
+    bool whole_file;       /* .txt: one document a file, not one a paragraph block */
+    bool without_last_end; /* of a .txt read whole: the end of its last line is left out */
+    bool skip_errors;      /* --on-error skip: count and go on */
+    int64_t max_bytes;     /* longest document accepted; 0: 64 MiB */
+    const char *longer;    /* NULL, or what errors about longer ones say of a remedy: "; --option takes longer ones" */
     const volatile sig_atomic_t *interrupted; /* NULL, or what ends the corpus early, within a document too */
 } CorpusOptions;
 

@@ -53,6 +53,27 @@ static void a_whole_file_is_kept_to_the_byte(void)
     check("a.py", "def f():\n\n    pass\n", (CorpusOptions){ 0 }, "def f():\n\n    pass\n|");
 }
 
+/* The parts of a text that is longer than a document may be are its text, in its order, cut where paragraphs end. */
+static void a_long_text_read_whole_is_cut_between_paragraphs(void)
+{
+    const CorpusOptions options = { .whole_file = true, .max_bytes = 12 };
+    check("a.txt", "one two\n\nthree\n\nfour\n", options, "one two\n\n|three\n\nfour\n|");
+    check("a.txt", "one two\nthree four\n", options, "one two\n|three four\n|");
+    check("a.txt", "one two three four", options, "one two thre|e four|");
+    check("a.txt", "aaaaaaaaaaa\xc3\xa9z", options, "aaaaaaaaaaa|\xc3\xa9z|");
+    const CorpusOptions trimmed = { .whole_file = true, .without_last_end = true };
+    check("a.txt", "one\n\ntwo\n", trimmed, "one\n\ntwo|");
+    check("a.txt", "one\r\n\r\n", trimmed, "one\r\n|");
+    check("a.txt", "\n", trimmed, "|");
+    check("a.txt", "aaaaaaaaaa\xc3\xa9", options, "aaaaaaaaaa\xc3\xa9|");
+    check("a.txt", "", options, "");
+    char *folder = folder_new();
+    g_autofree char *path = file_write_text(folder, "a.txt", "one two\n\nthree\nfo\xff\n");
+    g_autofree char *got = read_all(path, options, NULL);
+    g_assert_nonnull(strstr(got, "a.txt:4: not UTF-8 (byte 0xff)"));
+    folder_remove(folder);
+}
+
 static void json_lines_give_the_field_asked_for(void)
 {
     check("a.jsonl", "{\"text\": \"on\\u0065\", \"n\": 123456789012345678901234567890}\n\n{\"text\": \"two\"}\n",
@@ -322,6 +343,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
+    g_test_add_func("/corpus/a_long_text_read_whole_is_cut_between_paragraphs",
+                    a_long_text_read_whole_is_cut_between_paragraphs);
     g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
     g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
     g_test_add_func("/corpus/fields_kept_apart_are_told", fields_kept_apart_are_told);
