@@ -151,7 +151,7 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
 static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, Choice *choice, Batch *out,
                        GError **error)
 {
-    uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
+    uint64_t stream = (uint64_t)(loader->static_masks || loader->held_out ? piece : sample);
     Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
     Text text;
     if (!read_text(loader, epoch, piece, loader->tokens, loader->sentences, &text, error))
@@ -206,7 +206,7 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
                                     (uint64_t)place, (uint64_t)loader->n_rows);
     if (loader->plan)
         return add_packed_row(loader, epoch, place, out, error);
-    return add_sample(loader, loader->held_out ? place : row, epoch, place, NULL, out, error);
+    return add_sample(loader, row, epoch, place, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)
