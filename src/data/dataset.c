@@ -61,12 +61,29 @@ static bool read_meta(Dataset *data, GError **error)
     return same;
 }
 
+/* What was named instead of a dataset: a file of one, a text, or nothing. */
+static bool fail_no_dataset(const char *path, const char *index, GError **error)
+{
+    g_autofree char *stem = g_strdup(path);
+    char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
+    bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", path, index,
+                         path);
+    if (strchr(name, '.') && name[0] != '.')
+        *(part ? suffix : strchr(name, '.')) = '\0';
+    if (part && name[0] != '\0')
+        return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
+    return fail_user(error,
+                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s",
+                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path);
+}
+
 static Dataset *open_whole(const char *path, GError **error)
 {
     g_autofree char *prefix = find_prefix(path), *index = g_strconcat(prefix, ".idx", NULL);
     if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
-        fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", prefix, index,
-                  prefix);
+        fail_no_dataset(prefix, index, error);
         return NULL;
     }
     Dataset *data = g_new0(Dataset, 1);

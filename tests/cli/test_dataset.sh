@@ -80,5 +80,22 @@ cmp "$work/all.bin" "$work/one.bin" && cmp "$work/all.idx" "$work/one.idx"
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
+echo '{"text": "x"}' >"$work/qa.jsonl"
+expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl" \
+    "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"
+expect 1 "is a file of a dataset, which is named without suffix: $work/data" "$loam" dataset shuffle "$work/data.bin" --out "$work/x"
+printf 'id,text\n' >"$work/rows.csv"
+expect 1 "rows.csv: a table, not a text" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/rows.csv"
+printf '{"text": "a\\u0000b"}\n' >"$work/nul.jsonl"
+expect 0 "NUL characters replaced by U+FFFD: 1" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/nul.jsonl"
+awk 'BEGIN { for (i = 0; i < 1200000; i++) printf "%d", i % 10 }' >"$work/long.txt"
+expect 1 "a line longer than 1.0 MiB (--max-document takes longer ones)" "$loam" prepare --tokenizer "$work/tok.model" \
+    --max-document 1 --out "$work/x" "$work/long.txt"
+printf 'ba ce\n\nba ce\n\ndi fo\n' >"$work/novel.txt"
+expect 0 "cut at blank lines into 3 documents" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/novel.txt"
+"$loam" tokenizer train --kind byte-bpe --vocab-size 300 --out "$work/bpe" "$work/corpus.txt" 2>/dev/null
+expect 0 "x: 1 documents" "$loam" prepare --tokenizer "$work/bpe" --out "$work/x" "$work/novel.txt"
+expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --out "$work/x" "$work/novel.txt"
+expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --out "$work/x" "$work/novel.txt"
 expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
 expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x
