@@ -106,8 +106,10 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
         end = stretch_end(text, bytes, at);
         bool valid = is_held_out(text + at, end - at, pipeline->options->valid);
         PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid };
-        PipelineDocument *last = &g_array_index(job->documents, PipelineDocument, job->documents->len - 1);
-        if (job->documents->len > first && last->valid == valid)
+        PipelineDocument *last = job->documents->len > first
+                                     ? &g_array_index(job->documents, PipelineDocument, job->documents->len - 1)
+                                     : NULL;
+        if (last && last->valid == valid)
             last->bytes += document.bytes;
         else
             g_array_append_val(job->documents, document);
