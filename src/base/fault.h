@@ -1,7 +1,8 @@
-/* fault.h: how the program ends where the system takes away what it works with, in the middle of a library that cannot
- * return an error: memory or a thread that it is refused, a mapped file that was cut or whose disk fails (SIGBUS). It
- * says so in one line on standard error and ends with status 2 (quick_exit: at_quick_exit() cleans up). */
+/* fault.h: exact interruptions for tests. With LOAM_FAULT=POINT:N or POINT:N:SIGNAL in the environment the process
+ * sends itself SIGNAL (KILL, the default, TERM, INT or STOP) when it comes to POINT for the N-th time. Points are the
+ * system calls of base/file.c ("open", "write", "fsync", "close", "truncate", "rename", "unlink", "mkdir", "rmdir",
+ * "symlink", or "io" for any of them), each before it is made, and those of a run ("step", "evaluation", "save"), each
+ * when it begins, and "log", when a line is about to be written. */
 #pragma once
 
-/* Once, at the start. `name` heads the line and is kept: "prepare" gives "loam prepare: …". */
-void fault_install(const char *name);
+void fault_point(const char *name);

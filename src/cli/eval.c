@@ -67,7 +67,7 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     const char *tokenizer = e->tokenizer_path ? e->tokenizer_path : e->config.tokenizer.path;
     if (*tokenizer == '\0')
         return fail_user(error, "%s has no tokenizer with it; give tokenizer.path=FILE", path);
-    if (!(e->tok = tokenizer_open(tokenizer, error)))
+    if (!(e->tok = model_open_tokenizer(e->model, tokenizer, false, error)))
         return false;
     if (model_config(e->model)->vocab < tokenizer_size(e->tok))
         return fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,

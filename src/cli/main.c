@@ -1,6 +1,6 @@
 /* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
  * this folder. */
-#include "base/fault.h"
+#include "base/fatal.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -74,6 +74,7 @@ static int run_verb(VerbFn run, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(argc < 2 ? stderr : stdout);
@@ -83,7 +84,6 @@ int main(int argc, char **argv)
         printf("loam %s\n", LOAM_VERSION);
         return finish(0);
     }
-    fault_install(argv[1]);
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return finish(run_verb(verbs[i].run, argc - 1, argv + 1));

@@ -24,7 +24,7 @@ struct IndexedWriter {
     IndexedWriter *next; /* of those that are open */
 };
 
-/* A program that must end at once (base/fault.h) removes what it has not finished. */
+/* A program that must end at once (base/fatal.h) removes what it has not finished. */
 static GMutex open_mutex;
 static IndexedWriter *open_writers;
 

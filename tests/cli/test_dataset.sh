@@ -37,7 +37,7 @@ if (ulimit -v 2000000 && "$loam" --version) >/dev/null 2>&1; then # not under a 
         (ulimit -v $limit && exec "$loam" prepare --tokenizer bytes --workers 8 --out "$work/limit/d" \
             "$work/corpus.txt") >/dev/null 2>"$work/err" || status=$?
         [ $status = 0 ] || [ -z "$(ls -A "$work/limit")" ] || fail "left behind: $(ls -A "$work/limit")"
-        [ $status != 2 ] || [ "$(grep -c '^loam prepare: ' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
+        [ $status != 2 ] || [ "$(grep -c '^loam[: ]' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
         [ $status != 2 ] || refused=$((refused + 1))
         [ $status -le 2 ] || [ $status = 127 ] || fail "status $status at ulimit -v $limit: $(cat "$work/err")"
         rm -r "$work/limit"
