@@ -6,6 +6,7 @@
 #include "train/mixture_report.h"
 #include "train/open.h"
 #include "train/room.h"
+#include "train/tokens.h"
 #include "train/trainer_state.h"
 
 #include <inttypes.h>
@@ -212,7 +213,8 @@ bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
-        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error))
+        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
+        !tokens_check(config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
