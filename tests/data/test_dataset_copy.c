@@ -154,7 +154,8 @@ static void ids_beyond_the_vocabulary_are_named(void)
     g_autoptr(GError) error = NULL;
     DatasetCounts counts;
     g_assert_false(dataset_shuffle(a, out, 0, &counts, &error));
-    g_assert_nonnull(strstr(error->message, "holds token id 100, but the tokenizer has 100 ids (document 2, token 0, from 0)"));
+    g_assert_nonnull(
+        strstr(error->message, "holds token id 100, but the tokenizer has 100 ids (document 2, token 0, from 0)"));
 }
 
 int main(int argc, char **argv)
