@@ -431,23 +431,6 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
            copy_settings(tok, folder, error);
 }
 
-bool tokenizer_remove(const char *folder, GError **error)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    g_ptr_array_add(names, (char *)CONFIG_FILE);
-    g_ptr_array_add(names, (char *)JSON_FILE);
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_ptr_array_add(names, (char *)kinds[i]->file_name);
-        g_ptr_array_add(names, (char *)kinds[i]->beside);
-    }
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = names->pdata[i] ? g_build_filename(folder, names->pdata[i], NULL) : NULL;
-        if (path && !io_remove_file(path, error))
-            return false;
-    }
-    return true;
-}
-
 char *tokenizer_find(const char *folder)
 {
     g_autofree char *path = find_file(folder, NULL);
