@@ -2,14 +2,19 @@
 
 #include <fcntl.h>
 #include <glib.h>
+#include <jansson.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define STATUS 2 /* LOAM_ERROR_MACHINE */
+#define STATUS      2 /* LOAM_ERROR_MACHINE */
+#define STACK_BYTES (64 << 10)
+#define ROOM_BYTES  (1 << 20) /* a system that has not this much left refuses memory */
 
 /* Nothing here allocates: there may be no memory left. */
 static void say(const char *text)
@@ -22,7 +27,7 @@ void fatal_memory(const char *what)
     say("loam: no memory for ");
     say(what);
     say(": the machine, or a limit (ulimit -v, a container's), refused it; `loam plan` says what a run needs\n");
-    _exit(STATUS);
+    quick_exit(STATUS);
 }
 
 /* GLib ends the program where memory or a thread is refused. */
@@ -39,7 +44,7 @@ static void end_with_message(const gchar *domain, GLogLevelFlags level, const gc
     say("loam: ");
     say(message);
     say("\n");
-    _exit(STATUS);
+    quick_exit(STATUS);
 }
 
 /* The line of /proc/self/maps that holds the address: its path goes to standard error. */
@@ -75,7 +80,53 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     say("loam: ");
     say_mapped_file((uintptr_t)info->si_addr);
     say(": cannot be read any more: it was cut short while it was in use, or its disk fails\n");
-    _exit(STATUS);
+    quick_exit(STATUS);
+}
+
+/* jansson would call a text malformed whose values find no memory. */
+static void *json_memory(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory)
+        fatal_memory("the values of a JSON text");
+    return memory;
+}
+
+/* ---- a crash for want of memory ---- */
+
+/* Libraries that do not expect a refusal abort, touch address 0, or call themselves until the stack is full. */
+static const int crashes[] = { SIGSEGV, SIGABRT };
+static struct sigaction before[sizeof crashes / sizeof *crashes];
+
+static bool memory_is_refused(void)
+{
+    void *room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return true;
+    munmap(room, ROOM_BYTES);
+    return false;
+}
+
+/* Any other crash happens again, as if this were not here. */
+static void on_crash(int number)
+{
+    if (memory_is_refused())
+        fatal_memory("a library, which crashed");
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        if (crashes[i] == number)
+            sigaction(number, &before[i], NULL);
+    if (number != SIGSEGV) /* a fault repeats itself */
+        raise(number);
+}
+
+static void watch_crashes(void)
+{
+    static char stack[STACK_BYTES]; /* the usual one may be full */
+    const stack_t other = { .ss_sp = stack, .ss_size = sizeof stack };
+    const struct sigaction action = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK };
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        sigaction(crashes[i], &action, &before[i]);
 }
 
 void fatal_install(void)
@@ -84,4 +135,6 @@ void fatal_install(void)
     sigaction(SIGBUS, &bus, NULL);
     signal(SIGXFSZ, SIG_IGN);
     g_log_set_default_handler(end_with_message, NULL);
+    json_set_alloc_funcs(json_memory, free);
+    watch_crashes();
 }

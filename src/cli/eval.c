@@ -165,6 +165,8 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
         (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
         return false;
+    if (result.sums.weight == 0)
+        return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
     if (!isfinite(result.sums.nll))
         return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
                          result.sums.nll);

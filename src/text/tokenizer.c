@@ -5,10 +5,10 @@
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
+#include "text/kinds.h"
 #include "text/roles.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_config.h"
-#include "text/tokenizer_state.h"
 #include "text/unigram.h"
 #include "text/wordpiece.h"
 
@@ -18,11 +18,24 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
-                                              &kind_tiktoken,      &kind_bytes,     &kind_unigram };
+#define LLAMA_FILE "tokenizer.model" /* SentencePiece or ranks */
 
-#define LLAMA_FILE  "tokenizer.model"       /* SentencePiece or ranks */
-#define CONFIG_FILE "tokenizer_config.json" /* what other files may add */
+struct Tokenizer {
+    const TokenizerKind *kind;
+    void *model;
+    TokenizerFacts facts;
+    char *path;
+    char hash[17];
+    int size;
+    GArray *added; /* AddedToken, contents are its own: first the model's, then those of files beside it */
+    guint n_own;   /* the model's */
+    int roles[TOKEN_ROLES];
+    json_t *settings; /* tokenizer_config.json beside the file; NULL: there is none */
+    AddedTokens *finder;
+    int sentinels[TOKENIZER_SENTINELS];           /* ids */
+    char sentinel_names[TOKENIZER_SENTINELS][16]; /* "<extra_id_0>" */
+    GHashTable *sentinel_of;                      /* id -> index + 1 */
+};
 
 void tokenizer_close(Tokenizer *tok)
 {
@@ -42,7 +55,7 @@ void tokenizer_close(Tokenizer *tok)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
 /* A tokenizer.json under any name; GPT-2's vocab.json is another thing. */
-bool tokenizer_is_json(const char *path)
+static bool is_json(const char *path)
 {
     return g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, "vocab.json") &&
            !g_str_has_suffix(path, CONFIG_FILE);
@@ -59,14 +72,14 @@ static bool holds_ranks(const char *data)
  * tokenizer.json, which says itself what it is. */
 static const TokenizerKind *kind_of_file(const char *path, const char *data)
 {
-    if (tokenizer_is_json(path))
+    if (is_json(path))
         return NULL;
     if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
         return &kind_tiktoken;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
-            return kinds[i];
-    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : kinds[0];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name && g_str_has_suffix(path, tokenizer_kinds[i]->file_name))
+            return tokenizer_kinds[i];
+    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
 }
 
 /* Its own file says that of a folder, whatever else lies in it. */
@@ -86,9 +99,9 @@ static char *find_file(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name)
-            g_ptr_array_add(names, (char *)kinds[i]->file_name);
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name)
+            g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)JSON_FILE);
     g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
     if (is_byt5(path))
@@ -105,6 +118,11 @@ static char *find_file(const char *path, GError **error)
 }
 
 /* ---- added tokens ---- */
+
+static const AddedToken *added_at(const Tokenizer *tok, guint i)
+{
+    return &g_array_index(tok->added, AddedToken, i);
+}
 
 static void clear_added(void *token)
 {
@@ -203,9 +221,9 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
     g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
     if (json == NULL)
         return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (g_strcmp0(kinds[i]->json_type, json->type) == 0)
-            tok->kind = kinds[i];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (g_strcmp0(tokenizer_kinds[i]->json_type, json->type) == 0)
+            tok->kind = tokenizer_kinds[i];
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
     tok->model = tok->kind->open_json(json, &tok->facts, error);
@@ -280,7 +298,7 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 }
 
 /* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
-char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
+static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
     if (strcmp(tok->path, BYTES_PATH) != 0 || g_file_test(tok->path, G_FILE_TEST_EXISTS))
         return io_read_file(tok->path, MAX_FILE, bytes, error);
@@ -339,7 +357,7 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **
     size_t bytes = 0;
     tok->facts.pattern = pattern;
     tok->path = find_file(path, error);
-    g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
+    g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
     if (!open_model(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
@@ -366,6 +384,18 @@ static GArray *told_tokens(const Tokenizer *tok)
     return told;
 }
 
+/* U+FFFF is the NUL that tokenizer_json_parse could not keep. */
+static bool write_object(json_t *root, const char *path, GError **error)
+{
+    char *text = json_dumps(root, JSON_INDENT(1));
+    if (text == NULL)
+        return fail_user(error, "%s: its pieces are not valid UTF-8", path);
+    g_auto(GStrv) parts = g_strsplit(text, "\xef\xbf\xbf", -1);
+    g_autofree char *whole = g_strjoinv("\\u0000", parts);
+    free(text);
+    return io_write_file(path, whole, strlen(whole), error);
+}
+
 /* The settings that lay beside the file, with every token that is added to its own. */
 static bool copy_settings(const Tokenizer *tok, const char *folder, GError **error)
 {
@@ -379,7 +409,7 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     if (json_object_size(tokens) > 0)
         json_object_set(root, "added_tokens_decoder", tokens);
     g_autofree char *path = g_build_filename(folder, CONFIG_FILE, NULL);
-    bool done = tokenizer_write_object(root, path, error);
+    bool done = write_object(root, path, error);
     json_decref(tokens);
     json_decref(root);
     return done;
@@ -388,8 +418,8 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
 {
     size_t bytes = 0;
-    bool json = tokenizer_is_json(tok->path);
-    g_autofree char *data = tokenizer_read_file(tok, &bytes, error), *other = json ? NULL : path_beside(tok);
+    bool json = is_json(tok->path);
+    g_autofree char *data = read_file(tok, &bytes, error), *other = json ? NULL : path_beside(tok);
     if (!copy_file(data, bytes, folder, json ? JSON_FILE : tok->kind->file_name, error))
         return false;
     g_autofree char *more = other ? io_read_file(other, MAX_FILE, &bytes, error) : NULL;
@@ -397,27 +427,10 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
            copy_settings(tok, folder, error);
 }
 
-bool tokenizer_remove(const char *folder, GError **error)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    g_ptr_array_add(names, (char *)CONFIG_FILE);
-    g_ptr_array_add(names, (char *)JSON_FILE);
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        g_ptr_array_add(names, (char *)kinds[i]->file_name);
-        g_ptr_array_add(names, (char *)kinds[i]->beside);
-    }
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = names->pdata[i] ? g_build_filename(folder, names->pdata[i], NULL) : NULL;
-        if (path && !io_remove_file(path, error))
-            return false;
-    }
-    return true;
-}
-
 char *tokenizer_find(const char *folder)
 {
     g_autofree char *path = find_file(folder, NULL);
-    if (path == NULL || g_str_has_suffix(path, kinds[0]->file_name))
+    if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
         return g_steal_pointer(&path);
     Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
     bool found = tok != NULL;
@@ -514,4 +527,67 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     }
     ok = ok && decode_run(tok, run, text, error);
     return g_string_free(text, !ok);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return ((const AddedToken *)a)->id - ((const AddedToken *)b)->id;
+}
+
+/* Puts the tokens that are added to the model's own into its tokenizer.json, those of the lowest ids first. The
+ * reader numbers them on from the pieces; where that gives other ids they are made pieces, which have ids of their own.
+ */
+static void put_added(const Tokenizer *tok, json_t *root)
+{
+    json_t *list = json_object_get(root, "added_tokens"), *old;
+    json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    if (tok->added->len > tok->n_own)
+        g_array_append_vals(tokens, added_at(tok, tok->n_own), tok->added->len - tok->n_own);
+    g_array_sort(tokens, compare_ids);
+    bool follow = (int)json_object_size(vocab) == tok->facts.size && tok->size - tok->facts.size <= (int)tokens->len;
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        size_t at;
+        json_array_foreach(list, at, old) if (json_integer_value(json_object_get(old, "id")) == token->id) break;
+        if (at < json_array_size(list))
+            json_array_set_new(list, at, json_added_token(token));
+        else
+            json_array_append_new(list, json_added_token(token));
+        if (json_is_object(vocab) && !follow && token->id >= tok->facts.size)
+            json_object_set_new(vocab, token->content, json_integer(token->id));
+    }
+}
+
+bool tokenizer_has_json(const Tokenizer *tok)
+{
+    return tok->kind->to_json != NULL || is_json(tok->path);
+}
+
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
+{
+    return tokenizer_write_json_around(tok, path, NULL, error);
+}
+
+bool tokenizer_write_json_around(const Tokenizer *tok, const char *path, json_t *given, GError **error)
+{
+    size_t bytes;
+    json_auto_t *around = given;
+    g_autofree char *data = read_file(tok, &bytes, error);
+    if (data == NULL)
+        return false;
+    if (!tokenizer_has_json(tok))
+        return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
+    if (is_json(tok->path) && tok->added->len == tok->n_own && around == NULL)
+        return io_write_file(path, data, bytes, error);
+    json_t *root = is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
+                                      : tok->kind->to_json(tok->model, data, bytes, error);
+    if (root == NULL)
+        return fail_context(error, "%s", tok->path);
+    put_added(tok, root);
+    if (around)
+        json_object_set(root, "post_processor", around);
+    bool done = write_object(root, path, error);
+    json_decref(root);
+    return done;
 }

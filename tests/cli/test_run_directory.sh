@@ -75,7 +75,7 @@ kill -CONT "$pid"
 status=0
 wait "$pid" || status=$?
 [ "$status" = 2 ] || fail "a dataset cut short: status $status: $(tail -n 2 "$work/log")"
-grep -q "^loam: .*data.bin: cannot be read any more: it was cut short" "$work/log" || fail "$(tail -n 2 "$work/log")"
+grep -q "which is saved: .*data.bin was cut while it was in use" "$work/log" || fail "$(tail -n 2 "$work/log")"
 mv "$work/data.copy" "$work/data.bin"
 
 # An id that the model has not, in the middle of the data: what was trained before is saved, and the reason is kept.
