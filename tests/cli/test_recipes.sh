@@ -37,7 +37,7 @@ toy() {
     bert) stacks='model.n_enc=2 model.n_dec=0' ;;
     gpt) stacks='model.n_enc=0 model.n_dec=2' ;;
     esac
-    echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.max_positions=128" \
+    echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.kv_heads=0 model.head_dim=16 model.vocab=auto model.max_positions=128" \
         "tokenizer.path=$work/tok.model data.train=$data data.valid=$valid data.input_length=64" \
         "data.target_length=0 data.compat_samples=auto train.threads=1 train.eval_samples=4 run.dir=$work/$1"
 }
