@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "model/hf_config.h"
+#include "model/hf_roles.h"
 #include "model/hf_tensors.h"
 
 #include <string.h>
@@ -163,6 +164,10 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     Model *model = source.tensors ? import_tensors(dev, &source, &config, gradients, error) : NULL;
     g_clear_pointer(&source.tensors, g_hash_table_unref);
     safetensors_close(file);
+    if (model && !hf_roles_read(folder, source.kind, model_config(model), model_roles(model), error)) {
+        model_close(model);
+        return NULL;
+    }
     if (model == NULL) {
         fail_context(error, "%s", folder);
         return NULL;

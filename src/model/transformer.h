@@ -35,6 +35,7 @@ typedef struct Stack {
 struct Model {
     Device *dev;
     ModelConfig config;
+    TokenRoles roles;
     ParamStore *params;
     Stack encoder, decoder;
     TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
