@@ -17,11 +17,10 @@
 
 static const char about[] =
     "Answers every line of standard input with one line: the likeliest token each time, unless --beams,\n"
-    "--temperature or the model's generation_config.json say otherwise. For T5 a line holds blanks <extra_id_0>, "
-    "<extra_id_1> …, and the answer says what\n"
-    "belongs in each; --fill prints the whole line with its blanks filled instead. A GPT goes on from the line; a "
-    "BERT\n"
-    "says what is likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
+    "--temperature or the model's generation_config.json say otherwise; line ends in an answer are printed as \\n.\n"
+    "For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; --fill\n"
+    "prints the whole line with its blanks filled instead. A GPT goes on from the line; a BERT says what is\n"
+    "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
 static char *model_path, *tokenizer_file, *jsonl_field;
