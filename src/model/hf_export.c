@@ -135,7 +135,7 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
     if (tmp == NULL)
         return false;
     if (write_configs(tmp, kind, model, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
-        (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);

@@ -50,7 +50,10 @@ static const OptionRow train_options[] = {
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations", recompute_names },
     { "train.init", OPT_STRING, ROW(init), "", 0, 0, OPT_IDENTITY,
-      "start from the weights of this model (run, checkpoint or Hugging Face folder) with a fresh optimizer", NULL },
+      "start from the weights of this model (run, checkpoint or Hugging Face folder), of its shape and with its "
+      "tokenizer, "
+      "with a fresh optimizer",
+      NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, "mass taken off the target",
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
@@ -122,7 +125,7 @@ void config_clear(Config *config)
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;
-    bool masks = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0;
+    bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
     bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }
