@@ -18,10 +18,9 @@ static void put(const char *name, const char *text)
 static bool read_files(const HfKind *kind, const char *config_json, const char *generation_json, TokenRoles *roles,
                        GError **error)
 {
-    const ModelConfig config = { .family = kind == &hf_t5 ? FAMILY_T5 : FAMILY_GPT,
-                                 .n_enc = kind == &hf_t5,
-                                 .n_dec = 1,
-                                 .vocab = 100 };
+    const ModelConfig config = {
+        .family = kind == &hf_t5 ? FAMILY_T5 : FAMILY_GPT, .n_enc = kind == &hf_t5, .n_dec = 1, .vocab = 100
+    };
     *roles = token_roles_none();
     put("config.json", config_json);
     put("generation_config.json", generation_json);
