@@ -41,6 +41,7 @@ void model_close(Model *model)
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
+    g_free(model->tokenizer_hash);
     model_config_clear(&model->config);
     token_roles_clear(&model->roles);
     g_free(model);
@@ -59,6 +60,17 @@ ParamStore *model_params(Model *model)
 TokenRoles *model_roles(Model *model)
 {
     return &model->roles;
+}
+
+const char *model_tokenizer_hash(const Model *model)
+{
+    return model->tokenizer_hash;
+}
+
+void model_set_tokenizer_hash(Model *model, const char *hash)
+{
+    g_free(model->tokenizer_hash);
+    model->tokenizer_hash = g_strdup(hash);
 }
 
 void model_head_acquire(Model *model, ModelW *w)

@@ -37,6 +37,7 @@ struct Model {
     ModelConfig config;
     TokenRoles roles;
     ParamStore *params;
+    char *tokenizer_hash; /* or NULL */
     Stack encoder, decoder;
     TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
     Workspace work;
