@@ -36,8 +36,8 @@ loam=$(realpath "$loam"); cd "$work"
 [ "$(complete_words bench step --sec)" = --seconds ] || fail "loam bench step --sec<TAB>"
 [[ "$(complete_words train x.yaml optim.schedule=l)" = optim.schedule=linear ]] || fail "values of optim.schedule"
 cd - >/dev/null
-"$loam" help --completion zsh | grep -q '^#compdef loam$' || fail "zsh"
-"$loam" help --completion fish | grep -q "^complete -c loam" || fail "fish"
+"$loam" help --completion zsh | grep '^#compdef loam$' >/dev/null || fail "zsh"
+"$loam" help --completion fish | grep "^complete -c loam" >/dev/null || fail "fish"
 if command -v zsh >/dev/null; then "$loam" help --completion zsh | zsh -n /dev/stdin || fail "zsh cannot read its script"; fi
 if command -v fish >/dev/null; then "$loam" help --completion fish | fish -n || fail "fish cannot read its script"; fi
 echo "ok: help, manual pages, completion"
