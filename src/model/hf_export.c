@@ -68,6 +68,9 @@ static bool write_tensors(const char *folder, const HfKind *kind, Model *model, 
         g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
         safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
     }
+    const Param *bias = params_find(params, "lm_head.bias");
+    if (kind->untied_bias && bias && !config->tie_embeddings)
+        safetensors_writer_add(writer, kind->untied_bias, "F32", bias->w.rank, bias->w.d, bias->w.p);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);

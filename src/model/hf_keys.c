@@ -116,25 +116,38 @@ static const struct {
     { "swish", ACT_SILU },          { "tanh", ACT_TANH },
 };
 
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, ModelConfig *config, GError **error)
+bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error)
 {
     const json_t *value = json_object_get(root, key);
     const char *name = value ? json_string_value(value) : standard;
     for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
         if (g_strcmp0(activations[i].name, name) == 0) {
-            config->activation = (int)activations[i].activation;
+            *activation = (int)activations[i].activation;
             return true;
         }
     return fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh", key,
                      name ? name : "not a string");
 }
 
-const char *hf_activation_name(const ModelConfig *config)
+const char *hf_activation_name(int activation)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
-        if ((int)activations[i].activation == config->activation)
+        if ((int)activations[i].activation == activation)
             return activations[i].name;
-    CHECK(false, "activation %d", config->activation);
+    CHECK(false, "activation %d", activation);
+}
+
+void hf_fix_head(ModelConfig *config, Activation activation)
+{
+    if (config->head_transform && model_config_head_activation(config) != activation)
+        config->head_activation = (int)activation == config->activation ? 0 : (int)activation + 1;
+}
+
+void hf_prefer(GHashTable *tensors, const char *name, const char *live)
+{
+    gpointer tensor = g_hash_table_lookup(tensors, live);
+    if (tensor)
+        g_hash_table_replace(tensors, g_strdup(name), tensor);
 }
 
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,

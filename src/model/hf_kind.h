@@ -49,6 +49,8 @@ typedef struct HfKind {
     const char *prefix; /* of every tensor but the head's: files of the bare model leave it out; "" : there is none */
     const HfName *names;
     size_t n_names;
+    const char *untied_bias; /* second name of the logits' bias, which transformers 5 reads where nothing is tied; NULL:
+                                there is none */
     const char *const *passed_over; /* tensors that files of some years carry besides, ended by NULL */
     const HfIntKey *ints;
     size_t n_ints;
@@ -88,8 +90,8 @@ bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, G
 void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config);
 void hf_id_write(json_t *root, const char *key, int id);
 /* "gelu_new" at `key`, or `standard`; the name goes out as hf_activation_name. */
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, ModelConfig *config, GError **error);
-const char *hf_activation_name(const ModelConfig *config);
+bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error);
+const char *hf_activation_name(int activation);
 /* The base of rotary positions: rope_parameters of transformers 5, of one kind of layer where `layers` is not NULL,
  * else the key of transformers 4. */
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
@@ -97,3 +99,7 @@ bool hf_rotary_read(const json_t *root, const char *layers, const char *key, dou
 json_t *hf_rotary_json(double base);
 /* Heads share the width evenly. */
 bool hf_check_heads(const ModelConfig *config, GError **error);
+/* Gives the transform before the vocabulary this activation, where there is a transform. */
+void hf_fix_head(ModelConfig *config, Activation activation);
+/* Where a file has tensor `live`, which transformers computes with, the one of this name is passed over for it. */
+void hf_prefer(GHashTable *tensors, const char *name, const char *live);

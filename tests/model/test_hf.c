@@ -114,6 +114,8 @@ static void every_form_of_a_folder_is_the_same_model(void)
                   { "roberta", "roberta-tf5", "roberta" },
                   { "xglm", "xglm-tf5", "xglm" },
                   { "modernbert", "modernbert-tf5", "modernbert" },
+                  { "modernbert-head", "modernbert-head-tf5", "modernbert-head" },
+                  { "xglm-padding", "xglm-padding-tf5", "xglm-padding" },
                   { "llama", "llama-tf5", "llama" } };
     Device *dev = device_open_cpu(1);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -545,6 +547,10 @@ int main(int argc, char **argv)
     g_test_add_data_func("/hf/export_gives_back_roberta", "roberta", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_xglm", "xglm", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_another_head", "modernbert-head",
+                         export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_another_padding", "xglm-padding",
+                         export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_llama", "llama", export_gives_back_what_transformers_wrote);
     g_test_add_func("/hf/every_form_of_a_folder_is_the_same_model", every_form_of_a_folder_is_the_same_model);
     g_test_add_func("/hf/shards_with_aliases_are_the_same_model", shards_with_aliases_are_the_same_model);
