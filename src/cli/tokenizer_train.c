@@ -67,7 +67,7 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
 /* A folder that holds a tokenizer of another kind would be opened as that. */
 static bool check_folder(const char *folder, GError **error)
 {
-    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder) : NULL;
+    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, NULL) : NULL;
     g_autoptr(Tokenizer) old = file ? tokenizer_open(file, error) : NULL;
     if (file && old == NULL)
         return false;

@@ -1,5 +1,7 @@
 #include "format/map.h"
 
+#include "base/git_lfs.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,5 +24,9 @@ GMappedFile *map_file(const char *path, GError **error)
     else if ((map = g_mapped_file_new_from_fd(fd, FALSE, &map_error)) == NULL)
         fail_machine(error, "mapping %s: %s", path, map_error->message);
     close(fd);
+    if (map && git_lfs_is_pointer(g_mapped_file_get_contents(map), g_mapped_file_get_length(map))) {
+        git_lfs_fail(path, error);
+        g_clear_pointer(&map, g_mapped_file_unref);
+    }
     return map;
 }

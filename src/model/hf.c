@@ -167,8 +167,9 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
         fail_context(error, "%s", folder);
         return NULL;
     }
-    g_autofree char *tokenizer = tokenizer_find(folder);
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason);
     if (tokenizer == NULL)
-        log_warning("%s has no tokenizer that can be read: weights only; texts need tokenizer.path", folder);
+        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
     return model;
 }

@@ -1,6 +1,7 @@
 #include "model/hf_config.h"
 
 #include "base/file.h"
+#include "base/hub.h"
 
 #include <string.h>
 
@@ -56,6 +57,11 @@ static const HfKind *read_root(const json_t *root, ModelConfig *config, GError *
 const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
+        g_autofree char *hint = hub_hint(folder);
+        fail_user(error, "%s: no such folder%s", folder, hint);
+        return NULL;
+    }
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
         return NULL;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/hub.h"
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
@@ -282,7 +283,13 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 /* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
 static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
-    if (strcmp(tok->path, BYTES_PATH) != 0 || g_file_test(tok->path, G_FILE_TEST_EXISTS))
+    bool there = g_file_test(tok->path, G_FILE_TEST_EXISTS);
+    if (!there && strcmp(tok->path, BYTES_PATH) != 0) {
+        g_autofree char *hint = hub_hint(tok->path);
+        fail_user(error, "%s: no such file or folder%s", tok->path, hint);
+        return NULL;
+    }
+    if (there)
         return io_read_file(tok->path, MAX_FILE, bytes, error);
     *bytes = strlen(BYTES_FILE);
     return g_strdup(BYTES_FILE);
@@ -403,12 +410,12 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
            copy_settings(tok, folder, error);
 }
 
-char *tokenizer_find(const char *folder)
+char *tokenizer_find(const char *folder, GError **error)
 {
-    g_autofree char *path = find_file(folder, NULL);
+    g_autofree char *path = find_file(folder, error);
     if (path == NULL || g_str_has_suffix(path, kinds[0]->file_name))
         return g_steal_pointer(&path);
-    Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
+    Tokenizer *tok = tokenizer_open(path, error); /* folders of Hugging Face hold what no kind here can read */
     bool found = tok != NULL;
     tokenizer_close(tok);
     return found ? g_steal_pointer(&path) : NULL;

@@ -1,5 +1,6 @@
 #include "train/open.h"
 
+#include "base/hub.h"
 #include "base/log.h"
 #include "model/hf.h"
 #include "model/params.h"
@@ -64,8 +65,9 @@ char *checkpoint_find(const char *path, GError **error)
     if (has_file(path, "state.json"))
         return g_strdup(path);
     if (!has_file(path, "checkpoints")) {
+        g_autofree char *hint = hub_hint(path);
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
-            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder", path);
+            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder%s", path, hint);
         else
             fail_user(error,
                       "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
@@ -89,7 +91,7 @@ static char *find_tokenizer(const char *folder)
     g_autofree char *above = g_path_get_dirname(resolved), *run = g_path_get_dirname(above);
     const char *places[] = { folder, run };
     for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-        char *found = tokenizer_find(places[i]);
+        char *found = tokenizer_find(places[i], NULL);
         if (found)
             return found;
     }
@@ -115,7 +117,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
 {
     if (has_file(path, "config.json")) {
         if (tokenizer_path)
-            *tokenizer_path = tokenizer_find(path);
+            *tokenizer_path = tokenizer_find(path, NULL);
         return hf_import(dev, path, gradients, error);
     }
     g_autofree char *folder = checkpoint_find(path, error);

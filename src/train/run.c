@@ -111,7 +111,7 @@ static bool compare_config(const Config *saved, const Config *config, const char
 
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
-    g_autofree char *saved = tokenizer_find(config->run.dir);
+    g_autofree char *saved = tokenizer_find(config->run.dir, NULL);
     if (saved)
         return true;
     return tokenizer_copy(tok, config->run.dir, error);
