@@ -1,4 +1,4 @@
-/* hf_bert.c: BertForPreTraining, BertForMaskedLM and the bare BertModel. */
+/* hf_bert.c: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
 #include "base/log.h"
 #include "model/hf_kind.h"
 
@@ -124,7 +124,7 @@ static const char *class_of(const ModelConfig *config)
 {
     if (config->head_transform)
         return config->sentence_head ? "BertForPreTraining" : "BertForMaskedLM";
-    return "BertModel";
+    return config->sentence_head ? "BertForNextSentencePrediction" : "BertModel";
 }
 
 static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
@@ -141,14 +141,13 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write(root, "pad_token_id", ids.pad);
 }
 
-static bool check_bert(const ModelConfig *config, GError **error)
+/* With logits of the vocabulary there is a pooler only where there are classes of sentences too. */
+static void drop_heads(ModelConfig *config)
 {
-    bool masked = config->head_transform && !config->pooler, whole = config->head_transform && config->sentence_head,
-         bare = !config->head_transform && !config->sentence_head;
-    return masked || whole || bare ||
-           fail_user(error,
-                     "Hugging Face has a BERT with model.head_transform alone (BertForMaskedLM), with or without "
-                     "model.pooler alone (BertModel), or with both and model.sentence_head (BertForPreTraining)");
+    if (!config->head_transform)
+        hf_drop_vocabulary_head(config);
+    else if (!config->sentence_head)
+        config->pooler = false;
 }
 
 const HfKind hf_bert = { .model_type = "bert",
@@ -160,4 +159,4 @@ const HfKind hf_bert = { .model_type = "bert",
                          .look = look,
                          .write = write_bert,
                          .shape = hf_shape_bert,
-                         .check = check_bert };
+                         .drop_heads = drop_heads };

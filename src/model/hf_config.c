@@ -137,16 +137,19 @@ static const HfKind *nearest_kind(const ModelConfig *config)
     return config->rel_per_block ? &hf_umt5 : &hf_t5;
 }
 
-const HfKind *hf_kind_of(const ModelConfig *config, GError **error)
+const HfKind *hf_kind_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
     const HfKind *kind = nearest_kind(config);
-    ModelConfig shaped = *config;
+    *fitted = *config;
+    if (kind->drop_heads)
+        kind->drop_heads(fitted);
+    ModelConfig shaped = *fitted;
     kind->shape(&shaped);
     for (int i = 0; i < n_model_options; i++)
-        if (!same_option(&model_options[i], config, &shaped)) {
+        if (!same_option(&model_options[i], fitted, &shaped)) {
             fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", kind->architecture,
                       model_options[i].name);
             return NULL;
         }
-    return kind->check == NULL || kind->check(config, error) ? kind : NULL;
+    return kind->check == NULL || kind->check(fitted, error) ? kind : NULL;
 }

@@ -1,9 +1,11 @@
 #include "base/check.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "model/hf.h"
 #include "model/hf_config.h"
 #include "model/hf_tensors.h"
 #include "model/hf_tokenizer.h"
+#include "model/params.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -47,15 +49,35 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind,
     g_free(theirs);
 }
 
-static bool write_tensors(const char *folder, const HfKind *kind, Model *model, const HfForm *form, GError **error)
+/* The tensors of those parameters that a model of this shape has; the others are heads, and are named. */
+static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind, const ModelConfig *config,
+                       ParamStore *params)
 {
-    const ModelConfig *config = model_config(model);
-    ParamStore *params = model_params(model);
+    int n;
+    g_autofree ParamSpec *specs = model_param_specs(config, &n);
+    g_autoptr(GHashTable) kept = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) left = g_string_new(NULL);
+    for (int i = 0; i < n; i++)
+        g_hash_table_add(kept, specs[i].name);
+    for (int i = 0; i < params_count(params); i++) {
+        const Param *param = params_get(params, i);
+        if (g_hash_table_contains(kept, param->spec.name))
+            add_tensor(writer, made, kind, param);
+        else
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", param->spec.name);
+    }
+    if (left->len)
+        log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
+}
+
+/* `config` is the model's, without the heads that its kind has no class for. */
+static bool write_tensors(const char *folder, const HfKind *kind, const ModelConfig *config, ParamStore *params,
+                          const HfForm *form, GError **error)
+{
     g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
-    for (int i = 0; i < params_count(params); i++)
-        add_tensor(writer, made, kind, params_get(params, i));
+    add_params(writer, made, kind, config, params);
     /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
         Tensor shared = params_find(params, "shared")->w;
@@ -114,9 +136,10 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, GError **error)
+static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, ModelConfig *fitted,
+                                     GError **error)
 {
-    const HfKind *kind = hf_kind_of(config, error);
+    const HfKind *kind = hf_kind_of(config, fitted, error);
     if (kind && tok && tokenizer_size(tok) > config->vocab) {
         fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
                   tokenizer_size(tok), config->vocab);
@@ -127,14 +150,15 @@ static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer 
 
 bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
 {
-    const ModelConfig *config = model_config(model);
-    const HfKind *kind = exportable_kind(config, tok, error);
+    ModelConfig config;
+    const HfKind *kind = exportable_kind(model_config(model), tok, &config, error);
     if (kind == NULL || !folder_is_free(folder, error))
         return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
+    if (write_configs(tmp, kind, &config, tok, form->dtype, error) &&
+        write_tensors(tmp, kind, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;

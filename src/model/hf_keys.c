@@ -107,6 +107,12 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
 }
 
+void hf_drop_vocabulary_head(ModelConfig *config)
+{
+    config->head_transform = config->head_bias = false;
+    config->tie_embeddings = true;
+}
+
 static const struct {
     const char *name;
     Activation activation;

@@ -64,6 +64,8 @@ typedef struct HfKind {
     void (*write)(json_t *root, const ModelConfig *config, HfIds ids);
     /* What the tensors of a file say, by name; NULL: nothing. */
     void (*look)(GHashTable *tensors, ModelConfig *config);
+    /* Takes off the heads that no class has beside the others; NULL: every head stays. */
+    void (*drop_heads)(ModelConfig *config);
     /* Whether the architecture can hold a model of its shape; NULL: always. */
     bool (*check)(const ModelConfig *config, GError **error);
 } HfKind;
@@ -80,6 +82,8 @@ extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, 
 void hf_shape_plain(ModelConfig *config, Family family);
 
 void hf_shape_bert(ModelConfig *config);
+/* An encoder alone: no logits of the vocabulary. */
+void hf_drop_vocabulary_head(ModelConfig *config);
 #define HF_BERT_POSITIONS "bert.embeddings.position_embeddings.weight"
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);

@@ -123,6 +123,13 @@ static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write(root, "eos_token_id", ids.eos);
 }
 
+static void drop_heads(ModelConfig *config)
+{
+    config->pooler = config->sentence_head = false;
+    if (!config->head_transform)
+        hf_drop_vocabulary_head(config);
+}
+
 static bool check_modernbert(const ModelConfig *config, GError **error)
 {
     return (config->window > 0 && config->global_every > 0) ||
@@ -138,4 +145,5 @@ const HfKind hf_modernbert = { .model_type = "modernbert",
                                .look = look,
                                .write = write_modernbert,
                                .shape = shape,
+                               .drop_heads = drop_heads,
                                .check = check_modernbert };

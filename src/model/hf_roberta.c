@@ -109,12 +109,14 @@ static void write_roberta(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write(root, "pad_token_id", pad);
 }
 
-static bool check_roberta(const ModelConfig *config, GError **error)
+/* Classes of sentences are in none, a pooler in the bare model. */
+static void drop_heads(ModelConfig *config)
 {
-    return !config->head_transform || !config->pooler ||
-           fail_user(error,
-                     "Hugging Face has a RoBERTa with model.head_transform (RobertaForMaskedLM) or with model.pooler "
-                     "(RobertaModel), not with both");
+    config->sentence_head = false;
+    if (config->head_transform)
+        config->pooler = false;
+    else
+        hf_drop_vocabulary_head(config);
 }
 
 const HfKind hf_roberta = { .model_type = "roberta",
@@ -126,4 +128,4 @@ const HfKind hf_roberta = { .model_type = "roberta",
                             .look = look,
                             .write = write_roberta,
                             .shape = shape,
-                            .check = check_roberta };
+                            .drop_heads = drop_heads };

@@ -190,6 +190,13 @@ static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write(root, "decoder_start_token_id", ids.pad);
 }
 
+static void drop_heads(ModelConfig *config)
+{
+    config->pooler = config->sentence_head = false;
+    if (config->n_dec == 0)
+        hf_drop_vocabulary_head(config);
+}
+
 static bool check_t5(const ModelConfig *config, GError **error)
 {
     if (config->scale_logits && !config->tie_embeddings)
@@ -213,7 +220,7 @@ static bool check_umt5(const ModelConfig *config, GError **error)
         .model_type = type, .architecture = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),       \
         .passed_over = passed_over, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                \
         .n_reals = G_N_ELEMENTS(reals), .shape = shaper, .read = reader, .write = write_t5, .look = looker,            \
-        .check = checker                                                                                               \
+        .drop_heads = drop_heads, .check = checker                                                                     \
     }
 
 const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, look_t5, check_t5);
