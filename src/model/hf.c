@@ -122,11 +122,24 @@ static bool read_param(Device *dev, const Source *source, const Param *param, GE
     return done;
 }
 
+/* transformers would begin with random logits. */
+static void warn_missing_head(const Source *source, const ModelConfig *config)
+{
+    g_autofree char *head = name_in_table(source->kind, "lm_head");
+    bool logits = config->n_dec > 0 || config->head_transform;
+    if (logits && head && !g_hash_table_contains(source->tensors, head))
+        log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
+                    head);
+}
+
 static Model *import_tensors(Device *dev, const Source *source, ModelConfig *config, bool gradients, GError **error)
 {
+    bool tied = config->tie_embeddings;
     config->tie_embeddings = file_is_tied(source);
     if (source->kind->look)
         source->kind->look(source->tensors, config);
+    if (!tied)
+        warn_missing_head(source, config);
     if (!check_tensors(source, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);

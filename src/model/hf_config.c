@@ -48,7 +48,8 @@ static const HfKind *read_root(const json_t *root, ModelConfig *config, GError *
     const HfKind *kind = kind_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
     config->preset = (char *)"";
-    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error))
+    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error) ||
+        !hf_flag_read(root, "tie_word_embeddings", true, &config->tie_embeddings, error))
         return NULL;
     kind->shape(config);
     return check_ranges(config, error) && model_config_check(config, error) ? kind : NULL;

@@ -3,8 +3,8 @@
 
 #include "model/hf_kind.h"
 
-/* Reads FOLDER/config.json into zeroed memory; NULL: not a model that loam has. tie_embeddings is left to the tensors
- * (hf.c). */
+/* Reads FOLDER/config.json into zeroed memory; NULL: not a model that loam has. tie_embeddings is what the file
+ * says; the tensors know better (hf.c). */
 const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error);
 /* The text of a config.json that gives both generations this model, its tensors of `dtype` ("BF16"). g_free. */
 char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, const char *dtype);

@@ -65,6 +65,7 @@ static bool read_gpt2(const json_t *root, ModelConfig *config, GError **error)
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
     config->init_scale_outputs = true;
+    hf_warn_unread_rate(root, "embd_pdrop", config->dropout);
     return hf_int_read(root, &inner, &config->ffn, error) &&
            hf_activation_read(root, "activation_function", "gelu_new", &config->activation, error) &&
            hf_check_heads(config, error);

@@ -88,16 +88,19 @@ void hf_drop_vocabulary_head(ModelConfig *config);
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);
 bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);
-/* Where the key is absent, `standard`. */
-bool hf_flag(const json_t *root, const char *key, bool standard);
+/* Where the key is absent, `standard`; null is false, as in Python. */
+bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error);
+/* Says that a rate of dropout, which matters to training alone, is not `used` here but something else there. */
+void hf_warn_unread_rate(const json_t *root, const char *key, double used);
 bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error);
 void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config);
 void hf_id_write(json_t *root, const char *key, int id);
-/* "gelu_new" at `key`, or `standard`; the name goes out as hf_activation_name. */
+int hf_activation_of(const char *name); /* "gelu_new"; -1: loam has no such activation */
+/* The name at `key`, or `standard`; it goes out as hf_activation_name. */
 bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error);
 const char *hf_activation_name(int activation);
 /* The base of rotary positions: rope_parameters of transformers 5, of one kind of layer where `layers` is not NULL,
- * else the key of transformers 4. */
+ * else the key of transformers 4. Positions that are scaled are refused. */
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
                     GError **error);
 json_t *hf_rotary_json(double base);

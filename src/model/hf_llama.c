@@ -36,8 +36,6 @@ static const HfRealKey reals[] = {
 static const HfFixedKey fixed[] = {
     { "attention_bias", "false" },
     { "mlp_bias", "false" },
-    { "rope_scaling", "null" },
-    { "pretraining_tp", "1" },
 };
 
 static void shape(ModelConfig *config)

@@ -78,6 +78,8 @@ static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
     return true;
 }
 
+static const char *const rates[] = { "embedding_dropout", "attention_dropout", "mlp_dropout" };
+
 static bool read_modernbert(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
@@ -87,9 +89,13 @@ static bool read_modernbert(const json_t *root, ModelConfig *config, GError **er
     if (!hf_activation_read(root, "classifier_activation", "gelu", &head, error))
         return false;
     config->head_activation = head + 1;
+    for (size_t i = 0; i < G_N_ELEMENTS(rates); i++)
+        hf_warn_unread_rate(root, rates[i], 0);
     return read_layers(root, config, error) &&
            hf_rotary_read(root, "full_attention", "global_rope_theta", 160000, &config->rotary_base, error) &&
-           hf_rotary_read(root, "sliding_attention", "local_rope_theta", 10000, &config->rotary_local, error) &&
+           hf_rotary_read(root, "sliding_attention", "local_rope_theta",
+                          json_is_null(json_object_get(root, "local_rope_theta")) ? config->rotary_base : 10000,
+                          &config->rotary_local, error) &&
            hf_activation_read(root, "hidden_activation", "gelu", &config->activation, error) &&
            hf_check_heads(config, error);
 }

@@ -43,7 +43,7 @@ static const HfRealKey reals[] = {
     { "init_std", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
 };
 
-static const HfFixedKey fixed[] = { { "layerdrop", "0.0" } };
+static const HfFixedKey fixed[] = { { "add_cross_attention", "false" } };
 
 #define FIRST_ROW 2 /* of the sinusoids: that of a sequence's first token */
 
@@ -75,8 +75,9 @@ static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
-    config->scale_embedding = hf_flag(root, "scale_embedding", true);
+    hf_warn_unread_rate(root, "layerdrop", 0);
     return read_padding(root, config, error) &&
+           hf_flag_read(root, "scale_embedding", true, &config->scale_embedding, error) &&
            hf_activation_read(root, "activation_function", "gelu", &config->activation, error) &&
            hf_check_heads(config, error);
 }
