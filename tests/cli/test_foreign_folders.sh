@@ -31,6 +31,9 @@ echo '{"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}}}' >"$
 expect 0 "tokenizer.json: its model is WordLevel, which cannot be read" "$loam" import "$work/model" --out "$work/words"
 
 echo 'some text' >"$work/text.txt"
+cp "$work/model/tokenizer.json" "$work/kept.json"
+expect 1 "$work/model holds a tokenizer already" "$loam" tokenizer train --type wordpiece --vocab-size 60 --out "$work/model" "$work/text.txt"
+cmp "$work/model/tokenizer.json" "$work/kept.json" || fail "another program's tokenizer.json is gone"
 "$loam" prepare --tokenizer bytes --out "$work/data" "$work/text.txt" >/dev/null 2>&1
 for file in data.idx data.bin; do
     mv "$work/$file" "$work/kept"
