@@ -8,6 +8,7 @@
 #include "train/memory.h"
 #include "train/mixture_report.h"
 #include "train/recipe.h"
+#include "train/tokens.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,7 +93,8 @@ typedef struct Sources {
 static bool resolve(Config *config, Sources *sources, GError **error)
 {
     sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, NULL) : NULL;
-    if (!config_resolve_vocab(config, sources->tok, error))
+    if (!config_resolve_vocab(config, sources->tok, error) ||
+        (sources->tok && !tokens_check(config, sources->tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)

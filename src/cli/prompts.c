@@ -21,15 +21,6 @@ struct PromptReader {
     int64_t number; /* of the last line taken, from 1 */
 };
 
-/* The first of two pieces that the tokenizer has. */
-static int32_t find_special(const Tokenizer *tok, const char *first, const char *second, int32_t otherwise)
-{
-    int32_t id = tokenizer_special(tok, first);
-    if (id < 0)
-        id = tokenizer_special(tok, second);
-    return id < 0 ? otherwise : id;
-}
-
 /* Whether the tokenizer lies in the very folder of the weights, as in Hugging Face's folders and what is imported from
  * them; a run keeps it two folders above. */
 static bool lies_beside(const char *model_path, const Tokenizer *tok)
@@ -67,9 +58,9 @@ PromptFormat prompt_format(const Model *model, const char *model_path, const Tok
     if (config->n_enc > 0)
         format.after = tokenizer_eos(tok);
     if (config->n_dec == 0) {
-        format.after = find_special(tok, "[SEP]", "</s>", format.after);
-        format.before = find_special(tok, "[CLS]", "<s>", format.after);
-        format.mask = find_special(tok, "[MASK]", "<mask>", tokenizer_sentinel(tok, 0));
+        format.after = tokenizer_encoder_role(tok, ROLE_SEP);
+        format.before = tokenizer_encoder_role(tok, ROLE_CLS);
+        format.mask = tokenizer_encoder_role(tok, ROLE_MASK);
     }
     if (lies_beside(model_path, tok))
         take_frame(&format, config, tok);

@@ -33,16 +33,6 @@ static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
     config->n_sentinels = n;
 }
 
-/* The first of these pieces that the tokenizer has, or `otherwise`. */
-static int32_t find_piece(const Tokenizer *tok, const char *const *names, int32_t otherwise)
-{
-    for (; *names; names++)
-        for (int id = 0; id < tokenizer_size(tok); id++)
-            if (strcmp(tokenizer_piece(tok, id), *names) == 0)
-                return id;
-    return otherwise;
-}
-
 /* A word begins with "▁" (SentencePiece) or "Ġ" (byte-level BPE) where a tokenizer has such pieces; else "##" continues
  * one (WordPiece). */
 static bool *find_continuations(const Tokenizer *tok)
@@ -61,18 +51,18 @@ static bool *find_continuations(const Tokenizer *tok)
 
 static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
 {
-    static const char *const cls[] = { "[CLS]", "<s>", "<cls>", NULL }, *const sep[] = { "[SEP]", "</s>", NULL },
-                             *const mask[] = { "[MASK]", "<mask>", NULL };
     ObjectiveConfig *config = &loader->config;
-    config->mask = find_piece(tok, mask, config->first_sentinel);
-    config->sep = find_piece(tok, sep, config->eos);
-    config->cls = find_piece(tok, cls, config->sep);
+    config->mask = tokenizer_encoder_role(tok, ROLE_MASK);
+    config->sep = tokenizer_encoder_role(tok, ROLE_SEP);
+    config->cls = tokenizer_encoder_role(tok, ROLE_CLS);
     config->continues = loader->continues = find_continuations(tok);
     return (config->mask >= 0 && config->sep >= 0) ||
-           fail_user(error,
-                     "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
-                     "text with ([SEP] or </s>), which data.objective=mlm needs",
-                     tokenizer_path(tok));
+           fail_user(
+               error,
+               "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
+               "text with ([SEP] or </s>), which data.objective=mlm needs; loam tokenizer train --for bert makes one "
+               "that has",
+               tokenizer_path(tok));
 }
 
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)

@@ -159,7 +159,7 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
         return false;
     if (write_configs(tmp, kind, &config, tok, form->dtype, error) &&
         write_tensors(tmp, kind, &config, model_params(model), form, error) &&
-        (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);

@@ -1,6 +1,7 @@
 #include "text/added_tokens.h"
 
 #include "text/trie.h"
+#include "text/unicode.h"
 
 #include <string.h>
 
@@ -92,6 +93,7 @@ void added_tokens_close(AddedTokens *added)
 /* The characters of a word as the reference has them: \w of Unicode. */
 static bool is_word(gunichar c)
 {
+    c = unicode_known(c);
     GUnicodeType type = g_unichar_type(c);
     return g_unichar_isalnum(c) || g_unichar_ismark(c) || type == G_UNICODE_LETTER_NUMBER ||
            type == G_UNICODE_CONNECT_PUNCTUATION || c == 0x200c || c == 0x200d;

@@ -2,6 +2,7 @@
 
 #include "text/charsmap.h"
 #include "text/json_parts.h"
+#include "text/roles.h"
 
 #include <string.h>
 
@@ -265,6 +266,8 @@ static json_t *added_tokens(const Model *model)
     for (guint id = 0; id < model->pieces->len; id++) {
         const Piece *piece = piece_at(model, id);
         AddedToken token = { .content = piece->text, .id = (int)id, .special = piece->type != TYPE_USER };
+        const char *name;
+        token.lstrip = piece->type == TYPE_CONTROL && token_role_of(piece->text, &name) == ROLE_MASK;
         if (piece->type == TYPE_UNKNOWN || piece->type == TYPE_CONTROL || piece->type == TYPE_USER)
             json_array_append_new(added, json_added_token(&token));
     }

@@ -6,6 +6,7 @@
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
+#include "text/roles.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_config.h"
 #include "text/unigram.h"
@@ -31,8 +32,9 @@ struct Tokenizer {
     char *path;
     char hash[17];
     int size;
-    GArray *added;    /* AddedToken, contents are its own: first the model's, then those of files beside it */
-    guint n_own;      /* the model's */
+    GArray *added; /* AddedToken, contents are its own: first the model's, then those of files beside it */
+    guint n_own;   /* the model's */
+    int roles[TOKEN_ROLES];
     json_t *settings; /* tokenizer_config.json beside the file; NULL: there is none */
     AddedTokens *finder;
     int sentinels[TOKENIZER_SENTINELS];           /* ids */
@@ -171,24 +173,42 @@ static int id_of(const Tokenizer *tok, const char *piece)
     return token ? token->id : id;
 }
 
-/* What the files beside it add, and the ends and paddings that the model's pieces leave open. */
+/* The token that has a role by its name; -1 if there is none. */
+static int role_by_name(const Tokenizer *tok, TokenRole role)
+{
+    int id = -1;
+    for (const char *const *piece = token_role_pieces(role); id < 0 && *piece; piece++)
+        id = id_of(tok, *piece);
+    return id;
+}
+
+/* What the model knows, then what the files beside it say. Pieces named like the roles of an encoder have them. */
+static void find_roles(Tokenizer *tok, const TokenizerConfig *config)
+{
+    const TokenizerFacts *facts = &tok->facts;
+    const int known[TOKEN_ROLES] = { facts->pad, facts->unk, facts->eos, facts->bos, -1, -1, -1 };
+    for (int role = 0; role < TOKEN_ROLES; role++) {
+        int *id = &tok->roles[role];
+        *id = known[role];
+        if (*id < 0 && config->roles[role])
+            *id = id_of(tok, config->roles[role]);
+        if (*id < 0 && role >= ROLE_CLS)
+            *id = role_by_name(tok, (TokenRole)role);
+    }
+}
+
+/* What the files beside it add. */
 static bool read_beside(Tokenizer *tok, GError **error)
 {
     g_auto(TokenizerConfig) config = { 0 };
     g_autofree char *folder = g_path_get_dirname(tok->path);
-    if (!g_file_test(tok->path, G_FILE_TEST_EXISTS)) /* "bytes" */
-        return true;
-    if (!tokenizer_config_read(folder, &config, error))
-        return false;
-    add_tokens(tok, config.added);
-    tok->settings = json_incref(config.root);
-    const struct {
-        int *id;
-        const char *piece;
-    } roles[] = { { &tok->facts.pad, config.pad }, { &tok->facts.eos, config.eos }, { &tok->facts.bos, config.bos } };
-    for (size_t i = 0; i < G_N_ELEMENTS(roles); i++)
-        if (*roles[i].id < 0 && roles[i].piece)
-            *roles[i].id = id_of(tok, roles[i].piece);
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS)) { /* not "bytes" */
+        if (!tokenizer_config_read(folder, &config, error))
+            return false;
+        add_tokens(tok, config.added);
+        tok->settings = json_incref(config.root);
+    }
+    find_roles(tok, &config);
     return true;
 }
 
@@ -225,6 +245,8 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
     tok->kind = kind_of_file(tok->path, data);
     if (tok->kind == NULL && !open_json(tok, data, bytes, error))
         return false;
+    if (tok->facts.pattern && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a pattern");
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
@@ -337,8 +359,14 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
 
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
+    return tokenizer_open_ranks(path, NULL, error);
+}
+
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+{
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
+    tok->facts.pattern = pattern;
     tok->path = find_file(path, error);
     g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
@@ -441,24 +469,9 @@ int tokenizer_size(const Tokenizer *tok)
     return tok->size;
 }
 
-int tokenizer_pad(const Tokenizer *tok)
+int tokenizer_role(const Tokenizer *tok, TokenRole role)
 {
-    return tok->facts.pad;
-}
-
-int tokenizer_eos(const Tokenizer *tok)
-{
-    return tok->facts.eos;
-}
-
-int tokenizer_unk(const Tokenizer *tok)
-{
-    return tok->facts.unk;
-}
-
-int tokenizer_bos(const Tokenizer *tok)
-{
-    return tok->facts.bos;
+    return tok->roles[role];
 }
 
 int tokenizer_special(const Tokenizer *tok, const char *piece)
@@ -514,7 +527,7 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof *ids);
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tok->facts.pad || ids[i] == tok->facts.eos)
+        if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tokenizer_pad(tok) || ids[i] == tokenizer_eos(tok))
             continue;
         if (ids[i] < tok->facts.size && sentinel_index(tok, ids[i]) < 0) {
             g_array_append_val(run, ids[i]);
@@ -564,19 +577,27 @@ bool tokenizer_has_json(const Tokenizer *tok)
 
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
 {
+    return tokenizer_write_json_around(tok, path, NULL, error);
+}
+
+bool tokenizer_write_json_around(const Tokenizer *tok, const char *path, json_t *given, GError **error)
+{
     size_t bytes;
+    json_auto_t *around = given;
     g_autofree char *data = read_file(tok, &bytes, error);
     if (data == NULL)
         return false;
     if (!tokenizer_has_json(tok))
         return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
-    if (is_json(tok->path) && tok->added->len == tok->n_own)
+    if (is_json(tok->path) && tok->added->len == tok->n_own && around == NULL)
         return io_write_file(path, data, bytes, error);
     json_t *root = is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
                                       : tok->kind->to_json(tok->model, data, bytes, error);
     if (root == NULL)
         return fail_context(error, "%s", tok->path);
     put_added(tok, root);
+    if (around)
+        json_object_set(root, "post_processor", around);
     bool done = write_object(root, path, error);
     json_decref(root);
     return done;

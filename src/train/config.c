@@ -125,7 +125,7 @@ void config_clear(Config *config)
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;
-    bool masks = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0;
+    bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
     bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }

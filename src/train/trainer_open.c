@@ -5,6 +5,7 @@
 #include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
+#include "train/tokens.h"
 #include "train/trainer_state.h"
 
 #include <inttypes.h>
@@ -183,7 +184,8 @@ bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
-        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error))
+        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
+        !tokens_check(config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||

@@ -54,6 +54,10 @@ static void nearest_is_close_or_nothing(void)
     g_assert_cmpstr(text_nearest("sg", list), ==, NULL); /* 1 is not less than half of 2 */
     g_assert_cmpstr(text_nearest("sgdd", list), ==, "sgd");
     g_assert_cmpstr(text_nearest("", list), ==, NULL);
+
+    g_autofree char *longer = g_strnfill(70, 'a'); /* each shares all but two letters with the other */
+    const char *const near_it[] = { longer + 2, NULL };
+    g_assert_cmpstr(text_nearest(longer, near_it), ==, NULL);
 }
 
 static void what_begins_alike_is_nearer(void)
