@@ -59,8 +59,7 @@ const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **e
 {
     g_autofree char *path = g_build_filename(folder, "config.json", NULL);
     if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
-        g_autofree char *hint = hub_hint(folder);
-        fail_user(error, "%s: no such folder%s", folder, hint);
+        hub_fail_absent(folder, "folder", error);
         return NULL;
     }
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {

@@ -305,16 +305,11 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 /* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
 static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
-    bool there = g_file_test(tok->path, G_FILE_TEST_EXISTS);
-    if (!there && strcmp(tok->path, BYTES_PATH) != 0) {
-        g_autofree char *hint = hub_hint(tok->path);
-        fail_user(error, "%s: no such file or folder%s", tok->path, hint);
-        return NULL;
-    }
-    if (there)
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
         return io_read_file(tok->path, MAX_FILE, bytes, error);
+    bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
-    return g_strdup(BYTES_FILE);
+    return is_bytes ? g_strdup(BYTES_FILE) : NULL;
 }
 
 /* The other file that the tokenizer was read from; NULL if there is none. */

@@ -65,9 +65,8 @@ char *checkpoint_find(const char *path, GError **error)
     if (has_file(path, "state.json"))
         return g_strdup(path);
     if (!has_file(path, "checkpoints")) {
-        g_autofree char *hint = hub_hint(path);
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
-            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder%s", path, hint);
+            hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
         else
             fail_user(error,
                       "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
