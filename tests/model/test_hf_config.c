@@ -94,7 +94,8 @@ static void every_feed_forward_network_of_t5_goes_in_and_out(void)
         g_autofree char *json = g_strdup_printf("{\"model_type\": \"t5\", %s}", cases[i].json);
         g_assert_true(g_file_set_contents(path, json, -1, NULL) && hf_config_read(scratch, &config, NULL));
         g_assert_true(config.activation == (int)cases[i].activation && config.gated == cases[i].gated);
-        g_autofree char *text = hf_config_text(&hf_t5, &config, (HfIds){ 0, 1 }, "F32");
+        const TokenRoles roles = token_roles_none();
+        g_autofree char *text = hf_config_text(&hf_t5, &config, &roles, "F32");
         g_assert_nonnull(strstr(text, cases[i].written));
         g_assert_true(g_file_set_contents(path, text, -1, NULL) && hf_config_read(scratch, &again, NULL));
         g_assert_true(again.activation == config.activation && again.gated == config.gated);
