@@ -22,6 +22,8 @@ bool io_remove_tree(const char *path, GError **error); /* a file, a link or a wh
 bool io_replace_link(const char *link, const char *target, GError **error);
 /* The whole file, refused above `limit` bytes. *bytes may be NULL. A NUL is put after the end. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* Whether io_write_file could write PATH: to be asked before a long job, not after it. Leaves nothing behind. */
+bool io_check_writable(const char *path, GError **error);
 /* Writes PATH.tmp, syncs it, renames it over PATH. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 

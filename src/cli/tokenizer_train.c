@@ -106,7 +106,8 @@ static bool run(char *const *paths, int n_paths, GError **error)
     g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
     if (file && !check_folder(folder, error))
         return false;
-    return io_make_directories(folder, error) && learn(paths, n_paths, error) && finish(file, error);
+    g_autofree char *path = file ? g_build_filename(out, file, NULL) : g_strdup(out);
+    return io_make_directories(folder, error) && io_check_writable(path, error) && learn(paths, n_paths, error) && finish(file, error);
 }
 
 bool verb_tokenizer_train(int argc, char **argv, GError **error)

@@ -102,9 +102,10 @@ static void each_word(const SpEncoder *encoder, const char *text, size_t bytes, 
 
 bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error)
 {
-    if (bytes > G_MAXINT32 / 32)
-        return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
     g_autoptr(GString) normal = sp_normalize(encoder->model, text, bytes);
+    if (normal->len > G_MAXINT32)
+        return fail_user(error, "a text of %zu bytes, %zu with its spaces as pieces have them, is too long", bytes,
+                         normal->len);
     Output output = { &encoder->viterbi, ids, false };
     if (encoder->model->type == SP_BPE)
         sp_bpe_each(encoder->model, &encoder->viterbi.trie, normal->str, normal->len, put_piece, &output);
