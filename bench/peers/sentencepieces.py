@@ -2,7 +2,7 @@
 """Small SentencePiece models of every setting that changes how text is split, each encoded three ways: by SentencePiece, by loam,
 and by Hugging Face's tokenizers from the tokenizer.json that `loam tokenizer export` writes.
 
-    bench/peers/sentencepieces.py [--loam build/loam] [--lines 5000] [TEXT...]
+    bench/peers/sentencepieces.py [--loam build/loam] [--lines 5500] [--auto] [TEXT...]
     bench/peers/sentencepieces.py --fixture tests/text/sentencepieces.json
 
 TEXT are .txt and .jsonl files; without any, those below ../shared/data/text and code. The models are trained on a part of them.
@@ -61,10 +61,13 @@ def count(ours, theirs, lines, scores, show, name):
     return len(wrong), len(other) - len(wrong)
 
 
-def exported(loam, path, folder, lines):
+def exported(loam, path, folder, lines, auto=False):
     done = subprocess.run([loam, "tokenizer", "export", "--model", path, "--out", folder], stderr=subprocess.PIPE, text=True)
     if done.returncode:
         return done.stderr.strip().split(": ", 2)[-1]
+    if auto:
+        import transformers
+        return transformers.AutoTokenizer.from_pretrained(folder)(lines, add_special_tokens=False).input_ids
     tokenizer = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
     return [e.ids for e in tokenizer.encode_batch(lines, add_special_tokens=False)]
 
@@ -78,7 +81,7 @@ def check(work, number, kind, setting, sample, lines, args):
     # What reads as a special token in text is one to tokenizers, and several lines make one text.
     plain = [line for line in lines if not re.search("<s>|</s>|<unk>", line)]
     plain += ["\n".join(plain[i:i + 5]) for i in range(0, len(plain) - 60, 50)]
-    found = exported(args.loam, path, work / f"{number}-hf", plain)
+    found = exported(args.loam, path, work / f"{number}-hf", plain, args.auto)
     if isinstance(found, str):
         return wrong, f"loam {wrong} differ; export: {found}"
     other, ties = count(found, processor.encode(plain), plain, scores, args.show, "export")
@@ -168,8 +171,9 @@ def write_fixture(work, path, loam):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--loam", default="build/loam")
-    parser.add_argument("--lines", type=int, default=5000)
+    parser.add_argument("--lines", type=int, default=5500)
     parser.add_argument("--show", type=int, default=2, help="differing lines that are printed")
+    parser.add_argument("--auto", action="store_true", help="read what is exported by transformers' AutoTokenizer")
     parser.add_argument("--only", default="", help="settings whose name holds this")
     parser.add_argument("texts", nargs="*", type=pathlib.Path)
     parser.add_argument("--fixture", type=pathlib.Path, help="write the answers that the tests compare with, and nothing else")

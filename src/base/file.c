@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,9 +92,9 @@ static int rigged_unlink(const char *path)
     return rigged() ? -1 : unlink(path);
 }
 
-static IoFile *open_for_writing(const char *path, int flags, GError **error)
+/* fd < 0: opening failed, errno says why. */
+static IoFile *file_of(int fd, const char *path, GError **error)
 {
-    int fd = rigged_open(path, O_WRONLY | O_CREAT | flags);
     if (fd < 0) {
         fail_errno(error, "opening", path);
         return NULL;
@@ -105,12 +106,22 @@ static IoFile *open_for_writing(const char *path, int flags, GError **error)
 
 IoFile *io_create(const char *path, GError **error)
 {
-    return open_for_writing(path, O_TRUNC, error);
+    return file_of(rigged_open(path, O_WRONLY | O_CREAT | O_TRUNC), path, error);
 }
 
 IoFile *io_append(const char *path, GError **error)
 {
-    return open_for_writing(path, O_APPEND, error);
+    return file_of(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
+}
+
+IoFile *io_create_beside(const char *path, char **temporary, GError **error)
+{
+    *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
+    int fd = rigged() ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
+    IoFile *file = file_of(fd, fd < 0 ? path : *temporary, error);
+    if (file == NULL)
+        g_clear_pointer(temporary, g_free);
+    return file;
 }
 
 static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
@@ -248,6 +259,68 @@ bool io_remove_tree(const char *path, GError **error)
     return (!rigged() && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
+bool io_remove_file(const char *path, GError **error)
+{
+    return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
+}
+
+/* The path without links at its end, so that what is renamed to it comes to lie where the link leads. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *resolved = real ? g_strdup(real) : g_canonicalize_filename(path, NULL);
+    free(real);
+    return resolved;
+}
+
+char *io_make_folder_beside(const char *path, GError **error)
+{
+    g_autofree char *whole = resolve(path);
+    g_autofree char *parent = g_path_get_dirname(whole), *name = g_path_get_basename(whole);
+    g_autofree char *fresh_name = g_strdup_printf("tmp-%s-XXXXXX", name);
+    g_autofree char *fresh = g_build_filename(parent, fresh_name, NULL);
+    if (!io_make_directories(parent, error))
+        return NULL;
+    if (rigged() || g_mkdtemp_full(fresh, 0777) == NULL) {
+        fail_errno(error, "creating a folder beside", whole);
+        return NULL;
+    }
+    return g_steal_pointer(&fresh);
+}
+
+/* Two folders exchange names in one step. Not every file system can do that, and a disk whose failures are rehearsed is
+ * taken for one that cannot. */
+static bool exchange(const char *a, const char *b)
+{
+    return g_atomic_int_get(&rig_n) == 0 && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+}
+
+/* The old folder aside, the fresh one in its place. Where the second rename fails the old one comes back. */
+static bool replace_by_renames(const char *fresh, const char *path, GError **error)
+{
+    g_autofree char *aside = io_make_folder_beside(path, error);
+    if (aside == NULL || !io_rename(path, aside, error)) {
+        if (aside)
+            rmdir(aside);
+        return false;
+    }
+    if (!io_rename(fresh, path, error)) {
+        rename(aside, path);
+        return false;
+    }
+    return sync_parent(path, error) && io_remove_tree(aside, error);
+}
+
+bool io_swap_in(const char *fresh, const char *path, GError **error)
+{
+    g_autofree char *whole = resolve(path);
+    if (!g_file_test(whole, G_FILE_TEST_IS_DIR))
+        return io_rename(fresh, whole, error) && sync_parent(whole, error);
+    if (exchange(fresh, whole))
+        return sync_parent(whole, error) && io_remove_tree(fresh, error);
+    return replace_by_renames(fresh, whole, error);
+}
+
 bool io_replace_link(const char *link, const char *target, GError **error)
 {
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
@@ -325,8 +398,8 @@ bool io_check_writable(const char *path, GError **error)
 {
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return fail_user(error, "%s is a folder; want the name of a file", path);
-    g_autofree char *temporary = g_strconcat(path, ".tmp", NULL);
-    IoFile *file = io_create(temporary, error);
+    g_autofree char *temporary = NULL;
+    IoFile *file = io_create_beside(path, &temporary, error);
     if (file == NULL)
         return false;
     io_abort(file);
@@ -336,8 +409,8 @@ bool io_check_writable(const char *path, GError **error)
 
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
 {
-    g_autofree char *temporary = g_strconcat(path, ".tmp", NULL);
-    IoFile *file = io_create(temporary, error);
+    g_autofree char *temporary = NULL;
+    IoFile *file = io_create_beside(path, &temporary, error);
     if (file == NULL)
         return false;
     bool ok = io_write(file, data, bytes, error);

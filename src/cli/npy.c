@@ -37,8 +37,8 @@ NpyWriter *npy_create(const char *path, int64_t cols, GError **error)
     NpyWriter *writer = g_new0(NpyWriter, 1);
     char header[HEADER_BYTES + 1];
     make_header(header, 0, cols);
-    *writer = (NpyWriter){ .path = g_strdup(path), .tmp = g_strconcat(path, ".tmp", NULL), .cols = cols };
-    writer->file = io_create(writer->tmp, error);
+    *writer = (NpyWriter){ .path = g_strdup(path), .cols = cols };
+    writer->file = io_create_beside(path, &writer->tmp, error);
     if (writer->file && io_write(writer->file, header, HEADER_BYTES, error))
         return writer;
     npy_abort(writer);
@@ -90,6 +90,7 @@ void npy_abort(NpyWriter *writer)
         return;
     if (writer->file)
         io_abort(writer->file);
-    io_remove_tree(writer->tmp, NULL);
+    if (writer->tmp)
+        io_remove_file(writer->tmp, NULL);
     writer_free(writer);
 }

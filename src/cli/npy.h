@@ -7,7 +7,7 @@
 
 typedef struct NpyWriter NpyWriter;
 
-/* Writes to PATH.tmp until it is whole. */
+/* Writes a file beside PATH, which gets its name when it is whole. */
 NpyWriter *npy_create(const char *path, int64_t cols, GError **error);
 bool npy_write_row(NpyWriter *writer, const float *row, GError **error);
 /* Says how many rows there are, syncs and renames; always frees. */

@@ -3,9 +3,11 @@
 #include "cli/cli.h"
 #include "data/sources.h"
 #include "model/model.h"
+#include "train/advice.h"
 #include "train/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
+#include "train/recipe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -142,6 +144,7 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         return false;
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
     if (steps > 0) {
         g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
         add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
@@ -166,7 +169,7 @@ bool verb_plan(int argc, char **argv, GError **error)
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (options_reference) {
-        g_autofree char *markdown = options_to_markdown(config_options());
+        g_autofree char *markdown = options_to_markdown(config_options(), recipe_options);
         fputs(markdown, stdout);
         return true;
     }

@@ -107,7 +107,8 @@ static bool run(char *const *paths, int n_paths, GError **error)
     if (file && !check_folder(folder, error))
         return false;
     g_autofree char *path = file ? g_build_filename(out, file, NULL) : g_strdup(out);
-    return io_make_directories(folder, error) && io_check_writable(path, error) && learn(paths, n_paths, error) && finish(file, error);
+    return io_make_directories(folder, error) && io_check_writable(path, error) && learn(paths, n_paths, error) &&
+           finish(file, error);
 }
 
 bool verb_tokenizer_train(int argc, char **argv, GError **error)

@@ -77,7 +77,7 @@ static bool copy_finish(Copy *copy, DatasetCounts *counts, GError **error)
                                .documents = copy->counts.documents,
                                .tokens = copy->counts.tokens };
     *counts = copy->counts;
-    return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&copy->writer), error) &&
+    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&copy->writer), error) &&
            (meta.tokenizer_hash == NULL || dataset_meta_write(&meta, path, error));
 }
 

@@ -224,7 +224,7 @@ static bool finish_set(const SetWriter *out, IndexedWriter *writer, const Fairse
                                .append_eod = true,
                                .documents = set->sentences,
                                .tokens = set->tokens };
-    bool removed = io_remove_tree(path, error);
+    bool removed = io_remove_file(path, error);
     if (!removed)
         indexed_writer_abort(writer);
     return removed && indexed_writer_finish(writer, error) && (!tok || dataset_meta_write(&meta, path, error));

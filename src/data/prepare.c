@@ -78,7 +78,7 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .append_eod = append_eod,
                                .documents = output->documents,
                                .tokens = output->tokens };
-    return io_remove_tree(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
+    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
 }
 

@@ -229,7 +229,7 @@ bool events_cut(const char *folder, int64_t step, GError **error)
     while ((name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
         bool unfinished = g_str_has_suffix(name, ".tmp"); /* an earlier cut that did not get to its end */
-        if (g_str_has_prefix(name, PREFIX) && !(unfinished ? io_remove_tree(path, error) : cut_file(path, step, error)))
+        if (g_str_has_prefix(name, PREFIX) && !(unfinished ? io_remove_file(path, error) : cut_file(path, step, error)))
             return false;
     }
     return true;

@@ -28,7 +28,7 @@ void indexed_writer_abort(IndexedWriter *writer)
     for (int i = 0; i < N_PARTS; i++) {
         if (writer->files[i])
             io_abort(writer->files[i]);
-        io_remove_tree(writer->paths[i], NULL);
+        io_remove_file(writer->paths[i], NULL);
         g_free(writer->paths[i]);
     }
     g_free(writer->prefix);
@@ -145,7 +145,7 @@ static bool move_into_place(IndexedWriter *writer, GError **error)
 {
     g_autofree char *bin = g_strconcat(writer->prefix, ".bin", NULL), *idx = g_strconcat(writer->prefix, ".idx", NULL);
     g_autofree char *folder = g_path_get_dirname(writer->prefix);
-    return io_remove_tree(idx, error) && io_rename(writer->paths[BIN], bin, error) &&
+    return io_remove_file(idx, error) && io_rename(writer->paths[BIN], bin, error) &&
            io_rename(writer->paths[IDX], idx, error) && io_sync_directory(folder, error);
 }
 

@@ -146,11 +146,15 @@ bool model_config_distances(const ModelConfig *config)
     return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
 }
 
+bool model_config_ends(const ModelConfig *config)
+{
+    return model_config_learned_positions(config) || model_config_distances(config) ||
+           config->sparsity.pattern != SPARSE_NONE;
+}
+
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    bool ends = model_config_learned_positions(config) || model_config_distances(config) ||
-                config->sparsity.pattern != SPARSE_NONE;
-    if (!ends || length <= config->max_positions)
+    if (!model_config_ends(config) || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT

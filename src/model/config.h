@@ -91,6 +91,8 @@ bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
 /* Embeddings of distances in the scores of self-attention. */
 bool model_config_distances(const ModelConfig *config);
-/* Learned positions, distances and sparse layouts end somewhere: whether sequences of this length fit in. */
+/* Learned positions, distances and sparse layouts hold sequences of up to max_positions tokens, others any. */
+bool model_config_ends(const ModelConfig *config);
+/* Whether sequences of this length fit in. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

@@ -27,7 +27,7 @@ static bool shape_matches(const SafeTensor *theirs, int rank, const int64_t *sha
 /* An opened folder: its tensors by the names that its kind of model gives them. */
 typedef struct Source {
     const HfKind *kind;
-    const SafeTensors *file;
+    SafeTensors *file;
     GHashTable *tensors;
 } Source;
 
@@ -122,11 +122,9 @@ static bool read_param(Device *dev, const Source *source, const Param *param, GE
     return done;
 }
 
-static Model *import_tensors(Device *dev, const Source *source, ModelConfig *config, bool gradients, GError **error)
+static Model *import_tensors(Device *dev, const Source *source, const ModelConfig *config, bool gradients,
+                             GError **error)
 {
-    config->tie_embeddings = file_is_tied(source);
-    if (source->kind->look)
-        source->kind->look(source->tensors, config);
     if (!check_tensors(source, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
@@ -151,22 +149,49 @@ static SafeTensors *open_tensors(const char *folder, GError **error)
     return file;
 }
 
+/* Reads config.json and the names of the tensors, which together make the shape. */
+static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
+{
+    *source = (Source){ .kind = hf_config_read(folder, config, error) };
+    if (source->kind == NULL || (source->file = open_tensors(folder, error)) == NULL)
+        return false;
+    source->tensors = hf_tensors_by_name(source->kind, source->file, error);
+    if (source->tensors == NULL)
+        return fail_context(error, "%s", folder);
+    config->tie_embeddings = file_is_tied(source);
+    if (source->kind->look)
+        source->kind->look(source->tensors, config);
+    return true;
+}
+
+static void source_close(Source *source)
+{
+    g_clear_pointer(&source->tensors, g_hash_table_unref);
+    g_clear_pointer(&source->file, safetensors_close);
+}
+
+bool hf_shape(const char *folder, ModelConfig *config, GError **error)
+{
+    ModelConfig read = { 0 };
+    Source source;
+    bool done = source_open(&source, folder, &read, error);
+    if (done)
+        *config = model_config_copy(&read);
+    source_close(&source);
+    return done;
+}
+
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
-    Source source = { .kind = hf_config_read(folder, &config, error) };
-    SafeTensors *file = source.kind ? open_tensors(folder, error) : NULL;
-    if (file == NULL)
-        return NULL;
-    source.file = file;
-    source.tensors = hf_tensors_by_name(source.kind, file, error);
-    Model *model = source.tensors ? import_tensors(dev, &source, &config, gradients, error) : NULL;
-    g_clear_pointer(&source.tensors, g_hash_table_unref);
-    safetensors_close(file);
-    if (model == NULL) {
+    Source source;
+    Model *model = NULL;
+    if (source_open(&source, folder, &config, error) &&
+        !(model = import_tensors(dev, &source, &config, gradients, error)))
         fail_context(error, "%s", folder);
+    source_close(&source);
+    if (model == NULL)
         return NULL;
-    }
     g_autofree char *tokenizer = tokenizer_find(folder);
     if (tokenizer == NULL)
         log_warning("%s has no tokenizer that can be read: weights only; texts need tokenizer.path", folder);

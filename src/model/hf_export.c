@@ -124,18 +124,16 @@ static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer 
 
 bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
 {
-    g_autofree char *whole = g_canonicalize_filename(folder, NULL);
-    g_autofree char *parent = g_path_get_dirname(whole), *name = g_path_get_basename(whole);
-    g_autofree char *tmp_name = g_strconcat("tmp-", name, NULL);
-    g_autofree char *tmp = g_build_filename(parent, tmp_name, NULL);
     const ModelConfig *config = model_config(model);
     const HfKind *kind = exportable_kind(config, tok, error);
-    if (kind == NULL || !folder_is_free(whole, error) || !io_make_directories(parent, error) ||
-        !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
+    if (kind == NULL || !folder_is_free(folder, error))
+        return false;
+    g_autofree char *tmp = io_make_folder_beside(folder, error);
+    if (tmp == NULL)
         return false;
     if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, error)) && io_sync_directory(tmp, error) &&
-        io_rename(tmp, whole, error) && io_sync_directory(parent, error))
+        folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);
     return false;

@@ -1,6 +1,8 @@
 #include "train/config.h"
 
+#include "base/text.h"
 #include "data/sources.h"
+#include "train/resolve.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -74,32 +76,6 @@ const OptionTable *config_options(void)
     return &table;
 }
 
-/* Configurations of earlier versions have data.sentence_order, a switch. */
-static void rename_settings(GPtrArray *settings)
-{
-    for (guint i = 0; i < settings->len; i++) {
-        OptionSetting *setting = settings->pdata[i];
-        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
-        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
-            continue;
-        g_free(setting->name);
-        g_free(setting->value);
-        setting->name = g_strdup("data.sentence_pairs");
-        setting->value = g_strdup(on ? "order" : "none");
-    }
-}
-
-/* The preset's settings come before everything that was asked for by name. */
-static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
-{
-    const char *preset = option_settings_find(settings, "model.preset");
-    g_autoptr(GPtrArray) preset_settings = option_settings_new();
-    if (preset && *preset && !model_preset_settings(preset, preset_settings, error))
-        return false;
-    return options_apply(config_options(), config, preset_settings, error) &&
-           options_apply(config_options(), config, settings, error);
-}
-
 /* What a reference system's order depends on is, where nothing else is said, the run's length and its microbatch. */
 static bool resolve_compat(Config *config, GError **error)
 {
@@ -126,15 +102,10 @@ void config_fit_model(Config *config, const ModelConfig *model)
 
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
-    g_autoptr(GPtrArray) settings = option_settings_new();
     options_set_defaults(config_options(), config);
-    if (path && !option_settings_read_yaml(settings, path, error))
-        return false;
-    for (int i = 0; i < n_overrides; i++)
-        if (!option_settings_parse(settings, overrides[i], error))
-            return false;
-    rename_settings(settings);
-    if (!apply_settings(config, settings, error) || !config_check(config, error) || !resolve_compat(config, error))
+    g_autoptr(GPtrArray) layers = resolve_layers(path, overrides, n_overrides, error);
+    if (layers == NULL || !options_apply(config_options(), config, layers, error) ||
+        !resolve_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
     config->model.prefix_lm |=
@@ -209,9 +180,15 @@ int64_t config_samples(const Config *config, Amount amount, int64_t epoch_sample
         return (int64_t)ceil(amount.value * (double)epoch_samples);
     case UNIT_STEPS:
     case UNIT_SECONDS:
+    case UNIT_PERCENT:
         break;
     }
     return -1;
+}
+
+int64_t config_share(Amount amount, int64_t total)
+{
+    return (int64_t)ceil(amount.value * (double)total / 100);
 }
 
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
@@ -219,6 +196,8 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
     int64_t samples = config_samples(config, amount, epoch_samples), batch = config_batch_samples(config);
     if (amount.unit == UNIT_STEPS)
         return (int64_t)amount.value;
+    if (amount.unit == UNIT_PERCENT)
+        return config_share(amount, config_steps(config, config->train.length, epoch_samples));
     return samples < 0 ? -1 : (samples + batch - 1) / batch;
 }
 
@@ -233,34 +212,48 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples)
                        .total = (double)config_steps(config, config->train.length, epoch_samples) };
 }
 
-/* Amounts that count work within a step: their unit must be one that a step is made of. */
-static bool check_unit(const char *name, Amount amount, bool steps, GError **error)
+/* Samples of a step are counted in samples or tokens, not in steps. */
+static bool check_batch(const char *name, Amount amount, GError **error)
 {
-    if (steps ? amount.unit != UNIT_SECONDS : amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
+    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
         return true;
+    g_autofree char *text = amount_format(amount), *number = text_number(amount.value);
     if (amount.unit == UNIT_STEPS)
         return fail_user(error,
-                         "%s: steps (a number without a unit counts them) do not fit; write samples or tokens, such "
-                         "as \"128 samples\"",
-                         name);
+                         "%s: %s of what? A number alone would be steps; write %s=\"%s samples\", or tokens, such as "
+                         "\"64k tokens\"",
+                         name, number, name, number);
+    return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
+}
+
+/* How often something is done, or how long: in whole steps, so that a time does not fit, and a share of the length only
+ * where that has steps. */
+static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
+{
     g_autofree char *text = amount_format(amount);
-    return fail_user(error, "%s: \"%s\" does not fit; write %s", name, text,
-                     steps ? "steps, samples, tokens or epochs" : "samples or tokens, such as \"128 samples\"");
+    if (amount.unit == UNIT_SECONDS)
+        return fail_user(error, "%s: \"%s\" does not fit; write steps, samples, tokens or epochs", name, text);
+    if (amount.unit != UNIT_PERCENT)
+        return true;
+    if (amount.value > 100)
+        return fail_user(error, "%s: %s is more than the whole of train.length", name, text);
+    return length.unit != UNIT_SECONDS ||
+           fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
 }
 
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
-    if (!check_unit("train.batch", train->batch, false, error) ||
-        !check_unit("train.micro_batch", train->micro_batch, false, error) ||
-        !check_unit("train.log_every", train->log_every, true, error) ||
-        !check_unit("train.eval_every", train->eval_every, true, error) ||
-        !check_unit("train.save_every", train->save_every, true, error) ||
-        !check_unit("optim.warmup", config->optim.warmup, true, error) ||
-        (config->data.mixture.cap.value > 0 &&
-         !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)) ||
-        (config->data.compat_batch.value > 0 &&
-         !check_unit("data.compat_batch", config->data.compat_batch, false, error)) ||
+    if (train->length.unit == UNIT_PERCENT)
+        return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
+    if (!check_batch("train.batch", train->batch, error) ||
+        !check_batch("train.micro_batch", train->micro_batch, error) ||
+        !check_steps("train.log_every", train->log_every, train->length, error) ||
+        !check_steps("train.eval_every", train->eval_every, train->length, error) ||
+        !check_steps("train.save_every", train->save_every, train->length, error) ||
+        !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
+        (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
@@ -289,17 +282,27 @@ static bool check_segments(const DataConfig *data, const ModelConfig *model, GEr
                      "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
+/* Whether an objective fills the streams that the model has. */
+static bool suits(const Objective *objective, const ModelConfig *model)
+{
+    return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+}
+
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
     const Objective *objective = data_objective_row(data);
-    bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
-    if (enc != (model->n_enc > 0) || dec != (model->n_dec > 0))
-        return fail_user(error,
-                         "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
-                         " decoder blocks; choose another objective or another model",
-                         objective->name, trains[objective->streams], model->n_enc, model->n_dec);
-    return check_segments(data, model, error);
+    if (suits(objective, model))
+        return check_segments(data, model, error);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (const Objective *other = objectives; other->name; other++)
+        if (suits(other, model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", other->name);
+    return fail_user(error,
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective (%s) or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }

@@ -41,8 +41,8 @@ typedef struct Config {
 
 const OptionTable *config_options(void);
 
-/* Defaults, then the preset, then the file (path may be NULL), then the overrides ("group.key=value"); checked across
- * fields. config is zeroed memory; to be cleared with config_clear whatever the result. */
+/* The file (path may be NULL) and the overrides ("group.key=value") after what comes before them (resolve.h), checked
+ * across fields. config is zeroed memory; to be cleared with config_clear whatever the result. */
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
 bool config_check(const Config *config, GError **error);
 /* The objective in the form that suits this model; config_load takes the model of the configuration. */
@@ -61,6 +61,8 @@ int64_t config_batch_samples(const Config *config);
 int64_t config_micro_samples(const Config *config);
 /* An amount of samples, tokens or epochs in samples; -1 for steps and times. */
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
+/* Steps that a percentage of `total` steps is, rounded up. */
+int64_t config_share(Amount amount, int64_t total);
 /* An amount in steps of this configuration; epoch_samples: of the training set, for epochs. Times are -1: they have no
  * steps. */
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);

@@ -82,11 +82,18 @@ char *checkpoint_find(const char *path, GError **error)
     return NULL;
 }
 
+/* RUN of RUN/checkpoints/step-00001000, whether it is one or not. */
+static char *run_above(const char *folder)
+{
+    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
+    g_autofree char *above = g_path_get_dirname(resolved);
+    return g_path_get_dirname(above);
+}
+
 /* The tokenizer beside the checkpoint (an imported model), or in the run directory above checkpoints/. */
 static char *find_tokenizer(const char *folder)
 {
-    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
-    g_autofree char *above = g_path_get_dirname(resolved), *run = g_path_get_dirname(above);
+    g_autofree char *run = run_above(folder);
     const char *places[] = { folder, run };
     for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
         char *found = tokenizer_find(places[i]);
@@ -126,25 +133,41 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return open_checkpoint(folder, dev, gradients, error);
 }
 
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
+{
+    *run = NULL;
+    if (has_file(path, "config.json")) {
+        *tokenizer_path = tokenizer_find(path);
+        return hf_shape(path, config, error);
+    }
+    g_autofree char *folder = checkpoint_find(path, error);
+    if (folder == NULL)
+        return false;
+    *tokenizer_path = find_tokenizer(folder);
+    *run = run_above(folder);
+    return checkpoint_config(folder, config, NULL, error);
+}
+
 /* Options that shape no weight, or only those that stand on the last stack: heads may be new, or left behind. */
 static const char *const free_options[] = {
     "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
     "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
 };
 
-/* Every other option of the shape must agree, not only the sizes of the tensors. */
-static bool same_shape(const ModelConfig *to, const ModelConfig *from, GError **error)
+char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
     OptionGroup group;
     OptionTable table = checkpoint_model_table(&group);
     g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
         g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
         if (!g_strv_contains(free_options, row->name))
-            return fail_user(error, "its %s is %s, this model's is %s", row->name, its, ours);
+            g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
+                                   ours);
     }
-    return true;
+    return text->len ? g_string_free(g_steal_pointer(&text), false) : NULL;
 }
 
 static bool is_head(const Param *param)
@@ -166,8 +189,9 @@ static char *heads_beyond(Model *a, Model *b)
 
 bool model_copy_weights(Model *to, Model *from, GError **error)
 {
-    if (!same_shape(model_config(to), model_config(from), error))
-        return false;
+    g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
+    if (differences)
+        return fail_user(error, "%s", differences);
     ParamStore *params = model_params(to);
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "device/peak.h"
+#include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
 #include "train/trainer_state.h"
@@ -51,6 +52,8 @@ static void plan_steps(Trainer *t)
         t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
     t->schedule = config_schedule(&t->config, epoch);
     t->schedule.total = (double)t->total;
+    if (t->config.optim.warmup.unit == UNIT_PERCENT)
+        t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
     t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
     t->eval_every = config_steps(&t->config, train->eval_every, epoch);
     t->save_every = config_steps(&t->config, train->save_every, epoch);
@@ -163,13 +166,6 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
-static void warn_of_labels(const Config *config)
-{
-    if (config->data.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
-        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
-                    "model.pooler, or data.sentence_pairs=none");
-}
-
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -184,8 +180,8 @@ bool trainer_open(Trainer *t, GError **error)
     if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
         !run_write_config(config, t->tok, error))
         return false;
-    warn_of_labels(config);
     plan_steps(t);
+    advice_give(config, (int64_t)t->schedule.warmup, t->total);
     report_mixture(t);
     open_batches(t);
     t->first_step = t->state.attempts;

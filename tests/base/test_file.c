@@ -44,6 +44,25 @@ static void expect_content(const char *path, const char *wanted)
     g_assert_cmpuint(bytes, ==, strlen(wanted));
 }
 
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a folder, sorted, with a blank between them. */
+static void expect_names(const char *path, const char *wanted)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *name;
+    while ((name = g_dir_read_name(dir)))
+        g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *all = g_strjoinv(" ", (char **)names->pdata);
+    g_assert_cmpstr(all, ==, wanted);
+}
+
 static void expect_message(GError *error, LoamError code, const char *end)
 {
     g_assert_error(error, LOAM_ERROR, (gint)code);
@@ -169,6 +188,10 @@ static void makes_and_removes_trees(Folder *folder, gconstpointer data)
     g_assert_true(io_replace_link(link, kept, NULL));
     g_assert_true(io_remove_tree(top, NULL));
     g_assert_true(io_remove_tree(top, NULL)); /* fine if absent */
+    g_clear_error(&error);
+    g_assert_false(io_remove_file(kept, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_true(io_remove_file(file, NULL)); /* fine if absent */
     g_assert_false(g_file_test(top, G_FILE_TEST_EXISTS));
     g_assert_true(g_file_test(kept_file, G_FILE_TEST_EXISTS)); /* links are not followed */
 }
@@ -185,6 +208,78 @@ static void links_are_replaced(Folder *folder, gconstpointer data)
     g_assert_false(g_file_test(debris, G_FILE_TEST_IS_SYMLINK));
 }
 
+static void write_in(const char *folder, const char *text)
+{
+    g_autofree char *path = g_build_filename(folder, "f", NULL);
+    g_assert_true(io_write_file(path, text, strlen(text), NULL));
+}
+
+static void expect_in(const char *folder, const char *text)
+{
+    g_autofree char *path = g_build_filename(folder, "f", NULL);
+    expect_content(path, text);
+}
+
+static void temporary_names_are_nobody_elses(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f"), *theirs = inside(folder, "f.tmp"), *model = inside(folder, "m");
+    g_autofree char *their_folder = inside(folder, "tmp-m");
+    g_assert_true(g_file_set_contents(theirs, "theirs", -1, NULL) && io_make_directories(their_folder, NULL));
+    g_assert_true(io_write_file(path, "x", 1, NULL));
+    g_autofree char *fresh = io_make_folder_beside(model, NULL), *other = io_make_folder_beside(model, NULL);
+    g_assert_cmpstr(fresh, !=, other);
+    g_assert_true(io_swap_in(fresh, model, NULL) && io_remove_tree(other, NULL));
+    expect_content(theirs, "theirs");
+    expect_names(folder->path, "f f.tmp m tmp-m");
+}
+
+static void folders_are_swapped_in(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "deep/m/"), *link = inside(folder, "link"), *deep = inside(folder, "deep");
+    const char *const places[] = { path, path, link };
+    for (int i = 0; i < 3; i++) {
+        g_autofree char *fresh = io_make_folder_beside(places[i], NULL);
+        g_autofree char *text = g_strdup_printf("%d", i);
+        struct stat info, plain;
+        g_assert_true(stat(fresh, &info) == 0 && stat(deep, &plain) == 0);
+        g_assert_cmpuint(info.st_mode, ==, plain.st_mode); /* not mkdtemp's 0700 */
+        write_in(fresh, text);
+        g_assert_true(io_swap_in(fresh, places[i], NULL));
+        expect_in(path, text);
+        if (i == 1)
+            g_assert_cmpint(symlink("deep/m", link), ==, 0);
+    }
+    expect_names(folder->path, "deep link");
+    expect_names(deep, "m");
+    g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
+}
+
+/* A new folder beside, two renames, open, fsync and close of the parent; then the old file and folder are removed. */
+static void nth_call_failing_keeps_a_folder(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "m");
+    g_assert_true(io_make_directories(path, NULL));
+    for (int n = 1; n <= 9; n++) {
+        g_autoptr(GError) error = NULL;
+        write_in(path, "old");
+        g_autofree char *fresh = io_make_folder_beside(path, NULL);
+        write_in(fresh, "new");
+        io_fail_at(n, EIO);
+        g_assert_cmpint(io_swap_in(fresh, path, &error), ==, n == 9);
+        io_fail_at(0, 0);
+        expect_in(path, n <= 3 ? "old" : "new");
+        if (n <= 3)
+            g_assert_true(io_remove_tree(fresh, NULL));
+        if (n <= 3 || n == 9)
+            g_assert_false(g_file_test(fresh, G_FILE_TEST_EXISTS));
+        if (n < 9)
+            g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+    }
+}
+
 /* The calls that one io_write_file makes when nothing fails. */
 static int calls_of_write_file(const char *path)
 {
@@ -197,7 +292,7 @@ static int calls_of_write_file(const char *path)
 static void nth_call_failing_keeps_the_old_file(Folder *folder, gconstpointer data)
 {
     (void)data;
-    g_autofree char *path = inside(folder, "f"), *temporary = inside(folder, "f.tmp");
+    g_autofree char *path = inside(folder, "f");
     int calls = calls_of_write_file(path);
     g_assert_cmpint(calls, ==, 8);
     for (int n = 1; n <= calls; n++) {
@@ -210,7 +305,7 @@ static void nth_call_failing_keeps_the_old_file(Folder *folder, gconstpointer da
         g_assert_nonnull(strstr(error->message, folder->path));
         io_fail_at(0, 0);
         expect_content(path, n <= 5 ? "old" : "new");
-        g_assert_false(g_file_test(temporary, G_FILE_TEST_EXISTS));
+        expect_names(folder->path, "f");
     }
     io_fail_at(calls + 1, ENOSPC);
     g_assert_true(io_write_file(path, "new", 3, NULL));
@@ -275,6 +370,21 @@ static void interrupted_calls_go_on(Folder *folder, gconstpointer data)
     expect_content(path, "abc");
 }
 
+static void a_place_to_write_is_tried_without_a_trace(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "f"), *below = inside(folder, "none/f");
+    g_assert_true(io_check_writable(path, NULL));
+    g_assert_false(io_check_writable(below, &error));
+    g_assert_nonnull(strstr(error->message, "none/f"));
+    g_clear_error(&error);
+    g_assert_false(io_check_writable(folder->path, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_autoptr(GDir) dir = g_dir_open(folder->path, 0, NULL);
+    g_assert_null(g_dir_read_name(dir));
+}
+
 static void add(const char *name, void (*test)(Folder *, gconstpointer))
 {
     g_test_add(name, Folder, NULL, set_up, test, tear_down);
@@ -291,9 +401,13 @@ int main(int argc, char **argv)
     g_test_add_func("/file/full_disk_is_the_machines", full_disk_is_the_machines);
     add("/file/makes_and_removes_trees", makes_and_removes_trees);
     add("/file/links_are_replaced", links_are_replaced);
+    add("/file/temporary_names_are_nobody_elses", temporary_names_are_nobody_elses);
+    add("/file/folders_are_swapped_in", folders_are_swapped_in);
+    add("/file/nth_call_failing_keeps_a_folder", nth_call_failing_keeps_a_folder);
     add("/file/nth_call_failing_keeps_the_old_file", nth_call_failing_keeps_the_old_file);
     add("/file/nth_call_failing_keeps_a_link", nth_call_failing_keeps_a_link);
     add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
     add("/file/interrupted_calls_go_on", interrupted_calls_go_on);
+    add("/file/a_place_to_write_is_tried_without_a_trace", a_place_to_write_is_tried_without_a_trace);
     return g_test_run();
 }

@@ -137,7 +137,7 @@ grep -qF '{"prompt":"ba\rce",' "$work/out" && grep -qF '{"prompt":"bace",' "$wor
 
 # Folders that are files, and text where there is none.
 expect 1 'config.yaml is a file; a folder is wanted' train "run.dir=$work/config.yaml"
-expect 1 'train.batch: steps' train train.batch=2
+expect 1 'write train.batch="2 samples"' train train.batch=2
 expect 1 '1809' "$loam" plan "$work/config.yaml" data.input_length=1000000
 [ ! -s "$work/out" ] || fail 'a plan that fails prints no configuration'
 mkdir "$work/tokenizer" && cp "$work/tok.model" "$work/tokenizer/spiece.model"

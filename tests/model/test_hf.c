@@ -443,6 +443,15 @@ static void an_mt5_is_an_untied_t5(void)
     expect_same_config(out, FIXTURES "t5-v1.1");
 }
 
+static int count_names(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    int n = 0;
+    while (g_dir_read_name(dir))
+        n++;
+    return n;
+}
+
 static void export_leaves_other_peoples_files_alone(void)
 {
     GError *error = NULL;
@@ -455,9 +464,11 @@ static void export_leaves_other_peoples_files_alone(void)
     g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
     g_clear_error(&error);
 
-    /* A disk that fails at any write leaves neither the folder nor its temporary form. */
-    g_autofree char *target = g_build_filename(scratch, "failed", NULL),
-                    *tmp = g_build_filename(scratch, "tmp-failed", NULL);
+    /* A disk that fails at any write leaves neither the folder nor its temporary form; a folder that has the name of
+     * one, and another's files, stays. */
+    g_autofree char *above = g_build_filename(scratch, "disk", NULL), *target = g_build_filename(above, "failed", NULL),
+                    *tmp = g_build_filename(above, "tmp-failed", NULL);
+    put_file(tmp, "thesis.tex", "x", 1);
     for (int n = 1;; n++) {
         io_fail_at(n, ENOSPC);
         bool done = hf_export(model, NULL, target, &error);
@@ -466,12 +477,14 @@ static void export_leaves_other_peoples_files_alone(void)
             break;
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
         g_clear_error(&error);
-        g_assert_false(g_file_test(tmp, G_FILE_TEST_EXISTS));
         if (g_file_test(target, G_FILE_TEST_EXISTS)) { /* renamed, but the parent not synced: whole */
             model_close(import(dev, target));
             io_remove_tree(target, &error);
         }
+        g_assert_cmpint(count_names(above), ==, 1);
     }
+    g_autofree char *thesis = scratch_path("disk/tmp-failed", "thesis.tex");
+    g_assert_true(g_file_test(thesis, G_FILE_TEST_EXISTS));
     model_close(model);
     device_close(dev);
 }
