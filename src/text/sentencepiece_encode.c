@@ -46,6 +46,16 @@ static void index_pieces(SpEncoder *encoder)
     trie_init(&viterbi->trie, keys, n_keys);
 }
 
+static bool check_unknown(const SpEncoder *encoder, GError **error)
+{
+    if (!encoder->model->byte_fallback)
+        return encoder->model->unk >= 0 || fail_user(error, "none of its pieces is the unknown one");
+    for (int i = 0; i < 256; i++)
+        if (encoder->viterbi.bytes[i] < 0)
+            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
+    return true;
+}
+
 SpEncoder *sp_encoder_open(const char *data, size_t bytes, GError **error)
 {
     SpModel *model = sp_model_open(data, bytes, error);
@@ -56,6 +66,10 @@ SpEncoder *sp_encoder_open(const char *data, size_t bytes, GError **error)
     encoder->viterbi = (Viterbi){ .unk = model->unk, .byte_fallback = model->byte_fallback };
     memset(encoder->viterbi.bytes, 0xff, sizeof encoder->viterbi.bytes);
     index_pieces(encoder);
+    if (!check_unknown(encoder, error)) {
+        sp_encoder_close(encoder);
+        return NULL;
+    }
     return encoder;
 }
 

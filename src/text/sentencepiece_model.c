@@ -50,12 +50,14 @@ static void read_piece(Field message, GArray *pieces)
     SpPiece piece = { .type = SP_NORMAL };
     const char *at = message.bytes, *end = at + message.n_bytes;
     for (Field field; next_field(&at, end, &field);) {
-        if (field.number == 1 && field.bytes && piece.text == NULL)
+        if (field.number == 1 && field.bytes) {
+            g_free(piece.text);
             piece.text = g_strndup(field.bytes, field.n_bytes);
-        else if (field.number == 2 && field.n_bytes == sizeof piece.score)
+        } else if (field.number == 2 && field.n_bytes == sizeof piece.score) {
             memcpy(&piece.score, field.bytes, sizeof piece.score);
-        else if (field.number == 3)
-            piece.type = (int)(field.value & 15);
+        } else if (field.number == 3 && field.value >= SP_NORMAL && field.value <= SP_BYTE) {
+            piece.type = (int)field.value; /* protobuf passes over other values too */
+        }
     }
     if (piece.text == NULL)
         piece.text = g_strdup("");
@@ -72,8 +74,8 @@ static void read_trainer_spec(Field message, SpModel *model)
 {
     const char *at = message.bytes, *end = at + message.n_bytes;
     for (Field field; next_field(&at, end, &field);) {
-        if (field.number == 3)
-            model->type = (int)(field.value & 15);
+        if (field.number == 3 && field.value >= SP_UNIGRAM && field.value <= SP_CHAR)
+            model->type = (int)field.value;
         else if (field.number == 24)
             model->treat_whitespace_as_suffix = field.value != 0;
         else if (field.number == 35)
