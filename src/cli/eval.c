@@ -48,14 +48,28 @@ typedef struct Evaluation {
     char *tokenizer_path;
 } Evaluation;
 
-/* The configuration a run saved, where MODEL is one; then what the command line says. */
+static bool has_file(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* The configuration a run saved, where MODEL is one, else what train.init=MODEL would begin with: the objective of its
+ * family; then what the command line says. */
 static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
 {
     const char *at = strrchr(path, '@');
     g_autofree char *dir =
         at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
-    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL);
-    return config_load(config, g_file_test(saved, G_FILE_TEST_EXISTS) ? saved : NULL, overrides, n, error);
+    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
+    if (has_file(dir, "config.yaml"))
+        return config_load(config, saved, overrides, n, error);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    if (has_file(dir, "config.json") || has_file(dir, "state.json"))
+        g_ptr_array_add(all, init);
+    for (int i = 0; i < n; i++)
+        g_ptr_array_add(all, overrides[i]);
+    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
 }
 
 static bool open_model(Evaluation *e, const char *path, GError **error)

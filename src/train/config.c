@@ -50,7 +50,10 @@ static const OptionRow train_options[] = {
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations", recompute_names },
     { "train.init", OPT_STRING, ROW(init), "", 0, 0, OPT_IDENTITY,
-      "start from the weights of this model (run, checkpoint or Hugging Face folder) with a fresh optimizer", NULL },
+      "start from the weights of this model (run, checkpoint or Hugging Face folder), of its shape and with its "
+      "tokenizer, "
+      "with a fresh optimizer",
+      NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, "mass taken off the target",
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",

@@ -34,24 +34,23 @@ static const Recipe model_recipes[] = {
 };
 
 /* Of its family and optimizer. */
-#define T5_RMS       "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
-#define T5_ADAFACTOR "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
-#define T5_ADAMW     "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
-#define BERT_ADAMW   "optim.schedule=linear; optim.warmup=6%; optim.beta2=0.98; optim.eps=1e-6; optim.weight_decay=0.01; "
-#define GPT_ADAMW    "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
+#define RMS        "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
+#define ADAFACTOR  "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
+#define T5_ADAMW   "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
+#define BERT_ADAMW "optim.schedule=linear; optim.warmup=6%; optim.beta2=0.98; optim.eps=1e-6; optim.weight_decay=0.01; "
+#define GPT_ADAMW  "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
 static const Recipe optimizer_recipes[] = {
-    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, T5_RMS "optim.lr=2e-2" },
-    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, T5_ADAFACTOR "optim.lr=1e-2" },
-    { FAMILY_T5, OPTIM_ADAMW, 10e6, T5_ADAMW "optim.lr=2e-3" },
+    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_T5, OPTIM_ADAMW, 150e6, T5_ADAMW "optim.lr=1e-3" },
     { FAMILY_T5, OPTIM_ADAMW, ANY, T5_ADAMW "optim.lr=1e-4" },
-    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, T5_RMS "optim.lr=2e-2" },
-    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, T5_ADAFACTOR "optim.lr=1e-2" },
-    { FAMILY_BERT, OPTIM_ADAMW, 10e6, BERT_ADAMW "optim.lr=3e-3" },
+    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
+    { FAMILY_BERT, OPTIM_ADAMW, 10e6, BERT_ADAMW "optim.lr=1e-3" },
     { FAMILY_BERT, OPTIM_ADAMW, 150e6, BERT_ADAMW "optim.lr=3e-4" },
     { FAMILY_BERT, OPTIM_ADAMW, ANY, BERT_ADAMW "optim.lr=1e-4" },
-    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, T5_RMS "optim.lr=2e-2" },
-    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, T5_ADAFACTOR "optim.lr=1e-2" },
+    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_GPT, OPTIM_ADAMW, 50e6, GPT_ADAMW "optim.lr=1e-3" },
     { FAMILY_GPT, OPTIM_ADAMW, 150e6, GPT_ADAMW "optim.lr=6e-4" },
     { FAMILY_GPT, OPTIM_ADAMW, 500e6, GPT_ADAMW "optim.lr=3e-4" },

@@ -80,13 +80,16 @@ static OptionTable model_table(OptionGroup *group)
     return (OptionTable){ group, 1, sizeof(ModelConfig) };
 }
 
+/* The name that a shape came by, and what data.objective decides. */
+static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
+
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
 {
     OptionGroup group;
     OptionTable table = model_table(&group);
     for (int i = 0; i < n_model_options; i++) {
         g_autofree char *value = options_plain_value(&table, model, &model_options[i]);
-        if (strcmp(model_options[i].name, "model.preset") != 0)
+        if (!g_strv_contains(not_of_weights, model_options[i].name))
             option_settings_add(layers, model_options[i].name, value, origin);
     }
 }
@@ -134,8 +137,9 @@ static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, G
 /* Whether PATH is the configuration that a run saved, which says everything. */
 static bool is_saved(const char *path)
 {
-    g_autofree char *folder = path ? g_path_get_dirname(path) : NULL;
-    g_autofree char *checkpoints = folder ? file_in(folder, "checkpoints") : NULL;
+    if (path == NULL || !g_str_has_suffix(path, "config.yaml"))
+        return false;
+    g_autofree char *folder = g_path_get_dirname(path), *checkpoints = file_in(folder, "checkpoints");
     return checkpoints != NULL;
 }
 

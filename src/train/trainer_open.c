@@ -100,19 +100,32 @@ static bool open_model(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
+/* Ids of another tokenizer mean other pieces, which weights that were trained can only unlearn. */
+static void compare_tokenizers(const Trainer *t, const char *theirs)
+{
+    Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
+        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
+                    "pieces",
+                    t->config.tokenizer.path, theirs);
+    g_clear_pointer(&tok, tokenizer_close);
+}
+
 /* Fresh weights: from the seed, over which go those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
     const char *init = t->config.train.init;
+    g_autofree char *tokenizer = NULL;
     t->state = (TrainState){ .best_step = -1, .evaluated = -1, .data = loader_fingerprint(t->train) };
     params_init(model_params(t->model), (uint64_t)t->config.run.seed);
     if (*init == '\0')
         return true;
-    Model *source = model_open_path(init, t->dev, false, NULL, error);
+    Model *source = model_open_path(init, t->dev, false, &tokenizer, error);
     if (source == NULL)
         return fail_context(error, "train.init");
     bool same = model_copy_weights(t->model, source, error);
     model_close(source);
+    compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
 }
 

@@ -62,3 +62,10 @@ expect 0 'loss' "$loam" eval "$work/next" data.valid="$work/data-valid" --sample
 expect 0 'step 2/2' "$loam" train "$work/empty.yaml" run.dir="$work/from-hf" train.init="$work/hf" data.train="$work/data" \
     train.length=2 train.log_every=1 'train.batch=4 samples'
 grep -q '^  input_length: 64' "$work/from-hf/config.yaml" || fail "positions end at 64: $(grep input_length "$work/from-hf/config.yaml")"
+expect 0 'loss' "$loam" eval "$work/hf" data.valid="$work/data-valid" --samples 4 # a GPT is judged by clm
+expect 0 'loss' "$loam" eval "$work/moved/checkpoints/latest" data.valid="$work/data-valid" --samples 4
+
+"$loam" tokenizer train --type bpe --vocab-size 150 --out "$work/other.model" "$work/corpus.txt" 2>/dev/null
+"$loam" prepare --tokenizer "$work/other.model" --out "$work/other-data" "$work/corpus.txt" >/dev/null 2>&1
+expect 0 'is another tokenizer than' "$loam" train "$work/empty.yaml" run.dir="$work/translated" train.init="$work/hf" \
+    data.train="$work/other-data" tokenizer.path="$work/other.model" train.length=1 'train.batch=4 samples'

@@ -1,6 +1,6 @@
 /* The cpu's results are the same to the bit for the same number of threads, and, where sums belong to one thread each,
  * for any number. */
-#include "device/device.h"
+#include "under_avx2.h"
 
 #include <glib.h>
 
@@ -192,11 +192,28 @@ static void shared_rows_make_one_product(void)
     device_close(r.dev);
 }
 
+/* Kernels of AVX2 beside products of AVX-512 would prove nothing of a processor with AVX2 alone. */
+static void kernels_and_products_share_an_instruction_set(void)
+{
+    if (g_test_subprocess()) {
+        shared_rows_make_one_product();
+        g_setenv("LOAM_CPU_ISA", "avx2", true);
+        device_open_cpu(1);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*oneDNN was in use before this device opened*");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, GSIZE_TO_POINTER(i), same_to_the_bit);
     g_test_add_func("/cpu_threads/shared_rows_make_one_product", shared_rows_make_one_product);
+    if (!under_avx2()) /* else there is one instruction set alone */
+        g_test_add_func("/cpu_threads/kernels_and_products_share_an_instruction_set",
+                        kernels_and_products_share_an_instruction_set);
     return g_test_run();
 }

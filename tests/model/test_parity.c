@@ -3,6 +3,7 @@
 #include "model/hf.h"
 #include "model/hf_config.h"
 #include "model/hf_tensors.h"
+#include "under_avx2.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -80,11 +81,7 @@ static Device *open_device(const char *name)
 {
     if (strcmp(name, "reference") == 0)
         return device_open_reference();
-    if (strcmp(name, "avx2") == 0)
-        g_setenv("LOAM_CPU_ISA", name, true);
-    Device *dev = device_open_cpu(2);
-    g_unsetenv("LOAM_CPU_ISA");
-    return dev;
+    return device_open_cpu(2);
 }
 
 static json_t *read_samples(const char *folder)
@@ -268,9 +265,11 @@ static void matches_hugging_face(gconstpointer data)
 {
     const Case *c = data;
     GError *error = NULL;
+    if (strcmp(c->device, "avx2") == 0 && !under_avx2()) {
+        run_under_avx2(c->title);
+        return;
+    }
     Device *dev = open_device(c->device);
-    if (strcmp(c->device, "avx2") == 0)
-        g_assert_cmpstr(device_isa(dev), ==, "avx2");
     const Tolerance *tolerance = dev->real == DT_F64 ? &f64_tolerance : &f32_tolerance;
     g_autofree char *folder = g_build_filename(FIXTURES, c->folder, NULL);
     g_autofree char *truth = g_build_filename(FIXTURES, c->expected, "expected.safetensors", NULL);

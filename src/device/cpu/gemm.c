@@ -10,9 +10,12 @@
 
 void cpu_gemm_limit(const char *isa)
 {
-    /* Fails after the first use of oneDNN; then an earlier device has already set the same limit. */
-    if (strcmp(isa, "avx2") == 0)
-        (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    if (strcmp(isa, "avx2") != 0)
+        return;
+    /* Fails after the first use of oneDNN: then an earlier device of this process must have set the same limit. */
+    (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    CHECK(dnnl_get_effective_cpu_isa() <= dnnl_cpu_isa_avx2,
+          "kernels of AVX2 beside products of another instruction set: oneDNN was in use before this device opened");
 }
 
 static void sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
