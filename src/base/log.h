@@ -7,6 +7,8 @@
 
 void log_info(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void log_warning(const char *format, ...) G_GNUC_PRINTF(1, 2); /* "warning: …" */
+/* A line for the file of log_to_file alone: what standard error is told by other means. */
+void log_file_only(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Copies every line, with the time before it, to the end of a file from now on; NULL stops. */
 bool log_to_file(const char *path, GError **error);
 

@@ -216,7 +216,7 @@ static bool run(Device *dev, Pooling pooling, char **paths, int n, GError **erro
     if (model == NULL)
         return false;
     const char *path = tokenizer_file ? tokenizer_file : found;
-    Tokenizer *tok = path ? tokenizer_open(path, error) : NULL;
+    Tokenizer *tok = path ? model_open_tokenizer(model, path, tokenizer_file, error) : NULL;
     Embedding e = { .pooling = pooling,
                     .width = model_config(model)->width,
                     .longest = max_tokens ? max_tokens : model_config(model)->max_positions,

@@ -159,7 +159,7 @@ static bool run(Device *dev, GError **error)
         return false;
     const char *path = tokenizer_file ? tokenizer_file : found;
     Tokenizer *tok = NULL;
-    bool done = path ? (tok = tokenizer_open(path, error)) != NULL
+    bool done = path ? (tok = model_open_tokenizer(model, path, tokenizer_file, error)) != NULL
                      : fail_user(error, "%s has no tokenizer with it; give --tokenizer FILE", model_path);
     done = done && answer_input(model, tok, error);
     g_clear_pointer(&tok, tokenizer_close);

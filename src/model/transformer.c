@@ -40,6 +40,7 @@ void model_close(Model *model)
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
+    g_free(model->tokenizer_hash);
     model_config_clear(&model->config);
     g_free(model);
 }
@@ -52,6 +53,17 @@ const ModelConfig *model_config(const Model *model)
 ParamStore *model_params(Model *model)
 {
     return model->params;
+}
+
+const char *model_tokenizer_hash(const Model *model)
+{
+    return model->tokenizer_hash;
+}
+
+void model_set_tokenizer_hash(Model *model, const char *hash)
+{
+    g_free(model->tokenizer_hash);
+    model->tokenizer_hash = g_strdup(hash);
 }
 
 void model_head_acquire(Model *model, ModelW *w)

@@ -36,6 +36,7 @@ struct Model {
     Device *dev;
     ModelConfig config;
     ParamStore *params;
+    char *tokenizer_hash; /* or NULL */
     Stack encoder, decoder;
     TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
     Workspace work;

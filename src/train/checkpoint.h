@@ -29,7 +29,7 @@ typedef struct Checkpoint {
     bool verified;              /* loading: checkpoint_verify found it sound just now, its files are not hashed again */
 } Checkpoint;
 
-/* Writes FOLDER (replacing one of the same name). On failure nothing named FOLDER has changed. */
+/* Writes FOLDER. One of the same name is replaced when the new one is whole; until then, and on failure, it stays. */
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Weights alone. */
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);

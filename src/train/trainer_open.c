@@ -5,6 +5,7 @@
 #include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
+#include "train/room.h"
 #include "train/tokens.h"
 #include "train/trainer_state.h"
 
@@ -70,7 +71,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, error);
+           memory_check(&t->memory, device_threads(t->dev), error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -180,6 +181,34 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
+/* What is said from here on is in log.txt. */
+static bool open_directory(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    return run_lock(dir, error) && log_to_file(log, error) && run_check(&t->config, t->changes, error);
+}
+
+/* A run that has steps left must be able to save them. */
+static bool check_room(const Trainer *t, GError **error)
+{
+    bool ends = t->total >= 0 && t->state.attempts >= t->total;
+    return ends || room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+}
+
+static bool open_metrics(Trainer *t, GError **error)
+{
+    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
+    if (t->metrics == NULL)
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
+    metrics_options(t->metrics, t->state.attempts, yaml);
+    for (guint i = 0; i < t->changes->len; i++)
+        metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
+    return true;
+}
+
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -188,20 +217,17 @@ bool trainer_open(Trainer *t, GError **error)
         !tokens_check(config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
-        !run_check(config, error))
-        return false;
-    g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
-    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
-        !run_write_config(config, t->tok, error))
+    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
+        !resume(t, error) || !run_write_config(config, t->tok, error))
         return false;
     plan_steps(t);
     advice_give(config, (int64_t)t->schedule.warmup, t->total);
+    if (!check_room(t, error))
+        return false;
     report_mixture(t);
     open_batches(t);
     t->first_step = t->state.attempts;
-    t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);
-    return t->metrics != NULL;
+    return open_metrics(t, error);
 }
 
 void trainer_close(Trainer *t)
@@ -217,5 +243,6 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->train, loader_close);
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
+    g_clear_pointer(&t->changes, g_ptr_array_unref);
     log_to_file(NULL, NULL);
 }

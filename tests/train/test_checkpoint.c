@@ -177,6 +177,26 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
     g_assert_cmpint(reported, >, calls / 2);
 }
 
+/* The same for a checkpoint that is written again under its own name: it is there, whole, wherever the disk fails. */
+static void a_failing_disk_keeps_the_checkpoint_that_is_replaced(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    io_fail_at(1000000, ENOSPC);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    int calls = io_calls();
+    for (int n = 1; n <= calls; n++) {
+        io_fail_at(n, ENOSPC);
+        bool saved = checkpoint_save(f->folder, &checkpoint, &error);
+        io_fail_at(0, 0);
+        g_assert_true(saved == (error == NULL));
+        g_clear_error(&error);
+        g_assert_true(checkpoint_verify(f->folder, NULL));
+    }
+}
+
 static int64_t newest(Fixture *f)
 {
     GError *error = NULL;
@@ -358,6 +378,7 @@ int main(int argc, char **argv)
     TEST(what_was_verified_is_not_hashed_again);
     TEST(shape_and_tokenizer_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
+    TEST(a_failing_disk_keeps_the_checkpoint_that_is_replaced);
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
     TEST(a_checkpoint_tells_its_vocabulary);
