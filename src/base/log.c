@@ -189,7 +189,7 @@ static void clear_bar(void)
 
 void progress_open(const char *what, const char *unit, uint64_t total)
 {
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
     g_mutex_lock(&lock);
     clear_bar();

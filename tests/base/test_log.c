@@ -137,6 +137,19 @@ static void no_bar_without_a_terminal(void)
     g_assert_cmpstr(text, ==, "line\n");
 }
 
+static void no_bar_on_a_terminal_that_clears_no_line(void)
+{
+    g_setenv("TERM", "dumb", true);
+    Stderr before = stderr_into_terminal();
+    progress_open("reading", "B", 100);
+    progress_update(50);
+    log_info("line");
+    progress_close();
+    g_autofree char *text = stderr_back(before, true);
+    g_setenv("TERM", "xterm", true);
+    g_assert_cmpstr(text, ==, "line\r\n");
+}
+
 static void the_bar_is_redrawn_around_lines(void)
 {
     Stderr before = stderr_into_terminal();
@@ -211,11 +224,13 @@ static void lines_of_threads_are_not_torn(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_setenv("TERM", "xterm", true);
     g_test_add_func("/log/lines_go_to_stderr", lines_go_to_stderr);
     g_test_add_func("/log/lines_are_copied_with_the_time", lines_are_copied_with_the_time);
     g_test_add_func("/log/a_full_disk_stops_only_the_copy", a_full_disk_stops_only_the_copy);
     g_test_add_func("/log/lines_missing_in_the_copy_are_counted", lines_missing_in_the_copy_are_counted);
     g_test_add_func("/progress/no_bar_without_a_terminal", no_bar_without_a_terminal);
+    g_test_add_func("/progress/no_bar_on_a_terminal_that_clears_no_line", no_bar_on_a_terminal_that_clears_no_line);
     g_test_add_func("/progress/the_bar_is_redrawn_around_lines", the_bar_is_redrawn_around_lines);
     g_test_add_func("/progress/the_bar_shows_rate_and_time_left", the_bar_shows_rate_and_time_left);
     g_test_add_func("/progress/the_bar_fits_the_terminal", the_bar_fits_the_terminal);
