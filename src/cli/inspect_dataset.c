@@ -127,14 +127,17 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
                   "tokenizer_hash", data->tokenizer_hash, "vocab", (json_int_t)data->vocab, "append_eod",
                   data->append_eod, "length", "min", (json_int_t)lengths->min, "median", (json_int_t)lengths->median,
                   "mean", lengths->mean, "max", (json_int_t)lengths->max, "histogram", histogram);
-    bool good = true;
+    bool good = true, replaced = false;
     for (int64_t i = 0; good && i < MIN(n_shown, lengths->n); i++) {
         g_autofree char *text = document_text(data->set, i, tok, error);
+        g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
         good = text != NULL;
         if (good)
-            json_array_append_new(shown, json_string(text));
+            json_array_append_new(shown, json_string(valid));
     }
     json_object_set_new(root, "first", shown);
+    if (replaced)
+        json_object_set_new(root, "invalid_utf8", json_true());
     if (checked)
         json_object_set(root, "check", checked);
     if (good)

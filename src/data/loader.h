@@ -18,6 +18,8 @@ typedef struct Loader Loader;
 Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
+/* The id that the decoder reads first, where it is not the tokenizer's padding; before any batch. */
+void loader_start_decoder(Loader *loader, int32_t id);
 int64_t loader_epoch_samples(const Loader *loader, int64_t epoch); /* rows; the same for every epoch */
 const ObjectiveConfig *loader_objective(const Loader *loader);     /* lengths after planning */
 /* Tells datasets apart: lengths, document boundaries and the start of the tokens. A run goes on only with the one it

@@ -261,6 +261,13 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     return good ? open_one(config, prefix, tok, seed, held_out, error) : NULL;
 }
 
+void loader_start_decoder(Loader *loader, int32_t id)
+{
+    loader->decoder_start = id;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_start_decoder(loader->parts[k], id);
+}
+
 void loader_close(Loader *loader)
 {
     if (!loader)

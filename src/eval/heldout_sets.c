@@ -63,3 +63,9 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
     }
     return g_steal_pointer(&sets);
 }
+
+void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id)
+{
+    for (guint i = 0; i < sets->len; i++)
+        loader_start_decoder(((HeldoutSet *)sets->pdata[i])->loader, id);
+}

@@ -35,6 +35,7 @@ typedef struct Stack {
 struct Model {
     Device *dev;
     ModelConfig config;
+    TokenRoles roles;
     ParamStore *params;
     char *tokenizer_hash; /* or NULL */
     Stack encoder, decoder;

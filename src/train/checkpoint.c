@@ -152,6 +152,8 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
                              "files", files);
     if (checkpoint->state)
         json_object_set_new(root, "state", state_json(checkpoint->state));
+    if (checkpoint->roles)
+        json_object_set_new(root, "tokens", token_roles_json(checkpoint->roles));
     if (checkpoint->tokenizer_hash)
         json_object_set_new(root, "tokenizer", json_string(checkpoint->tokenizer_hash));
     checkpoint_seal(root);
@@ -173,6 +175,8 @@ bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **
 
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error)
 {
-    Checkpoint checkpoint = { .model = model_config(model), .params = model_params(model) };
+    Checkpoint checkpoint = { .model = model_config(model),
+                              .params = model_params(model),
+                              .roles = model_roles(model) };
     return checkpoint_save(folder, &checkpoint, error);
 }

@@ -111,10 +111,13 @@ static Model *open_checkpoint(const char *folder, Device *dev, bool gradients, G
     if (checkpoint_config(folder, &config, &hash, error))
         model = model_open(dev, &config, gradients, error);
     checkpoint_clear_config(&config);
-    if (model)
-        model_set_tokenizer_hash(model, hash);
-    Checkpoint checkpoint = { .params = model ? model_params(model) : NULL };
-    if (model && !checkpoint_load(folder, &checkpoint, error)) {
+    if (model == NULL)
+        return NULL;
+    model_set_tokenizer_hash(model, hash);
+    const Checkpoint checkpoint = { .model = model_config(model),
+                                    .params = model_params(model),
+                                    .roles = model_roles(model) };
+    if (!checkpoint_load(folder, &checkpoint, error)) {
         model_close(model);
         return NULL;
     }

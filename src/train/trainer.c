@@ -124,6 +124,7 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
                               .params = model_params(t->model),
                               .optimizer = t->optimizer,
                               .state = &t->state,
+                              .roles = model_roles(t->model),
                               .tokenizer_hash = tokenizer_hash(t->tok) };
     if (!checkpoint_save(folder, &checkpoint, error) || !run_link(dir, "latest", t->state.attempts, error) ||
         (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))

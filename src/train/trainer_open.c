@@ -159,6 +159,7 @@ static bool init_model(Trainer *t, GError **error)
     if (source == NULL)
         return fail_context(error, "train.init");
     bool same = model_copy_weights(t->model, source, error);
+    token_roles_copy(model_roles(t->model), model_roles(source));
     model_close(source);
     compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
@@ -191,9 +192,12 @@ static bool resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(dir, step);
-    Checkpoint checkpoint = {
-        .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state, .verified = true
-    };
+    Checkpoint checkpoint = { .model = model_config(t->model),
+                              .params = model_params(t->model),
+                              .optimizer = t->optimizer,
+                              .state = &t->state,
+                              .roles = model_roles(t->model),
+                              .verified = true };
     if (!checkpoint_load(folder, &checkpoint, error) || !check_sources(t, folder, error) ||
         !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
         return false;
@@ -203,6 +207,17 @@ static bool resume(Trainer *t, GError **error)
     t->saved = t->state;
     log_info("going on from %s", folder);
     return true;
+}
+
+/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
+ * generation too. */
+static void start_decoders(Trainer *t)
+{
+    TokenRoles *roles = model_roles(t->model);
+    token_roles_complete(roles, t->tok);
+    token_roles_add_eos(roles, tokenizer_eos(t->tok));
+    loader_start_decoder(t->train, roles->decoder_start);
+    heldout_sets_start_decoder(t->valid, roles->decoder_start);
 }
 
 static bool check_paths(const Config *config, GError **error)
@@ -259,6 +274,7 @@ bool trainer_open(Trainer *t, GError **error)
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !resume(t, error) || !run_write_config(config, t->tok, error))
         return false;
+    start_decoders(t);
     plan_steps(t);
     plan_best(t);
     if (!check_room(t, error))

@@ -99,3 +99,10 @@ expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs -
 expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --out "$work/x" "$work/novel.txt"
 expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
 expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x
+
+# A document that is no text any more is shown with what can be shown.
+printf 'abcdef\n\nghijkl\n' >"$work/two.txt"
+"$loam" prepare --tokenizer bytes --out "$work/bytes" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+printf '\310\000' | dd of="$work/bytes.bin" bs=1 seek=4 conv=notrunc status=none # the third token: byte 0xC5
+expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json
+grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"
