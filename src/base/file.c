@@ -443,6 +443,19 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
     return data;
 }
 
+bool io_check_writable(const char *path, GError **error)
+{
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is a folder; want the name of a file", path);
+    g_autofree char *temporary = NULL;
+    IoFile *file = io_create_beside(path, &temporary, error);
+    if (file == NULL)
+        return false;
+    io_abort(file);
+    unlink(temporary);
+    return true;
+}
+
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
 {
     g_autofree char *temporary = NULL;
