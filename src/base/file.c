@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/git_lfs.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -418,6 +419,10 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
             return NULL;
         }
     }
+    if (git_lfs_is_pointer(data, used)) {
+        git_lfs_fail(path, error);
+        return NULL;
+    }
     data[used] = '\0';
     if (bytes)
         *bytes = used;
@@ -441,6 +446,19 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
         data = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, limit, bytes, error);
     close(fd);
     return data;
+}
+
+bool io_check_writable(const char *path, GError **error)
+{
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is a folder; want the name of a file", path);
+    g_autofree char *temporary = NULL;
+    IoFile *file = io_create_beside(path, &temporary, error);
+    if (file == NULL)
+        return false;
+    io_abort(file);
+    unlink(temporary);
+    return true;
 }
 
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)

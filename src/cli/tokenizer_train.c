@@ -5,10 +5,8 @@
 #include "data/corpus.h"
 #include "model/hf_tokenizer.h"
 
-#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <unistd.h>
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
@@ -71,10 +69,14 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     return true;
 }
 
-/* A folder that holds a tokenizer of another kind would be opened as that. */
+/* A folder that holds a tokenizer of another kind would be opened as that; one that loam cannot read is somebody's. */
 static bool check_folder(const char *folder, GError **error)
 {
-    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder) : NULL;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, &reason) : NULL;
+    g_autofree char *json = g_build_filename(folder, "tokenizer.json", NULL);
+    if (reason && g_file_test(json, G_FILE_TEST_EXISTS))
+        return fail_user(error, "%s holds a tokenizer already (%s); choose another folder", folder, reason->message);
     g_autoptr(Tokenizer) old = file ? tokenizer_open(file, error) : NULL;
     if (file && old == NULL)
         return false;
@@ -116,9 +118,8 @@ static bool check_out(const char *file, const char *folder, GError **error)
     if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
         return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s/tok.model", out,
                          out);
-    if (access(folder, W_OK | X_OK) != 0)
-        return fail_machine(error, "--out %s: nothing can be written in %s: %s", out, folder, g_strerror(errno));
-    return true;
+    g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
+    return io_check_writable(path, error) || fail_context(error, "--out %s", out);
 }
 
 /* The folders of a path that were not there, the deepest first. */

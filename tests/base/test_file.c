@@ -372,6 +372,21 @@ static void interrupted_calls_go_on(Folder *folder, gconstpointer data)
     expect_content(path, "abc");
 }
 
+static void a_place_to_write_is_tried_without_a_trace(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "f"), *below = inside(folder, "none/f");
+    g_assert_true(io_check_writable(path, NULL));
+    g_assert_false(io_check_writable(below, &error));
+    g_assert_nonnull(strstr(error->message, "none/f"));
+    g_clear_error(&error);
+    g_assert_false(io_check_writable(folder->path, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_autoptr(GDir) dir = g_dir_open(folder->path, 0, NULL);
+    g_assert_null(g_dir_read_name(dir));
+}
+
 /* No file may grow beyond this: a write that would is cut short, the next fails. */
 static void limit_files(rlim_t bytes)
 {
@@ -447,6 +462,7 @@ int main(int argc, char **argv)
     add("/file/nth_call_failing_keeps_a_link", nth_call_failing_keeps_a_link);
     add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
     add("/file/interrupted_calls_go_on", interrupted_calls_go_on);
+    add("/file/a_place_to_write_is_tried_without_a_trace", a_place_to_write_is_tried_without_a_trace);
     add("/file/a_record_is_there_as_a_whole_or_not_at_all", a_record_is_there_as_a_whole_or_not_at_all);
     add("/file/what_could_not_be_cut_off_is_cut_off_later", what_could_not_be_cut_off_is_cut_off_later);
     return g_test_run();

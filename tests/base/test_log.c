@@ -213,19 +213,6 @@ static void a_note_has_room_beside_the_bar(void)
     g_assert_nonnull(strstr(text, "step 123456  25% [=     ] 512/2.05k samples  loss 10.1234, some 20 letters more\r"));
 }
 
-static void a_dumb_terminal_gets_no_bar(void)
-{
-    g_setenv("TERM", "dumb", true);
-    Stderr before = stderr_into_terminal();
-    progress_open("reading", "B", 100);
-    progress_update(50);
-    log_info("line");
-    progress_close();
-    g_autofree char *text = stderr_back(before, true);
-    g_setenv("TERM", "xterm", true);
-    g_assert_cmpstr(text, ==, "line\r\n");
-}
-
 /* SIGPIPE is blocked, as it is while training. */
 static void a_pipe_that_nobody_reads_is_noticed(void)
 {
@@ -282,7 +269,6 @@ int main(int argc, char **argv)
     g_test_add_func("/progress/the_bar_shows_rate_and_time_left", the_bar_shows_rate_and_time_left);
     g_test_add_func("/progress/the_bar_fits_the_terminal", the_bar_fits_the_terminal);
     g_test_add_func("/progress/a_note_has_room_beside_the_bar", a_note_has_room_beside_the_bar);
-    g_test_add_func("/progress/a_dumb_terminal_gets_no_bar", a_dumb_terminal_gets_no_bar);
     g_test_add_func("/log/a_pipe_that_nobody_reads_is_noticed", a_pipe_that_nobody_reads_is_noticed);
     g_test_add_func("/log/lines_of_threads_are_not_torn", lines_of_threads_are_not_torn);
     return g_test_run();
