@@ -107,8 +107,8 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
     "    elif [ \"$COMP_CWORD\" = 2 ] || ! _loam_words \"$verb $action\"; then\n"                                      \
     "        _loam_words \"$verb\"\n"                                                                                  \
     "    fi\n"                                                                                                         \
-    "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                     \
-    "    [ \"$COMP_CWORD\" = 1 ] || COMPREPLY+=($(compgen -f -- \"$current\"))\n"                                    \
+    "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                       \
+    "    [ \"$COMP_CWORD\" = 1 ] || COMPREPLY+=($(compgen -f -- \"$current\"))\n"                                      \
     "    case ${COMPREPLY[0]} in *=) compopt -o nospace ;; esac\n"                                                     \
     "}\n"                                                                                                              \
     "complete -o filenames -F _loam loam\n"
