@@ -136,7 +136,7 @@ def t5x():
     """The legacy checkpoint of T5X: a msgpack of flax, parameters as (in, out) and an Adafactor state. Element (i, j) of
     the k-th parameter is k + i / 16 + j / 1024."""
     from flax.serialization import msgpack_serialize
-    width, heads, size, ffn, vocab, layers = 8, 2, 3, 16, 64, 2
+    width, heads, size, ffn, vocab, layers = 8, 4, 3, 16, 64, 2
     count = iter(range(1000))
 
     def matrix(rows, cols):
@@ -184,9 +184,12 @@ def byte_bpe():
     from tokenizers import ByteLevelBPETokenizer
     path = folder("byte-bpe")
     tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(corpus(), vocab_size=900, min_frequency=2, special_tokens=["<|endoftext|>"], show_progress=False)
+    tokenizer.train_from_iterator(corpus(), vocab_size=900, min_frequency=2, show_progress=False)
+    tokenizer.add_special_tokens(["<|endoftext|>"])
     tokenizer.save_model(str(path))
     tokenizer.save(str(path / "tokenizer.json"))
+    vocabulary = json.loads((path / "vocab.json").read_text()) | {"<|endoftext|>": tokenizer.get_vocab_size() - 1}
+    (path / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False))
     write_ids(path / "ids.jsonl", lambda text: tokenizer.encode(text).ids)
 
 
