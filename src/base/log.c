@@ -1,8 +1,10 @@
 #include "base/log.h"
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,6 +25,7 @@ typedef struct Progress {
 
 static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
 static IoFile *log_file;
+static int64_t missed; /* lines in a row that log_file could not take */
 static Progress bar;
 
 static void write_stderr(const char *text)
@@ -96,17 +99,26 @@ static void draw_bar(void)
     bar.drawn_us = now;
 }
 
+/* A line that cannot be written is left out whole; the next that can be says how many are missing. */
 static void copy_to_file(const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
+    g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
-    if (io_write(log_file, time, strlen(time), &error) && io_write(log_file, line, strlen(line), &error) &&
-        io_flush(log_file, &error))
+    fault_point("log");
+    if (missed)
+        g_string_append_printf(text, "%swarning: %" PRId64 " lines are missing here: they could not be written\n", time,
+                               missed);
+    g_string_append_printf(text, "%s%s", time, line);
+    if (io_write(log_file, text->str, text->len, &error) && io_flush(log_file, &error)) {
+        missed = 0;
         return;
-    io_abort(log_file);
-    log_file = NULL;
-    g_autofree char *warning = g_strdup_printf("warning: %s; the log goes on here only\n", error->message);
+    }
+    if (missed++ > 0)
+        return;
+    g_autofree char *warning =
+        g_strdup_printf("warning: %s; until it can be written the log is here only\n", error->message);
     write_stderr(warning);
 }
 
@@ -141,6 +153,19 @@ void log_warning(const char *format, ...)
     va_end(args);
 }
 
+void log_file_only(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *line = g_strconcat(message, "\n", NULL);
+    g_mutex_lock(&lock);
+    if (log_file)
+        copy_to_file(line);
+    g_mutex_unlock(&lock);
+}
+
 bool log_to_file(const char *path, GError **error)
 {
     IoFile *opened = path ? io_append(path, error) : NULL;
@@ -149,6 +174,7 @@ bool log_to_file(const char *path, GError **error)
     g_mutex_lock(&lock);
     io_abort(log_file); /* nothing is lost: every line was flushed */
     log_file = opened;
+    missed = 0;
     g_mutex_unlock(&lock);
     return true;
 }
@@ -163,7 +189,7 @@ static void clear_bar(void)
 
 void progress_open(const char *what, const char *unit, uint64_t total)
 {
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
     g_mutex_lock(&lock);
     clear_bar();

@@ -4,7 +4,7 @@
 #include "device/peak.h"
 #include "device/profile.h"
 #include "model/model.h"
-#include "train/config.h"
+#include "train/run.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -242,7 +242,7 @@ bool bench_step(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     Bench b = { 0 };
     BenchResult result;
-    bool done = config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
+    bool done = run_config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
                 measure(&b, &result, error);
     if (done && as_json)
         done = print_json(&b, &result, error);

@@ -79,10 +79,15 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     if (e->model == NULL)
         return false;
     const char *tokenizer = e->tokenizer_path ? e->tokenizer_path : e->config.tokenizer.path;
+    if (*tokenizer == '\0' && score_path) {
+        token_roles_complete(model_roles(e->model), NULL);
+        return true;
+    }
     if (*tokenizer == '\0')
         return fail_user(error, "%s has no tokenizer with it; give tokenizer.path=FILE", path);
-    if (!(e->tok = tokenizer_open(tokenizer, error)))
+    if (!(e->tok = model_open_tokenizer(e->model, tokenizer, false, error)))
         return false;
+    token_roles_complete(model_roles(e->model), e->tok);
     if (model_config(e->model)->vocab < tokenizer_size(e->tok))
         return fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
                          model_config(e->model)->vocab, tokenizer, tokenizer_size(e->tok));
@@ -97,6 +102,7 @@ static bool open_data(Evaluation *e, GError **error)
     e->sets = heldout_sets_open(&e->config.data, e->tok, (uint64_t)e->config.run.seed, error);
     if (e->sets == NULL)
         return false;
+    heldout_sets_start_decoder(e->sets, model_roles(e->model)->decoder_start);
     if (e->sets->len == 0)
         return fail_user(error, "data.valid is not set; usage: " USAGE);
     const HeldoutSet *set = e->sets->pdata[0];
@@ -165,6 +171,8 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
         (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
         return false;
+    if (result.sums.weight == 0)
+        return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
     if (!isfinite(result.sums.nll))
         return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
                          result.sums.nll);

@@ -4,10 +4,10 @@
 #include "data/sources.h"
 #include "model/model.h"
 #include "train/advice.h"
-#include "train/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
 #include "train/recipe.h"
+#include "train/run.h"
 #include "train/tokens.h"
 
 #include <inttypes.h>
@@ -183,7 +183,7 @@ bool verb_plan(int argc, char **argv, GError **error)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     Config config = { 0 };
     Sources sources = { 0 };
-    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
+    bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
     if (done) {
         g_autofree char *yaml = options_to_yaml(config_options(), &config);
         g_autoptr(GString) lines = g_string_new(NULL);

@@ -5,10 +5,8 @@
 #include "data/corpus.h"
 #include "model/hf_tokenizer.h"
 
-#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <unistd.h>
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
@@ -116,9 +114,8 @@ static bool check_out(const char *file, const char *folder, GError **error)
     if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
         return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s/tok.model", out,
                          out);
-    if (access(folder, W_OK | X_OK) != 0)
-        return fail_machine(error, "--out %s: nothing can be written in %s: %s", out, folder, g_strerror(errno));
-    return true;
+    g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
+    return io_check_writable(path, error) || fail_context(error, "--out %s", out);
 }
 
 /* The folders of a path that were not there, the deepest first. */

@@ -65,6 +65,17 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
                tokenizer_path(tok));
 }
 
+/* Options that only an objective of whole texts understands. */
+static bool check_pairs(const DataConfig *data, const char *objective, GError **error)
+{
+    if (data->sentence_pairs != PAIRS_NONE)
+        return fail_user(error, "data.sentence_pairs=%s is for data.objective=mlm, not %s; leave it out",
+                         sentence_pairs_names[data->sentence_pairs], objective);
+    return data->short_sequence_probability == 0 ||
+           fail_user(error, "data.short_sequence_probability=%g is for data.objective=mlm, not %s; leave it out",
+                     data->short_sequence_probability, objective);
+}
+
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
 {
     ObjectiveConfig *config = &loader->config;
@@ -74,7 +85,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
-    if (in_place && !find_specials(loader, tok, error))
+    if (in_place ? !find_specials(loader, tok, error) : !check_pairs(data, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
@@ -100,9 +111,10 @@ static bool open_pieces(Loader *loader, GError **error)
                               .raw_length = loader->config.raw_length,
                               .overlap = objective->overlap,
                               .min_length = objective->min_length,
+                              .vocab = loader->config.vocab,
                               .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
                               .seed = loader->seed,
-                              .in_order = loader->in_order,
+                              .in_order = loader->held_out,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->pieces = pieces_open(loader->data, &spec);
@@ -130,10 +142,10 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
     const CompatSpec spec = { .data = loader->data,
                               .config = &loader->config,
                               .seed = (uint32_t)loader->seed,
-                              .n_samples = loader->in_order ? 0 : data->compat_samples,
+                              .n_samples = loader->held_out ? 0 : data->compat_samples,
                               .break_mode = (BreakMode)data->break_mode,
                               .batch = data->compat_batch,
-                              .held_out = loader->in_order };
+                              .held_out = loader->held_out };
     const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
     if (!kind || !(loader->index = kind->open(&spec, error)))
         return false;
@@ -169,12 +181,12 @@ static bool plan_rows(Loader *loader, GError **error)
 }
 
 static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
-                        bool in_order, GError **error)
+                        bool held_out, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->seed = seed;
-    loader->in_order = in_order;
+    loader->held_out = held_out;
     loader->static_masks = config->static_masks;
     loader->memory_rows = config->memory_rows;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
@@ -206,7 +218,7 @@ static void weigh_parts(Loader *loader, const MixtureRule *rule)
 
 /* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
  * their share. */
-static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool in_order,
+static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool held_out,
                        GError **error)
 {
     const Mixture *mixture = loader->mixture;
@@ -217,7 +229,7 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
         uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
         DataConfig part = *config;
         part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
-        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error)))
+        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, held_out, error)))
             return false;
         loader->parts[k]->first_sample = (int64_t)k << LOADER_PART_SHIFT;
     }
@@ -228,25 +240,32 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
 }
 
 static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
-                            bool in_order, GError **error)
+                            bool held_out, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->mixture = mixture;
-    if (!open_parts(loader, config, tok, seed, in_order, error))
+    if (!open_parts(loader, config, tok, seed, held_out, error))
         g_clear_pointer(&loader, loader_close);
     return loader;
 }
 
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error)
 {
     Mixture *mixture = mixture_parse(prefix, error);
     if (mixture && mixture->n > 1)
-        return open_mixture(config, mixture, tok, seed, in_order, error);
+        return open_mixture(config, mixture, tok, seed, held_out, error);
     bool good = mixture != NULL;
     g_clear_pointer(&mixture, mixture_free);
-    return good ? open_one(config, prefix, tok, seed, in_order, error) : NULL;
+    return good ? open_one(config, prefix, tok, seed, held_out, error) : NULL;
+}
+
+void loader_start_decoder(Loader *loader, int32_t id)
+{
+    loader->decoder_start = id;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_start_decoder(loader->parts[k], id);
 }
 
 void loader_close(Loader *loader)

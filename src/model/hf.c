@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "model/hf_config.h"
+#include "model/hf_roles.h"
 #include "model/hf_tensors.h"
 
 #include <string.h>
@@ -189,6 +190,8 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     if (source_open(&source, folder, &config, error) &&
         !(model = import_tensors(dev, &source, &config, gradients, error)))
         fail_context(error, "%s", folder);
+    if (model && !hf_roles_read(folder, source.kind, model_config(model), model_roles(model), error))
+        g_clear_pointer(&model, model_close);
     source_close(&source);
     if (model == NULL)
         return NULL;

@@ -83,7 +83,7 @@ static const char *dtype_in_json(const char *dtype)
     return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
 }
 
-char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, const char *dtype)
+char *hf_config_text(const HfKind *kind, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
 {
     ModelConfig rates = *config; /* with every rate of dropout as it is */
     rates.attention_dropout = model_config_attention_dropout(config);
@@ -91,7 +91,8 @@ char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, c
     json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", kind->architecture, "model_type",
                              kind->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
     hf_keys_write(kind, root, &rates);
-    kind->write(root, config, ids);
+    kind->write(root, config, hf_roles_ids(roles));
+    hf_roles_write_eos(root, roles);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     char *line = g_strconcat(text, "\n", NULL);
     free(text);

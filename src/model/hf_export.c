@@ -16,7 +16,7 @@ static bool write_text(const char *folder, const char *name, const char *text, G
 
 static bool write_object(const char *folder, const char *name, const json_t *root, GError **error)
 {
-    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
+    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     g_autofree char *text = g_strconcat(json, "\n", NULL);
     free(json);
     return write_text(folder, name, text, error);
@@ -76,29 +76,32 @@ static bool write_tensors(const char *folder, const HfKind *kind, Model *model, 
 }
 
 /* What generates by itself: a T5, which knows its ids without a tokenizer too, and a GPT that ends its texts. */
-static bool write_generation(const char *folder, const ModelConfig *config, HfIds ids, GError **error)
+static bool write_generation(const char *folder, const ModelConfig *config, const TokenRoles *roles, GError **error)
 {
-    if (config->n_dec == 0 || ids.eos < 0)
+    if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
         return true;
-    json_t *root = json_object();
-    hf_id_write(root, "eos_token_id", ids.eos);
-    hf_id_write(root, "pad_token_id", ids.pad);
-    if (config->n_enc > 0)
-        hf_id_write(root, "decoder_start_token_id", ids.pad);
+    json_t *root = hf_roles_generation(roles, config);
     bool done = write_object(folder, "generation_config.json", root, error);
     json_decref(root);
     return done;
 }
 
-static bool write_configs(const char *folder, const HfKind *kind, const ModelConfig *config, const Tokenizer *tok,
-                          const char *dtype, GError **error)
+/* A T5 pads with 0 and ends with 1 where nothing says otherwise. */
+static bool write_configs(const char *folder, const HfKind *kind, Model *model, const Tokenizer *tok, const char *dtype,
+                          GError **error)
 {
-    bool t5 = config->family == FAMILY_T5;
-    HfIds ids = { .pad = tok ? tokenizer_pad(tok) : -1, .eos = tok ? tokenizer_eos(tok) : t5 ? 1 : -1 };
-    if (t5)
-        ids.pad = MAX(ids.pad, 0);
-    g_autofree char *text = hf_config_text(kind, config, ids, dtype);
-    return write_text(folder, "config.json", text, error) && write_generation(folder, config, ids, error);
+    const ModelConfig *config = model_config(model);
+    TokenRoles roles = token_roles_none();
+    token_roles_copy(&roles, model_roles(model));
+    token_roles_complete(&roles, tok);
+    if (config->family == FAMILY_T5)
+        roles.pad = MAX(roles.pad, 0);
+    if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
+        token_roles_add_eos(&roles, 1);
+    g_autofree char *text = hf_config_text(kind, config, &roles, dtype);
+    bool done = write_text(folder, "config.json", text, error) && write_generation(folder, config, &roles, error);
+    token_roles_clear(&roles);
+    return done;
 }
 
 static bool folder_is_free(const char *folder, GError **error)
@@ -131,7 +134,7 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, kind, config, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
+    if (write_configs(tmp, kind, model, tok, form->dtype, error) && write_tensors(tmp, kind, model, form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;

@@ -41,7 +41,7 @@ typedef struct HfFixedKey {
 
 /* The ids that a config.json names; -1: it does not. */
 typedef struct HfIds {
-    int pad, eos;
+    int pad, bos, eos, decoder_start;
 } HfIds;
 
 typedef struct HfKind {

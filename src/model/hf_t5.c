@@ -1,6 +1,5 @@
 /* hf_t5.c: T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
  */
-#include "base/log.h"
 #include "model/hf_kind.h"
 
 #include <string.h>
@@ -117,17 +116,12 @@ static void shape_umt5(ModelConfig *config)
     config->rel_per_block = true;
 }
 
-/* What both have: blocks of the decoder, the feed-forward network, the first token of the decoder. */
+/* What both have: blocks of the decoder, the feed-forward network. */
 static bool read_shared(const json_t *root, const char *feed_forward_proj, ModelConfig *config, GError **error)
 {
     const HfIntKey decoder = { "num_decoder_layers", offsetof(ModelConfig, n_dec), config->n_enc, 1, 1000 };
-    if (!hf_int_read(root, &decoder, &config->n_dec, error) || !read_activation(root, feed_forward_proj, config, error))
-        return false;
-    const json_t *pad = json_object_get(root, "pad_token_id"), *start = json_object_get(root, "decoder_start_token_id");
-    if (json_is_integer(pad) && json_is_integer(start) && !json_equal(pad, start))
-        log_warning("config.json starts the decoder with token %lld; loam starts it with the padding token %lld",
-                    (long long)json_integer_value(start), (long long)json_integer_value(pad));
-    return true;
+    return hf_int_read(root, &decoder, &config->n_dec, error) &&
+           read_activation(root, feed_forward_proj, config, error);
 }
 
 static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
@@ -187,7 +181,7 @@ static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
     hf_id_write(root, "pad_token_id", ids.pad);
     hf_id_write(root, "eos_token_id", ids.eos);
-    hf_id_write(root, "decoder_start_token_id", ids.pad);
+    hf_id_write(root, "decoder_start_token_id", ids.decoder_start);
 }
 
 static bool check_t5(const ModelConfig *config, GError **error)

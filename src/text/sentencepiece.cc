@@ -2,6 +2,7 @@
 
 #include "text/charsmap.h"
 #include "text/roles.h"
+#include "text/sentencepiece_encode.h"
 #include "text/sentencepiece_json.h"
 
 #include <exception>
@@ -26,6 +27,12 @@ namespace
 struct Model {
     sentencepiece::SentencePieceProcessor processor;
     std::vector<std::string> pieces;
+    SpEncoder *encoder = nullptr;
+
+    ~Model()
+    {
+        sp_encoder_close(encoder);
+    }
 };
 
 /* The library's messages are "FILE(LINE) [CONDITION] words"; the words may be missing. */
@@ -153,7 +160,8 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
             model->pieces.push_back(processor.IdToPiece(id));
         return status;
     });
-    if (!ok) {
+    model->encoder = ok ? sp_encoder_open(data, bytes, error) : nullptr;
+    if (model->encoder == nullptr) {
         delete model;
         return nullptr;
     }
@@ -189,13 +197,7 @@ const char *piece_of(const void *opaque, int id)
 
 bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *ids, GError **error)
 {
-    auto *model = static_cast<const Model *>(opaque);
-    std::vector<int> out;
-    if (!guarded("encoding", error, [&] { return model->processor.Encode({ text, bytes }, &out); }))
-        return false;
-    if (!out.empty())
-        g_array_append_vals(ids, out.data(), static_cast<guint>(out.size()));
-    return true;
+    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, error);
 }
 
 bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)

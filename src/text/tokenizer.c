@@ -5,6 +5,7 @@
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
+#include "text/kinds.h"
 #include "text/roles.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_config.h"
@@ -17,12 +18,7 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
-                                              &kind_tiktoken,      &kind_bytes,     &kind_unigram };
-
-#define JSON_FILE   "tokenizer.json"        /* read by every kind with a json_type */
-#define LLAMA_FILE  "tokenizer.model"       /* SentencePiece or ranks */
-#define CONFIG_FILE "tokenizer_config.json" /* what other files may add */
+#define LLAMA_FILE "tokenizer.model" /* SentencePiece or ranks */
 
 struct Tokenizer {
     const TokenizerKind *kind;
@@ -80,10 +76,10 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
         return NULL;
     if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
         return &kind_tiktoken;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
-            return kinds[i];
-    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : kinds[0];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name && g_str_has_suffix(path, tokenizer_kinds[i]->file_name))
+            return tokenizer_kinds[i];
+    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
 }
 
 /* Its own file says that of a folder, whatever else lies in it. */
@@ -103,9 +99,9 @@ static char *find_file(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name)
-            g_ptr_array_add(names, (char *)kinds[i]->file_name);
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name)
+            g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)JSON_FILE);
     g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
     if (is_byt5(path))
@@ -225,9 +221,9 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
     g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
     if (json == NULL)
         return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (g_strcmp0(kinds[i]->json_type, json->type) == 0)
-            tok->kind = kinds[i];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (g_strcmp0(tokenizer_kinds[i]->json_type, json->type) == 0)
+            tok->kind = tokenizer_kinds[i];
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
     tok->model = tok->kind->open_json(json, &tok->facts, error);
@@ -434,7 +430,7 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
 char *tokenizer_find(const char *folder)
 {
     g_autofree char *path = find_file(folder, NULL);
-    if (path == NULL || g_str_has_suffix(path, kinds[0]->file_name))
+    if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
         return g_steal_pointer(&path);
     Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
     bool found = tok != NULL;

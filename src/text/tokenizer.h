@@ -26,6 +26,8 @@ char *tokenizer_find(const char *folder);
 /* Writes the files of the tokenizer into a folder, under the names by which tokenizer_open finds them there; with what
  * was added to it, in a tokenizer_config.json. */
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);
+/* Removes the files that tokenizer_copy of any tokenizer writes. */
+bool tokenizer_remove(const char *folder, GError **error);
 void tokenizer_close(Tokenizer *tok);
 const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece" */
 const char *tokenizer_path(const Tokenizer *tok); /* the file it was read from */

@@ -143,6 +143,8 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
                              "files", files);
     if (checkpoint->state)
         json_object_set_new(root, "state", state_json(checkpoint->state));
+    if (checkpoint->roles)
+        json_object_set_new(root, "tokens", token_roles_json(checkpoint->roles));
     if (checkpoint->tokenizer_hash)
         json_object_set_new(root, "tokenizer", json_string(checkpoint->tokenizer_hash));
     checkpoint_seal(root);
@@ -153,20 +155,19 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
 
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
-    g_autofree char *parent = g_path_get_dirname(folder), *name = g_path_get_basename(folder);
-    g_autofree char *tmp_name = g_strconcat("tmp-", name, NULL);
-    g_autofree char *tmp = g_build_filename(parent, tmp_name, NULL);
-    if (!io_make_directories(parent, error) || !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
+    g_autofree char *fresh = io_make_folder_beside(folder, error);
+    if (fresh == NULL)
         return false;
-    if (write_folder(tmp, checkpoint, error) && io_remove_tree(folder, error) && io_rename(tmp, folder, error) &&
-        io_sync_directory(parent, error))
+    if (write_folder(fresh, checkpoint, error) && io_swap_in(fresh, folder, error))
         return true;
-    io_remove_tree(tmp, NULL);
+    io_remove_tree(fresh, NULL);
     return false;
 }
 
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error)
 {
-    Checkpoint checkpoint = { .model = model_config(model), .params = model_params(model) };
+    Checkpoint checkpoint = { .model = model_config(model),
+                              .params = model_params(model),
+                              .roles = model_roles(model) };
     return checkpoint_save(folder, &checkpoint, error);
 }

@@ -25,15 +25,16 @@ typedef struct Checkpoint {
     ParamStore *params;
     Optimizer *optimizer;
     TrainState *state;
+    TokenRoles *roles;          /* may be NULL; loading: initialized, left as they are where FOLDER has none */
     const char *tokenizer_hash; /* may be NULL */
     bool verified;              /* loading: checkpoint_verify found it sound just now, its files are not hashed again */
 } Checkpoint;
 
-/* Writes FOLDER (replacing one of the same name). On failure nothing named FOLDER has changed. */
+/* Writes FOLDER. One of the same name is replaced when the new one is whole; until then, and on failure, it stays. */
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Weights alone. */
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
-/* Fills params, optimizer and state (each unless NULL) from FOLDER; shapes must agree. */
+/* Fills params, optimizer, state and roles (each unless NULL) from FOLDER; shapes must agree. */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Sizes and checksums of every file. */
 bool checkpoint_verify(const char *folder, GError **error);

@@ -213,6 +213,13 @@ static bool read_state(const char *folder, json_t *object, TrainState *state, GE
     return true;
 }
 
+/* A checkpoint without them is of a program that knew of none. */
+static bool read_roles(const char *folder, const json_t *object, TokenRoles *roles, int64_t vocab, GError **error)
+{
+    return object == NULL || token_roles_parse(roles, object, vocab, error) ||
+           fail_context(error, "%s/state.json", folder);
+}
+
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
     json_t *root = read_json(folder, error);
@@ -230,6 +237,8 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **
     done = done && all_filled(folder, targets, error);
     if (done && checkpoint->state)
         done = read_state(folder, json_object_get(root, "state"), checkpoint->state, error);
+    if (done && checkpoint->roles)
+        done = read_roles(folder, json_object_get(root, "tokens"), checkpoint->roles, checkpoint->model->vocab, error);
     g_hash_table_unref(targets);
     json_decref(root);
     return done;

@@ -20,7 +20,7 @@ typedef struct TokenizerConfig {
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
     Amount log_every, eval_every, save_every;
-    int64_t eval_samples;          /* of the held-out set, from its start; 0: all */
+    int64_t eval_samples;          /* of the held-out set, drawn by hash (loader.h); 0: all */
     int64_t keep_last, keep_every; /* checkpoints kept: the newest ones, and those at multiples of keep_every steps */
     int precision, recompute;
     char *init;

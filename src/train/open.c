@@ -107,11 +107,17 @@ static Model *open_checkpoint(const char *folder, Device *dev, bool gradients, G
 {
     ModelConfig config = { 0 };
     Model *model = NULL;
-    if (checkpoint_config(folder, &config, NULL, error))
+    g_autofree char *hash = NULL;
+    if (checkpoint_config(folder, &config, &hash, error))
         model = model_open(dev, &config, gradients, error);
     checkpoint_clear_config(&config);
-    Checkpoint checkpoint = { .params = model ? model_params(model) : NULL };
-    if (model && !checkpoint_load(folder, &checkpoint, error)) {
+    if (model == NULL)
+        return NULL;
+    model_set_tokenizer_hash(model, hash);
+    const Checkpoint checkpoint = { .model = model_config(model),
+                                    .params = model_params(model),
+                                    .roles = model_roles(model) };
+    if (!checkpoint_load(folder, &checkpoint, error)) {
         model_close(model);
         return NULL;
     }
@@ -131,6 +137,24 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     if (tokenizer_path)
         *tokenizer_path = find_tokenizer(folder);
     return open_checkpoint(folder, dev, gradients, error);
+}
+
+Tokenizer *model_open_tokenizer(const Model *model, const char *path, bool given, GError **error)
+{
+    Tokenizer *tok = tokenizer_open(path, error);
+    const char *trained = model_tokenizer_hash(model);
+    if (tok == NULL || trained == NULL || strcmp(trained, tokenizer_hash(tok)) == 0)
+        return tok;
+    if (given) {
+        log_warning("%s (hash %s) is not the tokenizer that the model was trained with (hash %s)", path,
+                    tokenizer_hash(tok), trained);
+        return tok;
+    }
+    fail_user(error,
+              "%s (hash %s) is not the tokenizer that the model was trained with (hash %s); put that one in its place",
+              path, tokenizer_hash(tok), trained);
+    tokenizer_close(tok);
+    return NULL;
 }
 
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)

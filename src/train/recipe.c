@@ -41,13 +41,14 @@ static const Recipe model_recipes[] = {
 #define GPT_ADAMW  "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
 static const Recipe optimizer_recipes[] = {
     { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_T5, OPTIM_ADAFACTOR, 150e6, ADAFACTOR "optim.lr=2e-2" },
     { FAMILY_T5, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_T5, OPTIM_ADAMW, 150e6, T5_ADAMW "optim.lr=1e-3" },
     { FAMILY_T5, OPTIM_ADAMW, ANY, T5_ADAMW "optim.lr=1e-4" },
     { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
     { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
     { FAMILY_BERT, OPTIM_ADAMW, 10e6, BERT_ADAMW "optim.lr=1e-3" },
-    { FAMILY_BERT, OPTIM_ADAMW, 150e6, BERT_ADAMW "optim.lr=3e-4" },
+    { FAMILY_BERT, OPTIM_ADAMW, 150e6, BERT_ADAMW "optim.lr=6e-4" },
     { FAMILY_BERT, OPTIM_ADAMW, ANY, BERT_ADAMW "optim.lr=1e-4" },
     { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
     { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },

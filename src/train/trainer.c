@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "eval/heldout.h"
 #include "train/stop.h"
@@ -66,6 +67,7 @@ static void count_step(Trainer *t, const StepStats *stats)
 static bool train_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
+    fault_point("step");
     if (!load_batches(t, &t->loss.n_targets, error))
         return false;
     t->loss.n_targets = MAX(t->loss.n_targets, 1); /* short samples may hide nothing: no gradient */
@@ -146,6 +148,7 @@ static bool evaluate(Trainer *t, bool *best, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     double mean = 0, other;
+    fault_point("evaluation");
     for (guint i = 0; i < t->valid->len; i++)
         if (!evaluate_set(t, t->valid->pdata[i], i == 0 ? &mean : &other, error))
             return false;
@@ -168,12 +171,19 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
                               .params = model_params(t->model),
                               .optimizer = t->optimizer,
                               .state = &t->state,
+                              .roles = model_roles(t->model),
                               .tokenizer_hash = tokenizer_hash(t->tok) };
     if (!checkpoint_save(folder, &checkpoint, error) || !run_link(dir, "latest", t->state.attempts, error) ||
         (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))
         return false;
     t->saved = t->state;
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
+}
+
+/* What is left where a save failed. */
+static const char *what_stands(const Trainer *t)
+{
+    return t->saved.attempts >= 0 ? "the checkpoint before it stands" : "no save has succeeded so far";
 }
 
 /* A save that fails leaves the one before it in place; training goes on unless this was the last chance. */
@@ -184,6 +194,7 @@ static bool save(Trainer *t, bool last, GError **error)
     gint64 start = g_get_monotonic_time();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
+    fault_point("save");
     bool written = write_checkpoint(t, folder, &problem);
     if (!written) { /* the best one is what a checkpoint holds */
         t->state.best_loss = t->saved.best_loss;
@@ -193,13 +204,21 @@ static bool save(Trainer *t, bool last, GError **error)
         metrics_save(t->metrics, t->state.attempts, folder, seconds_since(start));
     } else if (last) {
         g_propagate_error(error, g_steal_pointer(&problem));
-        return fail_context(error, "the last save failed, the checkpoint before it stands");
+        return fail_context(error, "the last save failed, %s", what_stands(t));
     } else {
-        log_warning("step %" PRId64 " was not saved, the checkpoint before it stands and training goes on: %s",
-                    t->state.attempts, problem->message);
+        log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", t->state.attempts, what_stands(t),
+                    problem->message);
         metrics_event(t->metrics, t->state.attempts, problem->message);
     }
     return true;
+}
+
+/* After an error, which stays as it is: what was trained before it is kept. */
+static bool save_what_stands(Trainer *t, GError **error)
+{
+    if (t->state.attempts > 0 && save(t, false, NULL) && t->saved.attempts == t->state.attempts)
+        fail_context(error, "after step %" PRId64 ", which is saved", t->state.attempts);
+    return false;
 }
 
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
@@ -228,7 +247,7 @@ static bool after_step(Trainer *t, const StepStats *stats, bool end, bool stop, 
     if (due(t->state.attempts, t->log_every))
         log_step(t, stats);
     if (!stop && evaluation_due(t, end) && !evaluate(t, &best, error))
-        return false;
+        return save_what_stands(t, error);
     return !(end || stop || best || due(t->state.attempts, t->save_every)) || save(t, end || stop, error);
 }
 
@@ -240,7 +259,7 @@ static bool train_loop(Trainer *t, GError **error)
     while (!end) {
         StepStats stats;
         if (!train_step(t, &stats, error) || !note_skipped(t, &stats, error))
-            return false;
+            return save_what_stands(t, error);
         end = finished(t);
         bool stop = !end && stop_requested();
         if (!after_step(t, &stats, end, stop, error))
@@ -255,15 +274,28 @@ static bool train_loop(Trainer *t, GError **error)
     return true;
 }
 
+/* Why a run ended before its time: standard error is told by the program's end. */
+static void note_end(Trainer *t, const char *reason)
+{
+    log_file_only("%s", reason);
+    if (t->metrics)
+        metrics_event(t->metrics, t->state.attempts, reason);
+}
+
 bool train_run(const Config *config, GError **error)
 {
     Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
     stop_catch_signals(); /* before there are threads, which inherit what is blocked */
-    bool best, done = trainer_open(&t, error);
+    GError *problem = NULL;
+    bool best, done = trainer_open(&t, &problem);
     if (done && evaluation_due(&t, false))
-        done = evaluate(&t, &best, error);
+        done = evaluate(&t, &best, &problem);
     t.started = t.window_started = g_get_monotonic_time();
-    done = done && train_loop(&t, error);
+    done = done && train_loop(&t, &problem);
+    if (problem)
+        note_end(&t, problem->message);
     trainer_close(&t);
+    if (problem)
+        g_propagate_error(error, problem);
     return done;
 }

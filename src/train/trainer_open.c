@@ -5,6 +5,7 @@
 #include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
+#include "train/room.h"
 #include "train/tokens.h"
 #include "train/trainer_state.h"
 
@@ -70,7 +71,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, error);
+           memory_check(&t->memory, device_threads(t->dev), error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -125,6 +126,7 @@ static bool init_model(Trainer *t, GError **error)
     if (source == NULL)
         return fail_context(error, "train.init");
     bool same = model_copy_weights(t->model, source, error);
+    token_roles_copy(model_roles(t->model), model_roles(source));
     model_close(source);
     compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
@@ -157,9 +159,12 @@ static bool resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(dir, step);
-    Checkpoint checkpoint = {
-        .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state, .verified = true
-    };
+    Checkpoint checkpoint = { .model = model_config(t->model),
+                              .params = model_params(t->model),
+                              .optimizer = t->optimizer,
+                              .state = &t->state,
+                              .roles = model_roles(t->model),
+                              .verified = true };
     if (!checkpoint_load(folder, &checkpoint, error) || !check_sources(t, folder, error) ||
         !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
         return false;
@@ -171,12 +176,51 @@ static bool resume(Trainer *t, GError **error)
     return true;
 }
 
+/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
+ * generation too. */
+static void start_decoders(Trainer *t)
+{
+    TokenRoles *roles = model_roles(t->model);
+    token_roles_complete(roles, t->tok);
+    token_roles_add_eos(roles, tokenizer_eos(t->tok));
+    loader_start_decoder(t->train, roles->decoder_start);
+    heldout_sets_start_decoder(t->valid, roles->decoder_start);
+}
+
 static bool check_paths(const Config *config, GError **error)
 {
     if (*config->run.dir == '\0')
         return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
+    return true;
+}
+
+/* What is said from here on is in log.txt. */
+static bool open_directory(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    return run_lock(dir, error) && log_to_file(log, error) && run_check(&t->config, t->changes, error);
+}
+
+/* A run that has steps left must be able to save them. */
+static bool check_room(const Trainer *t, GError **error)
+{
+    bool ends = t->total >= 0 && t->state.attempts >= t->total;
+    return ends || room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+}
+
+static bool open_metrics(Trainer *t, GError **error)
+{
+    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
+    if (t->metrics == NULL)
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
+    metrics_options(t->metrics, t->state.attempts, yaml);
+    for (guint i = 0; i < t->changes->len; i++)
+        metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
     return true;
 }
 
@@ -188,20 +232,18 @@ bool trainer_open(Trainer *t, GError **error)
         !tokens_check(config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
-        !run_check(config, error))
+    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
+        !resume(t, error) || !run_write_config(config, t->tok, error))
         return false;
-    g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
-    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
-        !run_write_config(config, t->tok, error))
-        return false;
+    start_decoders(t);
     plan_steps(t);
     advice_give(config, (int64_t)t->schedule.warmup, t->total);
+    if (!check_room(t, error))
+        return false;
     report_mixture(t);
     open_batches(t);
     t->first_step = t->state.attempts;
-    t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);
-    return t->metrics != NULL;
+    return open_metrics(t, error);
 }
 
 void trainer_close(Trainer *t)
@@ -217,5 +259,6 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->train, loader_close);
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
+    g_clear_pointer(&t->changes, g_ptr_array_unref);
     log_to_file(NULL, NULL);
 }

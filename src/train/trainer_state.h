@@ -23,6 +23,7 @@ typedef struct Trainer {
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;
+    GPtrArray *changes; /* char *: options that differ from those the run had before */
     Metrics *metrics;
     double step_flops, peak_flops;
     gint64 started, window_started;     /* microseconds */

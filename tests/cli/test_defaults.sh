@@ -40,7 +40,8 @@ expect 0 'nothing left to do' "$loam" train "$work/empty.yaml" run.dir="$work/ol
 ! grep -q ' changed from ' "$work/err" || fail "an option changed: $(cat "$work/err")"
 cmp "$work/before.yaml" "$work/old/config.yaml" || fail "the configuration of a run that went on"
 expect 0 'nothing left to do' "$loam" train "$work/old/config.yaml"
-cmp "$work/before.yaml" "$work/old/config.yaml" || fail "the configuration of a run that went on by its own file"
+diff <(grep -v '^  path: ' "$work/before.yaml") <(grep -v '^  path: ' "$work/old/config.yaml") ||
+    fail "the configuration of a run that went on by its own file, its tokenizer's place aside"
 
 # From a model its shape, its tokenizer, its objective and its lengths.
 expect 0 'step 2/2' "$loam" train "$work/empty.yaml" run.dir="$work/next" train.init="$work/gpt2-tiny" data.train="$work/data" \

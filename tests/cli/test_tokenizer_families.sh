@@ -12,7 +12,7 @@ declare -A model=(
 
 # exports NAME FAMILY TOKENIZER: a model of the family, trained for a step, exported as $work/hf; talk is in $work/log.
 exports() {
-    "$loam" prepare --tokenizer "$3" --out "$work/$1-data" "$work/corpus.txt" >/dev/null 2>"$work/err" ||
+    "$loam" prepare --paragraphs --tokenizer "$3" --out "$work/$1-data" "$work/corpus.txt" >/dev/null 2>"$work/err" ||
         fail "$1: $(cat "$work/err")"
     "$loam" train "$work/config.yaml" run.dir="$work/$1-run" tokenizer.path="$3" data.train="$work/$1-data" data.valid= \
         'train.length=1 steps' model.vocab=auto ${model[$2]} 2>"$work/log" || fail "$1: $(tail -n 2 "$work/log")"

@@ -9,8 +9,10 @@ static bool load(const ModelConfig *config, TrainState *state)
 {
     Device *null = device_open_null();
     Model *model = model_open(null, config, false, NULL);
-    const Checkpoint checkpoint = { .model = config, .state = state };
+    TokenRoles roles = token_roles_none();
+    const Checkpoint checkpoint = { .model = config, .state = state, .roles = &roles };
     bool loaded = model && checkpoint_load(fuzz_folder(), &checkpoint, NULL);
+    token_roles_clear(&roles);
     if (model)
         model_close(model);
     device_close(null);

@@ -148,6 +148,35 @@ static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
 }
 
 /* Fails each io call in turn: what was saved before must still be there, whole, and loadable. */
+/* Those of a checkpoint that has none are as they were. */
+static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    TokenRoles roles = { .decoder_start = 3, .generation_start = -1, .pad = 2, .bos = -1, .eos = { 2, { 1, 5 } } };
+    Checkpoint checkpoint = whole(f);
+    roles.generation = json_pack("{s:f}", "temperature", 0.6);
+    checkpoint.roles = &roles;
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    TokenRoles read = token_roles_none();
+    checkpoint.roles = &read;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_cmpint(read.decoder_start, ==, 3);
+    g_assert_cmpint(read.pad, ==, 2);
+    g_assert_cmpint(read.eos.n, ==, 2);
+    g_assert_true(token_list_has(&read.eos, 1) && token_list_has(&read.eos, 5));
+    g_assert_true(json_equal(read.generation, roles.generation));
+    checkpoint.roles = NULL;
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    token_roles_clear(&read);
+    checkpoint.roles = &read;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_cmpint(read.decoder_start, ==, -1);
+    token_roles_clear(&roles);
+}
+
 static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -175,6 +204,26 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
         g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
     }
     g_assert_cmpint(reported, >, calls / 2);
+}
+
+/* The same for a checkpoint that is written again under its own name: it is there, whole, wherever the disk fails. */
+static void a_failing_disk_keeps_the_checkpoint_that_is_replaced(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    io_fail_at(1000000, ENOSPC);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    int calls = io_calls();
+    for (int n = 1; n <= calls; n++) {
+        io_fail_at(n, ENOSPC);
+        bool saved = checkpoint_save(f->folder, &checkpoint, &error);
+        io_fail_at(0, 0);
+        g_assert_true(saved == (error == NULL));
+        g_clear_error(&error);
+        g_assert_true(checkpoint_verify(f->folder, NULL));
+    }
 }
 
 static int64_t newest(Fixture *f)
@@ -357,7 +406,9 @@ int main(int argc, char **argv)
     TEST(save_then_load_gives_the_same_state);
     TEST(what_was_verified_is_not_hashed_again);
     TEST(shape_and_tokenizer_are_read_back);
+    TEST(roles_of_tokens_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
+    TEST(a_failing_disk_keeps_the_checkpoint_that_is_replaced);
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
     TEST(a_checkpoint_tells_its_vocabulary);

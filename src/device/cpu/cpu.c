@@ -2,6 +2,7 @@
 #include "device/cpu/cpu.h"
 
 #include "base/check.h"
+#include "base/fatal.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ Device *device_open_cpu(int threads)
     size_t isa = choose_isa();
     cpu_gemm_limit(isas[isa].name);
     Cpu *cpu = calloc(1, sizeof *cpu);
-    CHECK(cpu != NULL, "no memory for the cpu device");
+    if (cpu == NULL)
+        fatal_memory("the cpu device");
     if (threads <= 0)
         threads = omp_get_max_threads();
     return device_new("cpu", isas[isa].ops, DT_F32, true, threads, isas[isa].name, cpu);
@@ -40,7 +42,8 @@ void *cpu_workspace(Device *dev, size_t bytes)
         free(cpu->workspace);
         cpu->workspace_bytes = (bytes + 63) / 64 * 64;
         cpu->workspace = aligned_alloc(64, cpu->workspace_bytes);
-        CHECK(cpu->workspace != NULL, "no memory for a workspace of %zu bytes", bytes);
+        if (cpu->workspace == NULL)
+            fatal_memory("a workspace");
     }
     return cpu->workspace;
 }
