@@ -208,6 +208,11 @@ static bool read_state(const char *folder, json_t *object, TrainState *state, GE
                              field->name);
         G_STRUCT_MEMBER(int64_t, state, field->offset) = json_integer_value(value);
     }
+    for (const LaterField *field = checkpoint_later; field->name; field++) {
+        json_t *value = json_object_get(object, field->name);
+        G_STRUCT_MEMBER(int64_t, state, field->offset) =
+            json_is_integer(value) ? json_integer_value(value) : field->absent;
+    }
     for (const StateField *field = checkpoint_reals; field->name; field++)
         G_STRUCT_MEMBER(double, state, field->offset) = json_number_value(json_object_get(object, field->name));
     return true;
