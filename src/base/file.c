@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/git_lfs.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -417,6 +418,10 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
             refuse_size(path, limit, error);
             return NULL;
         }
+    }
+    if (git_lfs_is_pointer(data, used)) {
+        git_lfs_fail(path, error);
+        return NULL;
     }
     data[used] = '\0';
     if (bytes)

@@ -33,7 +33,8 @@ char *io_make_folder_beside(const char *path, GError **error);
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Points a symbolic link at `target` in one step: a new link is made beside it and renamed over. */
 bool io_replace_link(const char *link, const char *target, GError **error);
-/* The whole file, refused above `limit` bytes. *bytes may be NULL. A NUL is put after the end. g_free. */
+/* The whole file, refused above `limit` bytes, or where it is a Git LFS pointer. *bytes may be NULL. A NUL is put after
+ * the end. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
 /* Whether io_write_file could write PATH: to be asked before a long job, not after it. Leaves nothing behind. */
 bool io_check_writable(const char *path, GError **error);

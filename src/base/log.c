@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,11 +29,19 @@ static GMutex lock; /* guards everything below, and keeps lines on standard erro
 static IoFile *log_file;
 static int64_t missed; /* lines in a row that log_file could not take */
 static Progress bar;
+static atomic_bool unread;
 
 static void write_stderr(const char *text)
 {
-    fwrite(text, 1, strlen(text), stderr);
+    size_t bytes = strlen(text);
+    if (fwrite(text, 1, bytes, stderr) < bytes && errno == EPIPE)
+        unread = true;
     fflush(stderr);
+}
+
+bool log_unread(void)
+{
+    return unread;
 }
 
 static int terminal_columns(void)
@@ -47,12 +57,16 @@ static char *amount_text(uint64_t n)
     return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
 }
 
-static void append_bar(GString *line)
+/* The share in percent, and a bar where there is room for one of `cells`. */
+static void append_bar(GString *line, int cells)
 {
     double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
-    int filled = (int)(fraction * BAR_CELLS);
-    g_string_append_printf(line, " %3d%% [", (int)(fraction * 100));
-    for (int i = 0; i < BAR_CELLS; i++)
+    int filled = (int)(fraction * cells);
+    g_string_append_printf(line, " %3d%%", (int)(fraction * 100));
+    if (cells < 4)
+        return;
+    g_string_append(line, " [");
+    for (int i = 0; i < cells; i++)
         g_string_append_c(line, i < filled ? '=' : ' ');
     g_string_append_c(line, ']');
 }
@@ -86,11 +100,14 @@ static void draw_bar(void)
 {
     int64_t now = g_get_monotonic_time();
     GString *line = g_string_new(bar.what);
-    if (bar.total > 0)
-        append_bar(line);
-    append_numbers(line, now);
+    g_autoptr(GString) numbers = g_string_new(NULL);
+    append_numbers(numbers, now);
     if (bar.note)
-        g_string_append_printf(line, "  %s", bar.note);
+        g_string_append_printf(numbers, "  %s", bar.note);
+    int room = terminal_columns() - (int)(line->len + numbers->len) - (int)strlen(" 100% []") - 1;
+    if (bar.total > 0)
+        append_bar(line, MIN(room, BAR_CELLS));
+    g_string_append(line, numbers->str);
     g_autofree char *valid = g_utf8_make_valid(line->str, (gssize)line->len);
     g_autofree char *shown = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), terminal_columns() - 1));
     g_string_printf(line, CLEAR_LINE "%s", shown);

@@ -12,6 +12,9 @@ void log_file_only(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Copies every line, with the time before it, to the end of a file from now on; NULL stops. */
 bool log_to_file(const char *path, GError **error);
 
+/* Standard error is a pipe whose reader is gone, and a line was lost. */
+bool log_unread(void);
+
 /* A progress bar on standard error, only where that is a terminal that can clear a line (TERM is not dumb); redrawn at
  * most ten times a second. Log lines pass it without tearing. One bar at a time. `total` 0: unknown, only the count and
  * the rate are shown. */

@@ -167,7 +167,7 @@ static void print_text(const Result *result)
 static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
 {
     Result result = { .name = set->name ? set->name : set->prefix };
-    if (!heldout_loss(e->model, set->loader, samples, config_micro_samples(&e->config), &result.sums, error) ||
+    if (!heldout_loss(e->model, set->loader, samples, config_micro_samples(&e->config), NULL, &result.sums, error) ||
         !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
         (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
         return false;

@@ -123,6 +123,16 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
+/* tokens: that the rows have room for. How full they are only the samples' lengths tell, so that a length in tokens may
+ * take more steps, and another length fewer tokens. */
+static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
+{
+    bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
+    g_autofree char *count = text_count(tokens);
+    add_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
+             counted || objective->choose ? " (an estimate: of full rows)" : "");
+}
+
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
     const Objective *objective = data_objective_row(&config->data);
@@ -147,10 +157,8 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
     advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
-    if (steps > 0) {
-        g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
-        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
-    }
+    if (steps > 0)
+        add_length(lines, config, objective, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
     if (loader)
         describe_data(loader, steps, samples, lines);
     return true;

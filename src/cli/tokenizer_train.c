@@ -69,10 +69,14 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     return true;
 }
 
-/* A folder that holds a tokenizer of another kind would be opened as that. */
+/* A folder that holds a tokenizer of another kind would be opened as that; one that loam cannot read is somebody's. */
 static bool check_folder(const char *folder, GError **error)
 {
-    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder) : NULL;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, &reason) : NULL;
+    g_autofree char *json = g_build_filename(folder, "tokenizer.json", NULL);
+    if (reason && g_file_test(json, G_FILE_TEST_EXISTS))
+        return fail_user(error, "%s holds a tokenizer already (%s); choose another folder", folder, reason->message);
     g_autoptr(Tokenizer) old = file ? tokenizer_open(file, error) : NULL;
     if (file && old == NULL)
         return false;

@@ -1,5 +1,7 @@
 #include "data/byte_stream.h"
 
+#include "base/git_lfs.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -124,11 +126,25 @@ static bool read_zstd(ByteStream *stream, char *out, size_t capacity, size_t *n,
     return true;
 }
 
+/* A file whose name says that it is compressed, and which is text. */
+static bool is_pointer(int fd, const char *path)
+{
+    char start[64];
+    ssize_t n = pread(fd, start, sizeof start, 0);
+    bool compressed = g_str_has_suffix(path, ".gz") || g_str_has_suffix(path, ".zst");
+    return compressed && n > 0 && git_lfs_is_pointer(start, (size_t)n);
+}
+
 ByteStream *byte_stream_open(const char *path, GError **error)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         fail_errno(error, "cannot open", path);
+        return NULL;
+    }
+    if (is_pointer(fd, path)) {
+        close(fd);
+        git_lfs_fail(path, error);
         return NULL;
     }
     ByteStream *stream = g_new0(ByteStream, 1);

@@ -1,5 +1,6 @@
 #include "data/corpus.h"
 
+#include "base/git_lfs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
@@ -147,6 +148,19 @@ static bool begins_with_object(const Corpus *corpus)
     return found;
 }
 
+/* What Git LFS leaves in a repository in place of pictures is no text of its folder; a text in its place is missed. */
+static bool check_pointer(Corpus *corpus, GError **error)
+{
+    if (!git_lfs_is_pointer(corpus->chunk, corpus->end))
+        return true;
+    corpus->broken = !corpus->file->probe;
+    if (corpus->broken)
+        return git_lfs_fail(corpus->file->path, error);
+    corpus->at_end = true;
+    corpus->passed_over++;
+    return true;
+}
+
 static bool open_next_file(Corpus *corpus, GError **error)
 {
     static const char byte_order_mark[] = { '\xEF', '\xBB', '\xBF' };
@@ -159,7 +173,7 @@ static bool open_next_file(Corpus *corpus, GError **error)
     g_string_assign(corpus->where, corpus->file->path);
     corpus->stream = byte_stream_open(corpus->file->path, error);
     corpus->broken = !corpus->stream;
-    if (corpus->broken || !refill(corpus, error))
+    if (corpus->broken || !refill(corpus, error) || !check_pointer(corpus, error))
         return false;
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;

@@ -1,8 +1,17 @@
 #include "format/map.h"
 
+#include "base/git_lfs.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static bool is_pointer(int fd)
+{
+    char start[64];
+    ssize_t n = pread(fd, start, sizeof start, 0);
+    return n > 0 && git_lfs_is_pointer(start, (size_t)n);
+}
 
 int open_regular(const char *path, size_t *bytes, GError **error)
 {
@@ -16,6 +25,8 @@ int open_regular(const char *path, size_t *bytes, GError **error)
         fail_errno(error, "reading", path);
     else if (!S_ISREG(status.st_mode))
         fail_user(error, "reading %s: it is not a regular file", path);
+    else if (is_pointer(fd))
+        git_lfs_fail(path, error);
     else {
         *bytes = (size_t)status.st_size;
         return fd;

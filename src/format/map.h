@@ -1,4 +1,4 @@
-/* map.h: whole files opened or mapped read-only. */
+/* map.h: whole files opened or mapped read-only; pointers of Git LFS are refused. */
 #pragma once
 
 #include "base/error.h"

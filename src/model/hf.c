@@ -30,6 +30,7 @@ typedef struct Source {
     const HfKind *kind;
     SafeTensors *file;
     GHashTable *tensors;
+    bool says_untied; /* config.json does: the logits have a matrix of their own */
 } Source;
 
 /* Every parameter has its tensor, of its shape. */
@@ -123,9 +124,20 @@ static bool read_param(Device *dev, const Source *source, const Param *param, GE
     return done;
 }
 
+/* transformers would begin with random logits. */
+static void warn_missing_head(const Source *source, const ModelConfig *config)
+{
+    g_autofree char *head = name_in_table(source->kind, "lm_head");
+    bool logits = config->n_dec > 0 || config->head_transform;
+    if (source->says_untied && logits && head && !g_hash_table_contains(source->tensors, head))
+        log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
+                    head);
+}
+
 static Model *import_tensors(Device *dev, const Source *source, const ModelConfig *config, bool gradients,
                              GError **error)
 {
+    warn_missing_head(source, config);
     if (!check_tensors(source, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
@@ -159,6 +171,7 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     source->tensors = hf_tensors_by_name(source->kind, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", folder);
+    source->says_untied = !config->tie_embeddings;
     config->tie_embeddings = file_is_tied(source);
     if (source->kind->look)
         source->kind->look(source->tensors, config);
@@ -195,8 +208,9 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     source_close(&source);
     if (model == NULL)
         return NULL;
-    g_autofree char *tokenizer = tokenizer_find(folder);
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason);
     if (tokenizer == NULL)
-        log_warning("%s has no tokenizer that can be read: weights only; texts need tokenizer.path", folder);
+        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
     return model;
 }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/hub.h"
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
@@ -300,10 +301,11 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 /* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
 static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
-    if (strcmp(tok->path, BYTES_PATH) != 0 || g_file_test(tok->path, G_FILE_TEST_EXISTS))
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
         return io_read_file(tok->path, MAX_FILE, bytes, error);
+    bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
-    return g_strdup(BYTES_FILE);
+    return is_bytes ? g_strdup(BYTES_FILE) : NULL;
 }
 
 /* The other file that the tokenizer was read from; NULL if there is none. */
@@ -427,12 +429,12 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
            copy_settings(tok, folder, error);
 }
 
-char *tokenizer_find(const char *folder)
+char *tokenizer_find(const char *folder, GError **error)
 {
-    g_autofree char *path = find_file(folder, NULL);
+    g_autofree char *path = find_file(folder, error);
     if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
         return g_steal_pointer(&path);
-    Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
+    Tokenizer *tok = tokenizer_open(path, error); /* folders of Hugging Face hold what no kind here can read */
     bool found = tok != NULL;
     tokenizer_close(tok);
     return found ? g_steal_pointer(&path) : NULL;

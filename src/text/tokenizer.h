@@ -21,8 +21,9 @@ Tokenizer *tokenizer_open(const char *path, GError **error);
 Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error);
 /* Puts sentinels above all that is there, <extra_id_i> = size - 1 - i, if it has none; before it is shared. */
 void tokenizer_add_sentinels(Tokenizer *tok);
-/* The file in a folder that tokenizer_open would read; NULL if there is none of a kind that it can. g_free. */
-char *tokenizer_find(const char *folder);
+/* The file in a folder that tokenizer_open would read; NULL, with the reason, if there is none or it is refused.
+ * g_free. */
+char *tokenizer_find(const char *folder, GError **error);
 /* Writes the files of the tokenizer into a folder, under the names by which tokenizer_open finds them there; with what
  * was added to it, in a tokenizer_config.json. */
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);

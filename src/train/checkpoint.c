@@ -34,6 +34,13 @@ const StateField checkpoint_reals[] = {
     { NULL, 0 },
 };
 
+const LaterField checkpoint_later[] = {
+    { "best_data", offsetof(TrainState, best_data), 0 },
+    { "evaluation_left", offsetof(TrainState, evaluation_left), 0 },
+    { "tokens_by_capacity", offsetof(TrainState, tokens_by_capacity), 1 },
+    { NULL, 0, 0 },
+};
+
 static json_t *shape_json(int rank, const int64_t *shape)
 {
     json_t *array = json_array();
@@ -98,6 +105,8 @@ static json_t *state_json(const TrainState *state)
 {
     json_t *object = json_object();
     for (const StateField *field = checkpoint_counters; field->name; field++)
+        json_object_set_new(object, field->name, json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
+    for (const LaterField *field = checkpoint_later; field->name; field++)
         json_object_set_new(object, field->name, json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
     for (const StateField *field = checkpoint_reals; field->name; field++)
         json_object_set_new(object, field->name, json_real(G_STRUCT_MEMBER(double, state, field->offset)));

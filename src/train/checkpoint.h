@@ -15,8 +15,11 @@ typedef struct TrainState {
     int64_t window_steps;
     double best_loss; /* lowest held-out loss so far; 0 with best_step -1: none */
     int64_t best_step;
-    int64_t evaluated; /* step of the last evaluation; -1: none */
-    int64_t data;      /* loader_fingerprint of the training set */
+    int64_t best_data;          /* which held-out samples best_loss is of, as a hash; 0: not known */
+    int64_t evaluated;          /* step of the last evaluation; -1: none */
+    int64_t evaluation_left;    /* 1: a stop left no time for the evaluation of this step */
+    int64_t tokens_by_capacity; /* 1: amounts in tokens are steps of full rows, however many tokens the rows hold */
+    int64_t data;               /* loader_fingerprint of the training set */
 } TrainState;
 
 /* Everything a checkpoint holds. optimizer and state may be NULL: weights alone (an imported model). */

@@ -35,11 +35,15 @@ static const OptionRow train_options[] = {
       "global batch of an update, in samples or tokens", NULL },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
       "samples computed at once; accumulation follows", NULL },
-    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE, "how often to log", NULL },
+    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
+      "how often to log; a time (30s) will do", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to evaluate data.valid; 0: only at the end", NULL },
+      "how often to evaluate data.valid; a time (2h) will do; 0: only at the end", NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to save; 0: only at the end", NULL },
+      "how often to save; a time (20m) will do; 0: only at the end and by save_within", NULL },
+    { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
+      "also save when so much time has passed since the last save, unless save_every is a time itself; 0: never",
+      NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
       "samples of data.valid in each evaluation; 0: all", NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "newest checkpoints to keep", NULL },
@@ -204,15 +208,31 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
     return samples < 0 ? -1 : (samples + batch - 1) / batch;
 }
 
-Schedule config_schedule(const Config *config, int64_t epoch_samples)
+double config_tokens(const Config *config, Amount amount)
+{
+    Amount length = config->train.length;
+    if (amount.unit == UNIT_PERCENT && length.unit == UNIT_TOKENS)
+        return ceil(amount.value * length.value / 100);
+    return amount.unit == UNIT_TOKENS ? amount.value : 0;
+}
+
+Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
     const OptimConfig *optim = &config->optim;
-    return (Schedule){ .kind = optim->schedule,
-                       .lr = optim->lr,
-                       .min_lr = optim->min_lr,
-                       .power = optim->power,
-                       .warmup = (double)config_steps(config, optim->warmup, epoch_samples),
-                       .total = (double)config_steps(config, config->train.length, epoch_samples) };
+    Amount warmup = optim->warmup, length = config->train.length;
+    Schedule schedule = { .kind = optim->schedule,
+                          .lr = optim->lr,
+                          .min_lr = optim->min_lr,
+                          .power = optim->power,
+                          .warmup = (double)config_steps(config, warmup, epoch_samples),
+                          .total = (double)config_steps(config, length, epoch_samples) };
+    schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;
+    if (schedule.warmup_in_tokens)
+        schedule.warmup = config_tokens(config, warmup);
+    schedule.total_in_tokens = count_tokens && config_tokens(config, length) > 0;
+    if (schedule.total_in_tokens)
+        schedule.total = config_tokens(config, length);
+    return schedule;
 }
 
 /* Samples of a step are counted in samples or tokens, not in steps. */
@@ -229,7 +249,7 @@ static bool check_batch(const char *name, Amount amount, GError **error)
     return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
 }
 
-/* How often something is done, or how long: in whole steps, so that a time does not fit, and a share of the length only
+/* How long, or how often: in whole steps, so that a time does not fit, and a share of the length only
  * where that has steps. */
 static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
 {
@@ -244,6 +264,19 @@ static bool check_steps(const char *name, Amount amount, Amount length, GError *
            fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
 }
 
+/* How often something is done may be a time too. */
+static bool check_every(const char *name, Amount amount, Amount length, GError **error)
+{
+    return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
+}
+
+static bool check_within(Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    return amount.unit == UNIT_SECONDS || amount.value == 0 ||
+           fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -251,10 +284,11 @@ bool config_check(const Config *config, GError **error)
         return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
     if (!check_batch("train.batch", train->batch, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) ||
-        !check_steps("train.log_every", train->log_every, train->length, error) ||
-        !check_steps("train.eval_every", train->eval_every, train->length, error) ||
-        !check_steps("train.save_every", train->save_every, train->length, error) ||
         !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        !check_every("train.log_every", train->log_every, train->length, error) ||
+        !check_every("train.eval_every", train->eval_every, train->length, error) ||
+        !check_every("train.save_every", train->save_every, train->length, error) ||
+        !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error))
@@ -301,9 +335,9 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
     if (suits(objective, model))
         return check_segments(data, model, error);
     g_autoptr(GString) others = g_string_new(NULL);
-    for (const Objective *other = objectives; other->name; other++)
-        if (suits(other, model))
-            g_string_append_printf(others, "%s%s", others->len ? ", " : "", other->name);
+    for (int i = 0; objective_names[i]; i++)
+        if (suits(objective_for(i, model->n_enc == 0), model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", objective_names[i]);
     return fail_user(error,
                      "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
                      " decoder blocks; choose another objective (%s) or another model",

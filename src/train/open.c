@@ -1,5 +1,6 @@
 #include "train/open.h"
 
+#include "base/hub.h"
 #include "base/log.h"
 #include "model/hf.h"
 #include "model/params.h"
@@ -65,7 +66,7 @@ char *checkpoint_find(const char *path, GError **error)
         return g_strdup(path);
     if (!has_file(path, "checkpoints")) {
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
-            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder", path);
+            hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
         else
             fail_user(error,
                       "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
@@ -96,7 +97,7 @@ static char *find_tokenizer(const char *folder)
     g_autofree char *run = run_above(folder);
     const char *places[] = { folder, run };
     for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-        char *found = tokenizer_find(places[i]);
+        char *found = tokenizer_find(places[i], NULL);
         if (found)
             return found;
     }
@@ -128,7 +129,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
 {
     if (has_file(path, "config.json")) {
         if (tokenizer_path)
-            *tokenizer_path = tokenizer_find(path);
+            *tokenizer_path = tokenizer_find(path, NULL);
         return hf_import(dev, path, gradients, error);
     }
     g_autofree char *folder = checkpoint_find(path, error);
@@ -161,7 +162,7 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
 {
     *run = NULL;
     if (has_file(path, "config.json")) {
-        *tokenizer_path = tokenizer_find(path);
+        *tokenizer_path = tokenizer_find(path, NULL);
         return hf_shape(path, config, error);
     }
     g_autofree char *folder = checkpoint_find(path, error);

@@ -67,7 +67,7 @@ bool run_config_load(Config *config, const char *path, char **overrides, int n_o
         return fail_user(error, "%s is a folder and no run: a run has config.yaml and checkpoints/", path);
     if (dir == NULL)
         return config_load(config, path, overrides, n_overrides, error);
-    g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir);
+    g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL);
     g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(settings, g_strconcat("run.dir=", dir, NULL));
     if (own && !is_given(overrides, n_overrides, "tokenizer.path"))
@@ -161,7 +161,7 @@ static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **
 {
     if (lies_directly_in(config->run.dir, tokenizer_path(tok)))
         return true;
-    g_autofree char *path = tokenizer_find(config->run.dir);
+    g_autofree char *path = tokenizer_find(config->run.dir, NULL);
     Tokenizer *saved = path ? tokenizer_open(path, NULL) : NULL;
     bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
                 tokenizer_size(saved) == tokenizer_size(tok);

@@ -44,26 +44,55 @@ static void open_batches(Trainer *t)
 }
 
 /* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
- * batches of another size. */
+ * batches of another size. Tokens are counted as they are read, except by runs that began otherwise. */
 static void plan_steps(Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
+    bool count_tokens = !t->state.tokens_by_capacity;
     int64_t epoch = loader_epoch_samples(t->train, 0), samples = config_samples(&t->config, train->length, epoch);
     t->total = config_steps(&t->config, train->length, epoch);
     if (samples >= 0)
         t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
-    t->schedule = config_schedule(&t->config, epoch);
-    t->schedule.total = (double)t->total;
-    if (t->config.optim.warmup.unit == UNIT_PERCENT)
-        t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
-    t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
-    t->eval_every = config_steps(&t->config, train->eval_every, epoch);
-    t->save_every = config_steps(&t->config, train->save_every, epoch);
+    t->schedule = config_schedule(&t->config, epoch, count_tokens);
+    if (t->schedule.total_in_tokens) {
+        t->total = -1;
+        t->total_tokens = train->length.value;
+    } else {
+        t->schedule.total = (double)t->total;
+        if (t->config.optim.warmup.unit == UNIT_PERCENT)
+            t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
+    }
+    t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
+    t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
+    t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
+    if (train->save_every.unit != UNIT_SECONDS)
+        t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
+    t->started = g_get_monotonic_time();
+    t->first_step = t->window_step = t->state.attempts;
+    t->first_tokens = t->state.tokens;
+}
+
+/* Held-out losses are compared where they are of the same samples of the same set. */
+static void plan_best(Trainer *t)
+{
+    const TrainState *state = &t->state;
+    if (t->valid->len == 0)
+        return;
+    Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
+    int64_t all = loader_epoch_samples(first, 0), n = t->config.train.eval_samples;
+    t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
+    if (state->best_step >= 0 && state->best_data != t->best_data)
+        log_info("the best loss so far (step %" PRId64
+                 ") is of other held-out samples: the next evaluation begins anew",
+                 state->best_step);
 }
 
 static void report_mixture(const Trainer *t)
 {
-    g_autoptr(GPtrArray) lines = mixture_report(t->train, t->total >= 0 ? t->total * t->samples : -1);
+    int64_t samples = t->total * t->samples;
+    if (t->total_tokens > 0)
+        samples = config_samples(&t->config, t->config.train.length, 0);
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, MAX(samples, -1));
     for (guint i = 0; i < lines->len; i++)
         log_info("%s", (char *)lines->pdata[i]);
 }
@@ -89,7 +118,7 @@ static bool open_model(Trainer *t, GError **error)
                            .recompute = config->train.recompute == RECOMPUTE_BLOCK };
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
-    double share = objective_target_share(&objectives[config->data.objective], loader_objective(t->train));
+    double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
     t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
                     (double)t->micro;
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
@@ -116,10 +145,14 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
 /* Fresh weights: from the seed, over which go those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
-    const char *init = t->config.train.init;
+    const Config *config = &t->config;
+    const char *init = config->train.init;
     g_autofree char *tokenizer = NULL;
-    t->state = (TrainState){ .best_step = -1, .evaluated = -1, .data = loader_fingerprint(t->train) };
-    params_init(model_params(t->model), (uint64_t)t->config.run.seed);
+    t->state = (TrainState){ .best_step = -1,
+                             .evaluated = -1,
+                             .data = loader_fingerprint(t->train),
+                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
     Model *source = model_open_path(init, t->dev, false, &tokenizer, error);
@@ -208,8 +241,7 @@ static bool open_directory(Trainer *t, GError **error)
 /* A run that has steps left must be able to save them. */
 static bool check_room(const Trainer *t, GError **error)
 {
-    bool ends = t->total >= 0 && t->state.attempts >= t->total;
-    return ends || room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+    return trainer_finished(t) || room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
 }
 
 static bool open_metrics(Trainer *t, GError **error)
@@ -222,6 +254,13 @@ static bool open_metrics(Trainer *t, GError **error)
     for (guint i = 0; i < t->changes->len; i++)
         metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
     return true;
+}
+
+static void advise(const Trainer *t)
+{
+    const Config *config = &t->config;
+    int64_t epoch = loader_epoch_samples(t->train, 0), length = config_steps(config, config->train.length, epoch);
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 
 bool trainer_open(Trainer *t, GError **error)
@@ -237,12 +276,12 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     start_decoders(t);
     plan_steps(t);
-    advice_give(config, (int64_t)t->schedule.warmup, t->total);
+    plan_best(t);
     if (!check_room(t, error))
         return false;
+    advise(t);
     report_mixture(t);
     open_batches(t);
-    t->first_step = t->state.attempts;
     return open_metrics(t, error);
 }
 

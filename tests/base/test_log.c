@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -199,6 +200,39 @@ static void the_bar_fits_the_terminal(void)
     g_assert_cmpint((int)g_utf8_strlen(draws[3], -1), ==, 79);
 }
 
+/* The bar gives way to what is said beside it. */
+static void a_note_has_room_beside_the_bar(void)
+{
+    Stderr before = stderr_into_terminal();
+    progress_open("step 123456", "samples", 2048);
+    progress_update(512);
+    progress_note("loss 10.1234, some 20 letters more");
+    log_info("line");
+    progress_close();
+    g_autofree char *text = stderr_back(before, true);
+    g_assert_nonnull(strstr(text, "step 123456  25% [=     ] 512/2.05k samples  loss 10.1234, some 20 letters more\r"));
+}
+
+/* SIGPIPE is blocked, as it is while training. */
+static void a_pipe_that_nobody_reads_is_noticed(void)
+{
+    int ends[2];
+    sigset_t broken;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, NULL);
+    g_assert_cmpint(pipe(ends), ==, 0);
+    Stderr before = stderr_into(ends[1], ends[0]);
+    close(ends[1]);
+    log_info("read");
+    g_assert_false(log_unread());
+    close(ends[0]);
+    log_info("lost");
+    g_assert_cmpint(dup2(before.saved, STDERR_FILENO), ==, STDERR_FILENO);
+    close(before.saved);
+    g_assert_true(log_unread());
+}
+
 static gpointer talk(gpointer name)
 {
     for (int i = 0; i < 200; i++) {
@@ -234,6 +268,8 @@ int main(int argc, char **argv)
     g_test_add_func("/progress/the_bar_is_redrawn_around_lines", the_bar_is_redrawn_around_lines);
     g_test_add_func("/progress/the_bar_shows_rate_and_time_left", the_bar_shows_rate_and_time_left);
     g_test_add_func("/progress/the_bar_fits_the_terminal", the_bar_fits_the_terminal);
+    g_test_add_func("/progress/a_note_has_room_beside_the_bar", a_note_has_room_beside_the_bar);
+    g_test_add_func("/log/a_pipe_that_nobody_reads_is_noticed", a_pipe_that_nobody_reads_is_noticed);
     g_test_add_func("/log/lines_of_threads_are_not_torn", lines_of_threads_are_not_torn);
     return g_test_run();
 }

@@ -13,7 +13,7 @@ expect 1 'train.batch' train 'train.batch=2 parsecs'
 expect 1 'did you mean linear' train optim.schedule=liner
 expect 1 'run.dir is not set' "$loam" train "$work/config.yaml"
 expect 1 'nothing.idx' train "data.train=$work/nothing"
-expect 1 'tokenizer.path: opening' train "tokenizer.path=$work/nothing.model"
+expect 1 "tokenizer.path: $work/nothing.model: no such file or folder" train "tokenizer.path=$work/nothing.model"
 expect 1 'smaller than the tokenizer' train model.vocab=128
 expect 1 '1809' train data.input_length=2048
 expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \

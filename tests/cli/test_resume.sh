@@ -26,20 +26,6 @@ ls -a "$work/cut/checkpoints" >"$work/out"
 ! grep -q tmp- "$work/out" || fail "an unfinished save is left: $(cat "$work/out")"
 echo "ok: $kills kills, same bytes"
 
-# SIGTERM and SIGUSR1 save and exit 75.
-for signal in TERM USR1; do
-    "$loam" train "$work/config.yaml" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant \
-        'train.save_every=0' 2>"$work/log" &
-    pid=$!
-    until grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
-    kill -"$signal" "$pid"
-    status=0
-    wait "$pid" || status=$?
-    [ "$status" = 75 ] || fail "SIG$signal ended with $status"
-    [ -e "$work/$signal/checkpoints/latest/state.json" ] || fail "SIG$signal saved nothing"
-    echo "ok: SIG$signal"
-done
-
 # Two processes may not train in one run directory.
 "$loam" train "$work/config.yaml" run.dir="$work/busy" 'train.length=100k steps' optim.schedule=constant 2>"$work/log" &
 pid=$!

@@ -52,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     CHECK(kind || strstr(error->message, "config.json"), "%s", error->message);
     if (kind)
         check_roles(kind, &config);
-    if (kind && hf_kind_of(&config, NULL) == kind)
+    ModelConfig fitted;
+    if (kind && hf_kind_of(&config, &fitted, NULL) == kind)
         check_round_trip(kind, &config);
     return 0;
 }

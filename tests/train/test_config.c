@@ -77,7 +77,8 @@ static void rules_across_fields_name_what_is_right(void)
 {
     REFUSED("t5-1.1-small", "model.preset=t5-1.1-smal");
     REFUSED("write train.batch=\"128 samples\"", "train.batch=128");
-    REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
+    REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
+    REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("\"bf16\" is not there yet, only f32 is", "train.precision=bf16");
     REFUSED("did you mean train.batch?", "train.batch_size=8");
@@ -88,7 +89,7 @@ static void rules_across_fields_name_what_is_right(void)
     const char *const denoised[] = { "model.preset=gpt2", "data.objective=span_corruption", NULL };
     g_assert_true(load(&config, denoised, NULL));
     g_assert_false(config_check_objective(&config.data, &config.model, &error));
-    g_assert_nonnull(strstr(error->message, "(clm, full_lm, prefix_lm)"));
+    g_assert_nonnull(strstr(error->message, "(prefix_lm, clm, full_lm)"));
     g_clear_error(&error);
     config_clear(&config);
     const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
@@ -146,11 +147,31 @@ static void the_warm_up_is_counted_in_updates(void)
                                       "optim.lr=1",
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
-    Schedule schedule = config_schedule(&config, 6400);
+    Schedule schedule = config_schedule(&config, 6400, true);
     g_assert_cmpfloat(schedule.warmup, ==, 10);
     g_assert_cmpfloat(schedule.total, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, 5), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, 55), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 5, 5), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 55, 55), ==, 0.5);
+    config_clear(&config);
+}
+
+static void amounts_in_tokens_are_counted_or_turned_into_steps(void)
+{
+    Config config;
+    const char *const overrides[] = { "optim.warmup=640k tokens", "train.batch=100 samples", "data.input_length=64",
+                                      "train.length=6400k tokens", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    Schedule counted = config_schedule(&config, 0, true), steps = config_schedule(&config, 0, false);
+    g_assert_true(counted.warmup_in_tokens && counted.total_in_tokens);
+    g_assert_cmpfloat(counted.warmup, ==, 640e3);
+    g_assert_cmpfloat(counted.total, ==, 6400e3);
+    g_assert_false(steps.warmup_in_tokens || steps.total_in_tokens);
+    g_assert_cmpfloat(steps.warmup, ==, 100);
+    g_assert_cmpfloat(steps.total, ==, 1000);
+    config.optim.warmup = (Amount){ 6, UNIT_PERCENT };
+    counted = config_schedule(&config, 0, true);
+    g_assert_true(counted.warmup_in_tokens);
+    g_assert_cmpfloat(counted.warmup, ==, 384e3);
     config_clear(&config);
 }
 
@@ -228,7 +249,7 @@ static void a_warm_up_is_a_share_of_the_length(void)
     Config config;
     const char *const overrides[] = { "optim.warmup=6%", "train.length=150 steps", "train.save_every=50%", NULL };
     g_assert_true(load(&config, overrides, NULL));
-    Schedule schedule = config_schedule(&config, 0);
+    Schedule schedule = config_schedule(&config, 0, true);
     g_assert_cmpfloat(schedule.warmup, ==, 9);
     g_assert_cmpint(config_steps(&config, config.train.save_every, 0), ==, 75);
     check_value(&config, "optim.warmup", "6%");
@@ -286,6 +307,8 @@ int main(int argc, char **argv)
     g_test_add_func("/config/a_renamed_option_reads_as_before", a_renamed_option_reads_as_before);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);
     g_test_add_func("/config/the_warm_up_is_counted_in_updates", the_warm_up_is_counted_in_updates);
+    g_test_add_func("/config/amounts_in_tokens_are_counted_or_turned_into_steps",
+                    amounts_in_tokens_are_counted_or_turned_into_steps);
     g_test_add_func("/config/defaults_belong_to_family_size_and_optimizer",
                     defaults_belong_to_family_size_and_optimizer);
     g_test_add_func("/config/every_model_has_defaults", every_model_has_defaults);
