@@ -2,6 +2,7 @@
 
 #include "train/open.h"
 #include "train/recipe.h"
+#include "train/run.h"
 
 #include <string.h>
 
@@ -137,10 +138,8 @@ static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, G
 /* Whether PATH is the configuration that a run saved, which says everything. */
 static bool is_saved(const char *path)
 {
-    if (path == NULL || !g_str_has_suffix(path, "config.yaml"))
-        return false;
-    g_autofree char *folder = g_path_get_dirname(path), *checkpoints = file_in(folder, "checkpoints");
-    return checkpoints != NULL;
+    g_autofree char *run = path ? run_of(path) : NULL;
+    return run != NULL;
 }
 
 static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)

@@ -18,6 +18,8 @@ bool run_set_aside(const char *dir, int64_t step, GError **error);
 
 /* Makes the directory and locks it until the process ends; an error where another process holds it. */
 bool run_lock(const char *dir, GError **error);
+/* The run that a path names: its directory, or the config.yaml in it. g_free; NULL: the path names none. */
+char *run_of(const char *path);
 /* Loads a configuration file, a run by its directory, or the config.yaml in it. A run that is moved or named from
  * another folder stays itself: run.dir is where it lies, and the tokenizer is its own, unless the overrides say
  * otherwise. config as for config_load. */

@@ -22,9 +22,9 @@ static Config resolved(const Config *config)
     Config copy = *config;
     const char *tok = config->tokenizer.path, *init = config->train.init;
     bool is_file = *tok && (strcmp(tok, "bytes") != 0 || g_file_test(tok, G_FILE_TEST_EXISTS));
-    copy.run.dir = *config->run.dir ? g_canonicalize_filename(config->run.dir, NULL) : g_strdup("");
-    copy.tokenizer.path = is_file ? g_canonicalize_filename(tok, NULL) : g_strdup(tok);
-    copy.train.init = *init ? g_canonicalize_filename(init, NULL) : g_strdup("");
+    copy.run.dir = *config->run.dir ? sources_resolve_path(config->run.dir) : g_strdup("");
+    copy.tokenizer.path = is_file ? sources_resolve_path(tok) : g_strdup(tok);
+    copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
     copy.data.train = sources_resolve(config->data.train, false);
     copy.data.valid = sources_resolve(config->data.valid, true);
     return copy;
@@ -37,15 +37,19 @@ static void clear_resolved(Config *copy)
         g_free(paths[i]);
 }
 
-/* The run that a path names: its directory, or the config.yaml in it; NULL: it names a configuration of another kind.
- */
-static char *run_of(const char *path)
+/* Folders of projects have a config.yaml and checkpoints/ too: a run has its lock, or its own checkpoints. */
+static bool is_run(const char *dir)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    return lies_in(dir, "config.yaml", G_FILE_TEST_EXISTS) && lies_in(dir, "checkpoints", G_FILE_TEST_IS_DIR) &&
+           (steps->len > 0 || lies_in(dir, "lock", G_FILE_TEST_EXISTS));
+}
+
+char *run_of(const char *path)
 {
     g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
     const char *dir = g_file_test(path, G_FILE_TEST_IS_DIR) ? path : strcmp(name, "config.yaml") == 0 ? parent : NULL;
-    return dir && lies_in(dir, "config.yaml", G_FILE_TEST_EXISTS) && lies_in(dir, "checkpoints", G_FILE_TEST_IS_DIR)
-               ? g_strdup(dir)
-               : NULL;
+    return dir && is_run(dir) ? g_strdup(dir) : NULL;
 }
 
 static bool is_given(char **overrides, int n, const char *name)
@@ -172,6 +176,11 @@ bool run_write_config(const Config *config, const Tokenizer *tok, GError **error
     Config whole = resolved(config);
     g_autofree char *yaml = options_to_yaml(config_options(), &whole);
     clear_resolved(&whole);
+    if (!g_utf8_validate(yaml, -1, NULL))
+        return fail_user(error,
+                         "a path of the configuration is not UTF-8, and %s could not be read again: give it from "
+                         "the folder it lies in, or rename it",
+                         path);
     return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
            save_tokenizer(config, tok, error);
 }

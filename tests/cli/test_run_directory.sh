@@ -65,6 +65,27 @@ expect 0 "$wrong" "$loam" generate --model "$run" --tokenizer "$work/tok.model"
 "$loam" generate --model "$run" --tokenizer "$work/words" </dev/null 2>"$work/err"
 ! grep -q "$wrong" "$work/err" || fail "$(cat "$work/err")"
 
+# A project's own config.yaml, beside a folder checkpoints/ of other programs, is no run.
+mkdir -p "$work/project/checkpoints/other"
+cp "$work/config.yaml" "$work/project/config.yaml"
+expect 0 'saved runs/one/' env -C "$work/project" "$loam" train config.yaml run.dir=runs/one train.length=2
+echo 'run: { dir: runs/two, seed: 7 }' >>"$work/project/config.yaml"
+sed -i 1d "$work/project/config.yaml"
+cp "$work/project/config.yaml" "$work/own.yaml"
+expect 0 'saved runs/two/' env -C "$work/project" "$loam" train config.yaml train.length=2
+cmp "$work/own.yaml" "$work/project/config.yaml" || fail "the project's configuration was written over"
+
+# Folders whose names a configuration cannot hold: the run goes on where it was started.
+for name in 'comma, and space' $'latin \351'; do
+    mkdir "$work/$name"
+    cp "$work"/data.* "$work"/data-valid.* "$work/tok.model" "$work/$name"
+    sed "s#$work/##" "$work/config.yaml" | sed 's#data-valid#./data-valid#' >"$work/$name/relative.yaml"
+    expect 0 'saved run/' env -C "$work/$name" "$loam" train relative.yaml run.dir=run train.length=2 data.valid=data-valid
+    expect 0 'going on from' env -C "$work/$name" "$loam" train relative.yaml run.dir=run train.length=3 data.valid=data-valid
+    expect 0 'going on from' env -C "$work/$name" "$loam" train run train.length=4
+done
+expect 1 'is not UTF-8' "$loam" train "$work/config.yaml" run.dir="$work/$name/other" train.length=2
+
 # A dataset that is cut short while a run reads it: one line that names the file.
 LOAM_FAULT=step:3:STOP "$loam" train "$work/config.yaml" run.dir="$work/short" train.length=4k train.eval_every=0 2>"$work/log" &
 pid=$!
