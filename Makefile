@@ -53,8 +53,9 @@ bench-peers: build ## measure the same work done by other programs, side by side
 	@echo "make: measuring against other programs"
 	@bench/peers/run
 
-install: build ## install loam under PREFIX
+install: build ## install loam, its manual pages, shell completion and docs under PREFIX
 	@echo "make: installing under $(PREFIX)"
+	@cmake --build $(BUILD) -j $(JOBS) --target share
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove what was built; runs/ stays

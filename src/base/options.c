@@ -273,7 +273,7 @@ static char *what_exists(const GPtrArray *rows, const char *name)
     if (none)
         return g_strdup_printf("the groups are %s", list);
     return g_strdup_printf("%.*s has %s%s", (int)group_length(name), name, list,
-                           many ? " and more; `loam plan --options` lists them all" : "");
+                           many ? " and more; `loam help --options` lists them all" : "");
 }
 
 static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
@@ -486,6 +486,26 @@ char *options_to_markdown(const OptionTable *table, const char *const *by_model)
     Reference reference = { by_model, g_string_new(NULL) };
     each_by_group(table, write_markdown_row, &reference);
     return g_string_free(reference.text, FALSE);
+}
+
+typedef struct Visit {
+    void (*take)(const OptionRow *row, const char *accepts, gpointer data);
+    gpointer data;
+} Visit;
+
+static void visit_row(const OptionRow *row, bool opens, gpointer data)
+{
+    (void)opens;
+    const Visit *visit = data;
+    g_autofree char *accepts = accepted_text(row);
+    visit->take(row, accepts, visit->data);
+}
+
+void options_each(const OptionTable *table, void (*take)(const OptionRow *row, const char *accepts, gpointer data),
+                  gpointer data)
+{
+    Visit visit = { take, data };
+    each_by_group(table, visit_row, &visit);
 }
 
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class)

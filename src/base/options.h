@@ -85,5 +85,8 @@ char *options_to_yaml(const OptionTable *table, const void *config);
 /* Every option as a Markdown table (docs/options.md); the defaults of those in `by_model` (ends with NULL) are in
  * docs/defaults.md. g_free. */
 char *options_to_markdown(const OptionTable *table, const char *const *by_model);
+/* Calls `take` for every option, group by group; `accepts` says which values it may have. */
+void options_each(const OptionTable *table, void (*take)(const OptionRow *row, const char *accepts, gpointer data),
+                  gpointer data);
 /* Rows that differ, of the given class. Element type const OptionRow *; free with g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);

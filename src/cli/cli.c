@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/text.h"
+#include "cli/help.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     g_option_context_set_help_enabled(context, false);
     for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++)
         if (strcmp((*argv)[i], "--help") == 0 || strcmp((*argv)[i], "-h") == 0) {
+            if (help_taken(&(HelpPage){ usage, about, entries }))
+                return false;
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
             const char *options = strstr(help, "Options:");
             g_print("usage: %s\n\n%s\n%s", usage, about,
@@ -68,6 +71,16 @@ bool print_json_line(json_t *object, GError **error)
     return true;
 }
 
+/* Where help is being gathered every action gives its own. */
+static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n)
+{
+    for (size_t i = 0; help_gathering() && i < n; i++) {
+        char *argv[] = { (char *)sub_verbs[i].name, (char *)"--help", NULL };
+        sub_verbs[i].run(2, argv, NULL);
+    }
+    return help_gathering();
+}
+
 char *one_line(const char *text)
 {
     GString *line = g_string_new(text);
@@ -95,7 +108,8 @@ bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, cons
 {
     g_autofree const char **names = g_new0(const char *, n + 1);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        print_sub_verbs(sub_verbs, n, verb, example);
+        if (!gather_sub_verbs(sub_verbs, n))
+            print_sub_verbs(sub_verbs, n, verb, example);
         return false;
     }
     for (size_t i = 0; i < n; i++) {

@@ -19,8 +19,10 @@ bool verb_generate(int argc, char **argv, GError **error);
 bool verb_embed(int argc, char **argv, GError **error);
 bool verb_import(int argc, char **argv, GError **error);
 bool verb_export(int argc, char **argv, GError **error);
+bool verb_compare(int argc, char **argv, GError **error);
 bool verb_inspect(int argc, char **argv, GError **error);
 bool verb_bench(int argc, char **argv, GError **error);
+bool verb_help(int argc, char **argv, GError **error);
 bool verb_env(int argc, char **argv, GError **error);
 
 /* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and
@@ -41,11 +43,12 @@ char *one_line(const char *text);
 /* UTF-8, with U+FFFD in place of what is not; *replaced is set where there was any. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
-/* A verb of verbs, `loam bench ops`: `what` heads its help ("loam bench WHAT …"), `example` ends it. */
+/* A verb, or an action of a verb of verbs: `loam bench ops`. */
 typedef struct SubVerb {
     const char *name;
     VerbFn run;
     const char *does;
 } SubVerb;
+/* Runs the action that argv[1] names; its help lists them ("loam bench WHAT …"), `example` ends it. */
 bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
                       GError **error);

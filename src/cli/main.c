@@ -2,32 +2,30 @@
  * this folder. */
 #include "base/fatal.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/help.h"
 
 #include <errno.h>
 #include <locale.h>
-#include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    VerbFn run;
-    const char *does;
-} verbs[] = {
+const SubVerb verbs[] = {
     { "tokenizer", verb_tokenizer, "train, encode, decode, describe a tokenizer" },
     { "prepare", verb_prepare, "corpus to token dataset" },
     { "dataset", verb_dataset, "merge, shuffle and split token datasets" },
     { "plan", verb_plan, "what a configuration will do, before it does it" },
-    { "train", verb_train, "pre-train or fine-tune" },
+    { "train", verb_train, "pre-train a model, or go on from one" },
     { "eval", verb_eval, "loss and perplexity on held-out data" },
     { "generate", verb_generate, "fill the blanks of lines, guess masks, or go on from them" },
     { "embed", verb_embed, "vectors of lines, from an encoder" },
     { "import", verb_import, "a Hugging Face folder to a loam model" },
     { "export", verb_export, "a loam model to a Hugging Face folder" },
+    { "compare", verb_compare, "how runs differ: their options and their losses" },
     { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },
     { "bench", verb_bench, "speed of operations and steps on this machine" },
+    { "help", verb_help, "what a verb does; every option; manual pages and completion" },
     { "env", verb_env, "versions, processor, libraries: for bug reports" },
 };
+const size_t n_verbs = G_N_ELEMENTS(verbs);
 
 /* The status of the program, once all it printed is known to have arrived. */
 static int finish(int status)
@@ -40,13 +38,13 @@ static int finish(int status)
     return LOAM_ERROR_MACHINE;
 }
 
-static void print_help(FILE *out)
+void print_verbs(FILE *out)
 {
     fprintf(out, "loam %s: pre-train T5, BERT and GPT models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
             LOAM_VERSION);
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
         fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].does);
-    fprintf(out, "\n`loam VERB --help` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"
+    fprintf(out, "\n`loam help VERB` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"
                  "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
 }
 
@@ -75,10 +73,9 @@ static int run_verb(VerbFn run, int argc, char **argv)
 int main(int argc, char **argv)
 {
     fatal_install();
-    setlocale(LC_CTYPE, "C.UTF-8");                        /* numbers stay as C writes them */
-    bool help = argc == 2 && strcmp(argv[1], "help") == 0; /* it takes no argument */
-    if (argc < 2 || help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(argc < 2 ? stderr : stdout);
+    setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_verbs(argc < 2 ? stderr : stdout);
         return finish(argc < 2 ? LOAM_ERROR_USER : 0);
     }
     if (strcmp(argv[1], "--version") == 0) {

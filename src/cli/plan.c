@@ -2,31 +2,36 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "data/sources.h"
+#include "device/peak.h"
 #include "model/model.h"
 #include "train/advice.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
-#include "train/recipe.h"
 #include "train/run.h"
+#include "train/step_timer.h"
 #include "train/tokens.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
-#define USAGE "loam plan CONFIG.yaml [group.key=value]…"
+#define USAGE        "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
+#define PEAK_SECONDS 0.2
+#define USUAL_SHARE  0.7 /* of the rate of products that whole training steps reach */
 
 static const char about[] =
-    "Prints the resolved configuration and what it will do: parameters, memory, work a step, milestones.\n"
-    "Computes nothing: the step runs on the null device.\n\n"
-    "  loam plan config.yaml train.batch=\"256 samples\"\n";
+    "What a configuration will do, before it does it: time, milestones, memory, parameters, work a step. Nothing is\n"
+    "trained: the step runs on a device that counts; --measure runs some on this machine.\n\n"
+    "  loam plan config.yaml train.batch=\"256 samples\"\n"
+    "  loam plan config.yaml --options > resolved.yaml\n";
 
-static gboolean options_reference, presets_reference;
+static gboolean show_options;
+static double measure_s;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
-    { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print the reference of every option, as Markdown",
-      NULL },
-    { "presets", 0, 0, G_OPTION_ARG_NONE, &presets_reference, "print every model.preset and its size, as Markdown",
-      NULL },
+    { "options", 0, 0, G_OPTION_ARG_NONE, &show_options, "also print every option as it was resolved, as YAML", NULL },
+    { "measure", 0, 0, G_OPTION_ARG_DOUBLE, &measure_s, "run training steps for so long, and take their time",
+      "SECONDS" },
     { "megatron-tp", 0, 0, G_OPTION_ARG_INT, &megatron_tp,
       "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N" },
     { 0 },
@@ -37,51 +42,10 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    g_string_append_printf(plan, "# %-22s ", what);
+    g_string_append_printf(plan, "%-16s ", what);
     g_string_append_vprintf(plan, format, args);
     g_string_append_c(plan, '\n');
     va_end(args);
-}
-
-/* Where the tokenizer decides about the vocabulary, V is its size. */
-static void print_params(ModelConfig *config)
-{
-    int64_t vocab = config->vocab;
-    config->vocab = 1;
-    int64_t with_one = model_config_params(config);
-    config->vocab = 2;
-    int64_t per_token = model_config_params(config) - with_one;
-    g_autofree char *fixed = text_grouped(with_one - per_token + vocab * per_token);
-    if (vocab > 0)
-        printf("%s |\n", fixed);
-    else
-        printf("%s + %" PRId64 " V |\n", fixed, per_token);
-}
-
-static bool print_preset(const char *name, GError **error)
-{
-    Config config = { 0 };
-    g_autofree char *override = g_strconcat("model.preset=", name, NULL);
-    bool done = config_load(&config, NULL, &override, 1, error);
-    ModelConfig *model = &config.model;
-    if (done) {
-        printf("| `%s` | %" PRId64 " + %" PRId64 " | %" PRId64 " | %" PRId64 " | %" PRId64 " x %" PRId64 " | ", name,
-               model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
-        print_params(model);
-    }
-    config_clear(&config);
-    return done;
-}
-
-static bool print_presets(GError **error)
-{
-    fputs("| preset | blocks of encoder + decoder | width | feed-forward | heads | parameters |\n"
-          "|---|---|---|---|---|---|\n",
-          stdout);
-    for (const char *const *name = model_preset_names; *name; name++)
-        if (!print_preset(*name, error))
-            return false;
-    return true;
 }
 
 typedef struct Sources {
@@ -106,12 +70,9 @@ static bool resolve(Config *config, Sources *sources, GError **error)
 
 static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GString *lines)
 {
-    int64_t epoch = loader_epoch_samples(loader, 0);
     g_autoptr(GPtrArray) datasets = mixture_report(loader, steps > 0 ? steps * batch : -1);
     for (guint i = 0; i < datasets->len; i++)
         add_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
-    if (epoch > 0)
-        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", epoch, (double)epoch / (double)batch);
 }
 
 static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
@@ -133,34 +94,111 @@ static void add_length(GString *lines, const Config *config, const Objective *ob
              counted || objective->choose ? " (an estimate: of full rows)" : "");
 }
 
-static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
+/* What a run is made of, from its configuration alone. */
+typedef struct Outline {
+    const Config *config;
+    const Objective *objective;
+    ObjectiveConfig planned;
+    int32_t micro, enc, dec;         /* samples of a microbatch; tokens of a sample in either stream */
+    int64_t samples, epoch, steps;   /* of a step; of an epoch, 0 where the dataset is not there; of the run, or -1 */
+    double step_flops, step_s, peak; /* step_s: seconds, measured or estimated from the peak; 0: not known */
+} Outline;
+
+static bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
 {
-    const Objective *objective = data_objective_row(&config->data);
-    ObjectiveConfig planned = data_objective(&config->data);
-    planned.n_sentinels = TOKENIZER_SENTINELS;
-    if (!config_check_objective(&config->data, &config->model, error) || !objective->plan(&planned, error))
+    *o = (Outline){ .config = config,
+                    .objective = data_objective_row(&config->data),
+                    .planned = data_objective(&config->data),
+                    .micro = (int32_t)config_micro_samples(config),
+                    .samples = config_batch_samples(config),
+                    .epoch = loader ? loader_epoch_samples(loader, 0) : 0 };
+    o->planned.n_sentinels = TOKENIZER_SENTINELS;
+    if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;
-    int32_t micro = (int32_t)config_micro_samples(config), enc = objective_enc_length(objective, &planned),
-            dec = objective_dec_length(objective, &planned);
-    int64_t epoch = loader ? loader_epoch_samples(loader, 0) : 0, samples = config_batch_samples(config),
-            steps = config_steps(config, config->train.length, epoch);
-    g_autofree char *params = text_grouped(model_config_params(&config->model));
-    g_autofree char *flops =
-        text_count(model_step_flops(&config->model, micro, enc, dec, objective_target_share(objective, &planned)) *
-                   (double)samples / micro);
-    add_line(lines, "parameters", "%s", params);
-    add_sample(lines, objective, planned.raw_length, enc, dec);
-    add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", samples, micro, flops);
+    o->enc = objective_enc_length(o->objective, &o->planned);
+    o->dec = objective_dec_length(o->objective, &o->planned);
+    o->steps = config_steps(config, config->train.length, o->epoch);
+    o->step_flops =
+        model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
+        (double)o->samples / o->micro;
+    return true;
+}
+
+/* Seconds of a step: a few are run on request, else products of this machine are timed for a moment. */
+static bool time_step(Outline *o, Config *config, GError **error)
+{
+    if (measure_s > 0) {
+        StepTimer timer;
+        StepTimes times = { 0 };
+        bool done = step_timer_open(&timer, config, error) && step_timer_run(&timer, measure_s, NULL, &times, error);
+        step_timer_clear(&timer);
+        o->step_s = times.step_s;
+        return done;
+    }
+    Device *dev = device_open_cpu((int)config->train.threads);
+    o->peak = device_gemm_peak(dev, PEAK_SECONDS);
+    device_close(dev);
+    o->step_s = o->peak > 0 ? o->step_flops / (USUAL_SHARE * o->peak) : 0;
+    return true;
+}
+
+static void add_time(GString *lines, const Outline *o)
+{
+    if (o->step_s <= 0)
+        return;
+    g_autofree char *step = text_duration(o->step_s),
+                    *run = text_duration(o->steps > 0 ? round(o->step_s * (double)o->steps) : 0);
+    if (o->steps > 0)
+        add_line(lines, "time", "%s%s on this machine, %s a step%s", measure_s > 0 ? "" : "about ", run, step,
+                 measure_s > 0 ? ", measured" : "");
+    else
+        add_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
+                 measure_s > 0 ? ", measured" : "");
+    if (measure_s == 0)
+        add_line(lines, "", "estimated from its products, %.0f GFLOP/s; --measure 20 runs steps", o->peak / 1e9);
+}
+
+/* When something happens that comes again and again: "every 1000 steps, about every 12m5s". */
+static void add_every(GString *lines, const Outline *o, const char *what, Amount every)
+{
+    int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
+    g_autofree char *amount = amount_format(every),
+                    *time = steps > 0 && o->step_s > 0 ? text_duration(round(o->step_s * (double)steps)) : NULL;
+    if (every.value > 0)
+        add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
+}
+
+static void add_milestones(GString *lines, const Outline *o)
+{
+    const TrainConfig *train = &o->config->train;
+    int64_t warmup = config_steps(o->config, o->config->optim.warmup, o->epoch);
+    if (o->steps > 0)
+        add_length(lines, o->config, o->objective, o->steps,
+                   (double)o->steps * (double)o->samples * (o->enc > 0 ? o->enc : o->dec));
+    if (o->epoch > 0)
+        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
+    if (warmup > 0)
+        add_line(lines, "warm-up ends", "at step %" PRId64, warmup);
+    add_every(lines, o, "an evaluation", train->eval_every);
+    add_every(lines, o, "a save", train->save_every);
+}
+
+static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
+{
     MemoryPlan plan;
-    if (!memory_plan(config, enc, dec, &plan, error))
+    if (!memory_plan(config, o->enc, o->dec, &plan, error) || !time_step(o, config, error))
         return false;
-    g_autofree char *memory = memory_describe(&plan);
+    g_autofree char *memory = memory_describe(&plan), *params = text_grouped(model_config_params(&config->model)),
+                    *flops = text_count(o->step_flops);
+    add_time(lines, o);
+    add_milestones(lines, o);
     add_line(lines, "memory", "%s", memory);
-    advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
-    if (steps > 0)
-        add_length(lines, config, objective, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
+    add_line(lines, "parameters", "%s", params);
+    add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
+    add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
-        describe_data(loader, steps, samples, lines);
+        describe_data(loader, o->steps, o->samples, lines);
+    advice_give(config, config_steps(config, config->optim.warmup, o->epoch), o->steps);
     return true;
 }
 
@@ -174,33 +212,41 @@ static void add_megatron(GString *plan, const ModelConfig *config)
     add_line(plan, "Megatron", "vocabulary %s, parameters %s at tensor parallel size %d", vocab, params, megatron_tp);
 }
 
+/* With the options the lines are comments behind them, so that the whole is a configuration. */
+static void print_plan(const Config *config, const char *lines)
+{
+    if (!show_options) {
+        fputs(lines, stdout);
+        return;
+    }
+    g_autofree char *yaml = options_to_yaml(config_options(), config);
+    g_auto(GStrv) comments = g_strsplit(lines, "\n", -1);
+    fputs(yaml, stdout);
+    for (char **line = comments; *line && **line; line++)
+        printf("# %s\n", *line);
+}
+
 bool verb_plan(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (options_reference) {
-        g_autofree char *markdown = options_to_markdown(config_options(), recipe_options);
-        fputs(markdown, stdout);
-        return true;
-    }
-    if (presets_reference)
-        return print_presets(error);
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (megatron_tp < 0 || megatron_tp > 1024)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
+    if (!(measure_s >= 0 && measure_s <= 3600))
+        return fail_user(error, "--measure is %g, want seconds, up to 3600", measure_s);
     Config config = { 0 };
     Sources sources = { 0 };
     bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
-    if (done) {
-        g_autofree char *yaml = options_to_yaml(config_options(), &config);
-        g_autoptr(GString) lines = g_string_new(NULL);
-        done = describe(&config, sources.loader, lines, error);
-        if (done && megatron_tp > 0)
-            add_megatron(lines, &config.model);
-        if (done)
-            printf("%s%s", yaml, lines->str);
-    }
+    Outline outline;
+    g_autoptr(GString) lines = g_string_new(NULL);
+    done = done && outline_of(&outline, &config, sources.loader, error) &&
+           describe(&outline, &config, sources.loader, lines, error);
+    if (done && megatron_tp > 0)
+        add_megatron(lines, &config.model);
+    if (done)
+        print_plan(&config, lines->str);
     loader_close(sources.loader);
     g_clear_pointer(&sources.tok, tokenizer_close);
     config_clear(&config);

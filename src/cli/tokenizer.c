@@ -259,28 +259,16 @@ static bool export(int argc, char **argv, GError **error)
 
 /* ---- the verb ---- */
 
-static const struct {
-    const char *name;
-    VerbFn run;
-} actions[] = { { "train", verb_tokenizer_train },
-                { "encode", encode },
-                { "decode", decode },
-                { "describe", describe },
-                { "export", export } };
+static const SubVerb sub_verbs[] = {
+    { "train", verb_tokenizer_train, "a tokenizer of a corpus" },
+    { "encode", encode, "lines of text to ids" },
+    { "decode", decode, "ids to text" },
+    { "describe", describe, "kind, size and special tokens" },
+    { "export", export, "the files of a Hugging Face folder" },
+};
 
 bool verb_tokenizer(int argc, char **argv, GError **error)
 {
-    static const char usage[] = "loam tokenizer train|encode|decode|describe|export …";
-    static const char about[] = "Trains a tokenizer, or uses one. Each action has its own --help.\n\n"
-                                "  loam tokenizer train --vocab-size 8000 --out tok.model corpus/*.txt\n"
-                                "  loam tokenizer encode --model tok.model < in.txt\n";
-    static const GOptionEntry none[] = { { 0 } };
-    for (size_t i = 0; argc > 1 && i < G_N_ELEMENTS(actions); i++)
-        if (strcmp(argv[1], actions[i].name) == 0)
-            return actions[i].run(argc - 1, argv + 1, error);
-    if (!cli_parse(&argc, &argv, none, usage, about, error))
-        return false;
-    if (argc > 1)
-        return fail_user(error, "unknown action %s; usage: %s", argv[1], usage);
-    return fail_user(error, "an action is missing; usage: %s", usage);
+    return cli_run_sub_verb(sub_verbs, G_N_ELEMENTS(sub_verbs), "tokenizer",
+                            "loam tokenizer train --vocab-size 8000 --out tok.model corpus/", argc, argv, error);
 }

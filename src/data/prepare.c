@@ -104,11 +104,21 @@ static bool was_held_out_of(const char *valid, const char *train)
     return was;
 }
 
+static bool remove_dataset(const char *prefix, GError **error)
+{
+    static const char *const suffixes[] = { ".json", ".idx", ".bin" };
+    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *path = g_strconcat(prefix, suffixes[i], NULL);
+        if (!io_remove_file(path, error))
+            return false;
+    }
+    return true;
+}
+
 /* A run without --valid trains on what a run before it held out: the dataset of those documents goes. One that was made
  * by itself, under the same name, stays. */
 static bool remove_held_out(const char *valid, const char *train, GError **error)
 {
-    static const char *const suffixes[] = { ".json", ".idx", ".bin" };
     g_autofree char *index = g_strconcat(valid, ".idx", NULL);
     if (!g_file_test(index, G_FILE_TEST_EXISTS))
         return true;
@@ -117,11 +127,8 @@ static bool remove_held_out(const char *valid, const char *train, GError **error
                     valid, train);
         return true;
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-        g_autofree char *path = g_strconcat(valid, suffixes[i], NULL);
-        if (!io_remove_file(path, error))
-            return false;
-    }
+    if (!remove_dataset(valid, error))
+        return false;
     log_warning("%s was removed: a run before held its documents out, and without --valid they are in %s", valid,
                 train);
     return true;
@@ -240,12 +247,13 @@ static bool check_field(const Run *run, int field, GError **error)
     return true;
 }
 
+/* What was held out before goes first: wherever this ends, PREFIX-valid never holds what PREFIX trains on. */
 static bool finish_field(Run *run, int field, GError **error)
 {
     const bool append_eod = run->options->append_eod;
     Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
     g_autofree char *before = output_prefix(run->options, field, true);
-    return (valid->writer || remove_held_out(before, train->prefix, error)) &&
+    return (valid->writer ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
            output_finish(train, run->tok, append_eod, false, error) &&
            (!valid->writer || output_finish(valid, run->tok, append_eod, true, error));
 }

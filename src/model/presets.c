@@ -126,7 +126,7 @@ bool model_preset_settings(const char *name, GPtrArray *settings, GError **error
     const Preset *preset = find(name);
     if (preset == NULL) {
         g_autofree char *nearest = text_nearest_few(name, model_preset_names);
-        return fail_user(error, "model.preset %s is unknown; nearest are %s; `loam plan --presets` lists them all",
+        return fail_user(error, "model.preset %s is unknown; nearest are %s; `loam help --presets` lists them all",
                          name, nearest);
     }
     const char *shape[][2] = {

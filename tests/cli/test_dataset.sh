@@ -106,3 +106,17 @@ printf 'abcdef\n\nghijkl\n' >"$work/two.txt"
 printf '\310\000' | dd of="$work/bytes.bin" bs=1 seek=4 conv=notrunc status=none # the third token: byte 0xC5
 expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json
 grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"
+
+# Killed at any rename while documents are held out anew: the old held-out set never lies beside the new training set.
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
+cp "$work/anew.bin" "$work/before.bin"
+for n in 1 2 3 4 5 6; do
+    "$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
+    cp "$work/anew-valid.bin" "$work/before-valid.bin"
+    { LOAM_FAULT=rename:$n "$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 5% "$work/corpus.txt" || true; } \
+        >"$work/out" 2>&1
+    if [ -e "$work/anew.idx" ] && ! cmp -s "$work/anew.bin" "$work/before.bin" && [ -e "$work/anew-valid.idx" ]; then
+        ! cmp -s "$work/anew-valid.bin" "$work/before-valid.bin" || fail "rename $n: the old held-out set beside the new training set"
+    fi
+done
+echo "ok: held out anew"

@@ -120,7 +120,7 @@ expect 1 "$work/absent: no such run" "$loam" generate --model "$work/absent@best
 
 # What is printed must arrive, and what is asked must be readable and bounded.
 full() { "$@" >/dev/full; }
-for command in '--help' '--version' 'plan --options' 'train --help' 'env --json'; do
+for command in '--help' '--version' 'help --options' 'train --help' 'env --json'; do
     # shellcheck disable=SC2086
     expect 2 'writing standard output' full "$loam" $command
 done

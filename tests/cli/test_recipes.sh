@@ -7,6 +7,10 @@ for form in append-eod split-sentences; do
 done
 
 declare -A parameters=(
+    [gpt2]=124,439,808
+    [bert-base]=109,514,298
+    [llama-125m]=124,668,672
+    [t5-1.1-small]=76,961,152
     [ast-t5-vanilla]=277,863,168
     [bert-base-t5-experiments]=110,106,428
     [t5-1.1-small-pile]=76,961,152
@@ -33,15 +37,16 @@ toy() {
     bert) stacks='model.n_enc=2 model.n_dec=0' ;;
     gpt) stacks='model.n_enc=0 model.n_dec=2' ;;
     esac
-    echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.max_positions=128" \
+    echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.kv_heads=0 model.head_dim=16 model.vocab=auto model.max_positions=128" \
         "tokenizer.path=$work/tok.model data.train=$data data.valid=$valid data.input_length=64" \
         "data.target_length=0 data.compat_samples=auto train.threads=1 train.eval_samples=4 run.dir=$work/$1"
 }
 
-for recipe in configs/recipes/*.yaml; do
+for recipe in configs/recipes/*.yaml configs/*.yaml; do
+    [ "$recipe" = configs/demo.yaml ] && continue # `make run` is its test
     name=$(basename "$recipe" .yaml)
     [ -n "${parameters[$name]:-}" ] || fail "$recipe: this test knows no count of its parameters"
-    "$loam" plan "$recipe" >"$work/plan" 2>"$work/err" || fail "plan $recipe: $(cat "$work/err")"
+    "$loam" plan --options "$recipe" >"$work/plan" 2>"$work/err" || fail "plan $recipe: $(cat "$work/err")"
     grep -q "^# parameters  *${parameters[$name]}\$" "$work/plan" ||
         fail "$recipe: $(grep '^# parameters' "$work/plan"), not ${parameters[$name]}"
     # shellcheck disable=SC2046

@@ -27,8 +27,8 @@ yes 'the cat' | tok encode --model "$work/small.model" 2>"$work/err" | head -n 1
 same "$(cat "$work/err")" ''
 echo ok: a pipe closed early ends it quietly
 
-expect 1 'an action is missing' "$loam" tokenizer
-expect 1 'unknown action trian' "$loam" tokenizer trian
+expect 1 'say what: one of train, encode' "$loam" tokenizer
+expect 1 'unknown: trian, did you mean train?' "$loam" tokenizer trian
 expect 1 '--model is missing' "$loam" tokenizer encode
 expect 1 '--out is missing' "$loam" tokenizer train "$work/corpus.txt"
 expect 1 'nothing to train on' "$loam" tokenizer train --out "$work/x.model"

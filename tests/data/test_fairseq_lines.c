@@ -4,8 +4,9 @@
 #include "data/dataset.h"
 #include "data/tiny_tokenizer.h"
 #include "format/fairseq_dict.h"
+#include "golden.h"
 
-#define GOLDEN LOAM_SOURCE_DIR "/../shared/data/golden/fairseq/"
+#define IWSLT SHARED "golden/fairseq/"
 
 static char *folder;
 
@@ -160,32 +161,54 @@ static void a_tokenizer_s_ids_stay_as_they_are(void)
 
 /* ---- fairseq's own files ---- */
 
-static void their_words_make_their_dictionary(void)
+static void expect_dictionary(const char *golden)
 {
     size_t bytes;
-    FairseqDict *dict = fairseq_dict_read(GOLDEN "dict.en.txt", NULL);
-    if (!dict) {
-        g_test_skip("the golden files are not here");
-        return;
-    }
+    FairseqDict *dict = fairseq_dict_read(golden, NULL);
+    g_assert_nonnull(dict);
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = dict->symbols->len; i > 0; i--) /* rarest first: the order is not that of the file */
         for (int64_t n = 0; n < g_array_index(dict->counts, int64_t, i - 1); n++)
             g_string_append_printf(text, "%s%c", (char *)dict->symbols->pdata[i - 1], n % 40 == 39 ? '\n' : ' ');
     fairseq_dict_free(dict);
-    g_autofree char *got = run((FairseqLinesOptions){ .factor = 8 }, text->str),
-                    *want = contents(GOLDEN "dict.en.txt", "", &bytes);
+    g_autofree char *got = run((FairseqLinesOptions){ .factor = 8 }, text->str), *want = contents(golden, "", &bytes);
     g_assert_cmpstr(got, ==, want);
+}
+
+static void their_words_make_their_dictionary(void)
+{
+    expect_dictionary(IWSLT "dict.en.txt");
+}
+
+/* What the last run wrote is the dataset `golden`. */
+static void expect_written(const char *golden)
+{
+    g_autofree char *prefix = g_build_filename(folder, "out", "train", NULL);
+    static const char *const suffixes[] = { ".bin", ".idx" };
+    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        size_t n, m;
+        g_autofree char *got = contents(prefix, suffixes[i], &n), *want = contents(golden, suffixes[i], &m);
+        g_assert_cmpuint(n, ==, m);
+        assert_same(got, want, n);
+    }
+}
+
+/* Lines as fairseq-preprocess reads them: a dictionary of words seen twice, and the ids of every line. */
+static void lines_make_fairseq_s_files(void)
+{
+    size_t bytes;
+    g_autofree char *text = contents(GOLDEN "fairseq/lines.txt", "", &bytes),
+                    *got = run((FairseqLinesOptions){ .factor = 8, .min_count = 2 }, text),
+                    *want = contents(GOLDEN "fairseq/dict.txt", "", &bytes);
+    g_assert_cmpstr(got, ==, want);
+    expect_written(GOLDEN "fairseq/train");
 }
 
 static void their_lines_make_their_files(void)
 {
-    FairseqDict *dict = fairseq_dict_read(GOLDEN "dict.en.txt", NULL);
-    Indexed *set = indexed_open(GOLDEN "valid.en-fr.en", NULL);
-    if (!dict || !set) {
-        g_test_skip("the golden files are not here");
-        return;
-    }
+    FairseqDict *dict = fairseq_dict_read(IWSLT "dict.en.txt", NULL);
+    Indexed *set = indexed_open(IWSLT "valid.en-fr.en", NULL);
+    g_assert_true(dict && set);
     g_autoptr(GString) text = g_string_new(NULL);
     for (int64_t i = 0; i < indexed_sequences(set); i++) {
         int32_t n = indexed_length(set, i);
@@ -198,16 +221,8 @@ static void their_lines_make_their_files(void)
     }
     fairseq_dict_free(dict);
     indexed_close(set);
-    g_free(run((FairseqLinesOptions){ .dictionary = GOLDEN "dict.en.txt" }, text->str));
-    g_autofree char *prefix = g_build_filename(folder, "out", "train", NULL);
-    static const char *const suffixes[] = { ".bin", ".idx" };
-    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-        size_t n, m;
-        g_autofree char *got = contents(prefix, suffixes[i], &n),
-                        *want = contents(GOLDEN "valid.en-fr.en", suffixes[i], &m);
-        g_assert_cmpuint(n, ==, m);
-        assert_same(got, want, n);
-    }
+    g_free(run((FairseqLinesOptions){ .dictionary = IWSLT "dict.en.txt" }, text->str));
+    expect_written(IWSLT "valid.en-fr.en");
 }
 
 int main(int argc, char **argv)
@@ -223,8 +238,10 @@ int main(int argc, char **argv)
                     an_empty_file_is_refused_and_nothing_left);
     g_test_add_func("/fairseq_lines/a_tokenizer_s_ids_stay_as_they_are", a_tokenizer_s_ids_stay_as_they_are);
     g_test_add_func("/fairseq_lines/a_set_that_fails_leaves_none", a_set_that_fails_leaves_none);
-    g_test_add_func("/fairseq_lines/their_words_make_their_dictionary", their_words_make_their_dictionary);
-    g_test_add_func("/fairseq_lines/their_lines_make_their_files", their_lines_make_their_files);
+    g_test_add_func("/fairseq_lines/lines_make_fairseq_s_files", lines_make_fairseq_s_files);
+    add_where_present(IWSLT "dict.en.txt", "/fairseq_lines/their_words_make_their_dictionary",
+                      their_words_make_their_dictionary);
+    add_where_present(IWSLT "dict.en.txt", "/fairseq_lines/their_lines_make_their_files", their_lines_make_their_files);
     int status = g_test_run();
     folder_remove(folder);
     return status;

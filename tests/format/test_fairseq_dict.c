@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "format/bytes.h"
 #include "format/fairseq_dict.h"
+#include "golden.h"
 
 #include <string.h>
 
@@ -60,26 +61,29 @@ static void repeated_symbols_are_flagged(void)
     fairseq_dict_free(dict);
 }
 
-static void rewriting_fairseq_s_files_gives_their_bytes(void)
+static void expect_same_when_rewritten(const char *golden)
 {
-    static const char *const names[] = { "en", "fr" };
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autofree char *golden =
-            g_strdup_printf(LOAM_SOURCE_DIR "/../shared/data/golden/fairseq/dict.%s.txt", names[i]);
-        g_autofree char *want = NULL, *got = NULL;
-        size_t n, m;
-        if (!g_file_get_contents(golden, &want, &n, NULL)) {
-            g_test_skip("the golden files are not here");
-            return;
-        }
-        FairseqDict *dict = fairseq_dict_read(golden, NULL);
-        g_assert_nonnull(dict);
-        g_assert_cmpint(fairseq_dict_size(dict) % 8, ==, 0); /* fairseq pads its vocabulary to 8 */
-        g_assert_true(fairseq_dict_write(dict, path, NULL));
-        fairseq_dict_free(dict);
-        g_assert_true(g_file_get_contents(path, &got, &m, NULL));
-        expect_bytes(got, m, want, n);
-    }
+    g_autofree char *want = NULL, *got = NULL;
+    size_t n, m;
+    g_assert_true(g_file_get_contents(golden, &want, &n, NULL));
+    FairseqDict *dict = fairseq_dict_read(golden, NULL);
+    g_assert_nonnull(dict);
+    g_assert_cmpint(fairseq_dict_size(dict) % 8, ==, 0); /* fairseq pads its vocabulary to 8 */
+    g_assert_true(fairseq_dict_write(dict, path, NULL));
+    fairseq_dict_free(dict);
+    g_assert_true(g_file_get_contents(path, &got, &m, NULL));
+    expect_bytes(got, m, want, n);
+}
+
+static void rewriting_fairseq_s_file_gives_its_bytes(void)
+{
+    expect_same_when_rewritten(GOLDEN "fairseq/dict.txt");
+}
+
+static void rewriting_iwslt_s_dictionaries_gives_their_bytes(void)
+{
+    expect_same_when_rewritten(SHARED "golden/fairseq/dict.en.txt");
+    expect_same_when_rewritten(SHARED "golden/fairseq/dict.fr.txt");
 }
 
 int main(int argc, char **argv)
@@ -90,8 +94,10 @@ int main(int argc, char **argv)
     g_test_add_func("/fairseq_dict/lines_become_ids_from_four_on", lines_become_ids_from_four_on);
     g_test_add_func("/fairseq_dict/refuses_what_fairseq_refuses", refuses_what_fairseq_refuses);
     g_test_add_func("/fairseq_dict/repeated_symbols_are_flagged", repeated_symbols_are_flagged);
-    g_test_add_func("/fairseq_dict/rewriting_fairseq_s_files_gives_their_bytes",
-                    rewriting_fairseq_s_files_gives_their_bytes);
+    g_test_add_func("/fairseq_dict/rewriting_fairseq_s_file_gives_its_bytes", rewriting_fairseq_s_file_gives_its_bytes);
+    add_where_present(SHARED "golden/fairseq/dict.en.txt",
+                      "/fairseq_dict/rewriting_iwslt_s_dictionaries_gives_their_bytes",
+                      rewriting_iwslt_s_dictionaries_gives_their_bytes);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(path);

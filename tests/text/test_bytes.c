@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define TORCHTITAN LOAM_SOURCE_DIR "/../shared/data/golden/torchtitan_tokenizer.json"
-
 static GArray *encode(const Tokenizer *tok, const char *text, bool specials)
 {
     GArray *ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
@@ -82,16 +80,11 @@ static void json_refuses_what_is_no_tokenizer(void)
 
 static void json_reads_pieces_with_nul(void)
 {
-    g_autofree char *text = NULL;
-    gsize bytes;
-    if (!g_file_get_contents(TORCHTITAN, &text, &bytes, NULL)) {
-        g_test_skip("no " TORCHTITAN);
-        return;
-    }
-    g_autoptr(TokenizerJson) json = tokenizer_json_open(text, bytes, NULL);
+    g_autoptr(TokenizerJson) json =
+        read_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"\\u0000\": 0, \"A\": 1}, \"merges\": []}}", NULL);
     g_assert_nonnull(json);
     g_assert_cmpstr(json->pieces->pdata[0], ==, "\xef\xbf\xbf");
-    g_assert_cmpstr(json->pieces->pdata['A'], ==, "A");
+    g_assert_cmpstr(json->pieces->pdata[1], ==, "A");
 }
 
 int main(int argc, char **argv)

@@ -1,11 +1,11 @@
 #include "base/file.h"
+#include "golden.h"
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA LOAM_SOURCE_DIR "/../shared/data/"
-#define T5   DATA "tokenizers/t5/"
+#define T5 SHARED "tokenizers/t5/"
 
 #define VOCAB                                                                                                          \
     "[[\"<pad>\",0],[\"</"                                                                                             \
@@ -126,13 +126,9 @@ static void what_cannot_be_read_is_refused(void)
 /* Ties included: long runs of one character are nothing but ties. */
 static void t5_s_tokenizer_json_gives_sentencepiece_s_ids(void)
 {
-    static const char *const files[] = { T5 "golden-inputs.txt", DATA "text/wagahai-ja.txt",
-                                         DATA "text/tinyshakespeare.txt" };
+    static const char *const files[] = { T5 "golden-inputs.txt", SHARED "text/wagahai-ja.txt",
+                                         SHARED "text/tinyshakespeare.txt" };
     g_autoptr(GError) error = NULL;
-    if (!g_file_test(T5, G_FILE_TEST_IS_DIR)) {
-        g_test_skip("the shared data is not here");
-        return;
-    }
     Tokenizer *library = tokenizer_open(T5 "spiece.model", &error), *own = tokenizer_open(T5 "tokenizer.json", &error);
     g_assert_no_error(error);
     g_assert_cmpint(tokenizer_sentinel(own, 0), ==, 32099);
@@ -153,10 +149,6 @@ static void t5_s_tokenizer_json_gives_sentencepiece_s_ids(void)
 static void runs_of_one_character_are_split_as_sentencepiece_does(void)
 {
     g_autoptr(GError) error = NULL;
-    if (!g_file_test(T5, G_FILE_TEST_IS_DIR)) {
-        g_test_skip("the shared data is not here");
-        return;
-    }
     Tokenizer *library = tokenizer_open(T5 "spiece.model", &error), *own = tokenizer_open(T5 "tokenizer.json", &error);
     g_assert_no_error(error);
     for (char c = 33; c < 127; c++) {
@@ -181,10 +173,10 @@ int main(int argc, char **argv)
     g_test_add_func("/unigram/spaces_are_kept_without_a_word_splitter", spaces_are_kept_without_a_word_splitter);
     g_test_add_func("/unigram/unknown_characters_fall_back_to_bytes", unknown_characters_fall_back_to_bytes);
     g_test_add_func("/unigram/what_cannot_be_read_is_refused", what_cannot_be_read_is_refused);
-    g_test_add_func("/unigram/t5_s_tokenizer_json_gives_sentencepiece_s_ids",
-                    t5_s_tokenizer_json_gives_sentencepiece_s_ids);
-    g_test_add_func("/unigram/runs_of_one_character_are_split_as_sentencepiece_does",
-                    runs_of_one_character_are_split_as_sentencepiece_does);
+    add_where_present(T5 "spiece.model", "/unigram/t5_s_tokenizer_json_gives_sentencepiece_s_ids",
+                      t5_s_tokenizer_json_gives_sentencepiece_s_ids);
+    add_where_present(T5 "spiece.model", "/unigram/runs_of_one_character_are_split_as_sentencepiece_does",
+                      runs_of_one_character_are_split_as_sentencepiece_does);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);

@@ -1,0 +1,145 @@
+#include "train/history.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_LIMIT 65536 /* bytes of a record; a longer line is none */
+
+typedef struct Reader {
+    History *history;
+    char *valid; /* name of the first held-out set */
+} Reader;
+
+static bool get_number(const json_t *object, const char *key, double *value)
+{
+    const json_t *number = json_object_get(object, key);
+    *value = json_number_value(number);
+    return json_is_number(number) && isfinite(*value);
+}
+
+static bool is_first_set(Reader *reader, const json_t *record)
+{
+    const char *name = json_string_value(json_object_get(record, "name"));
+    if (reader->valid == NULL)
+        reader->valid = g_strdup(name ? name : "");
+    return g_strcmp0(reader->valid, name ? name : "") == 0;
+}
+
+static void add_point(GArray *points, double step, double tokens, double loss)
+{
+    const HistoryPoint point = { .step = (int64_t)step, .tokens = tokens, .loss = loss };
+    if (points->len == 0 || g_array_index(points, HistoryPoint, points->len - 1).step < point.step)
+        g_array_append_val(points, point);
+}
+
+static void take_record(Reader *reader, const json_t *record)
+{
+    History *history = reader->history;
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    double step, loss, tokens;
+    if (!get_number(record, "step", &step) || !get_number(record, "loss", &loss) || step < 0 || step > 1e15)
+        return;
+    if (g_strcmp0(kind, "train") == 0 && get_number(record, "tokens", &tokens))
+        add_point(history->train, step, tokens, loss);
+    else if (g_strcmp0(kind, "valid") == 0 && is_first_set(reader, record))
+        add_point(history->valid, step, NAN, loss);
+}
+
+static void read_lines(Reader *reader, FILE *file)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    while ((n = getline(&line, &capacity, file)) > 0) {
+        json_t *record = n < LINE_LIMIT ? json_loadb(line, (size_t)n, 0, NULL) : NULL;
+        if (record)
+            take_record(reader, record);
+        json_decref(record);
+    }
+    free(line);
+}
+
+static double between(const GArray *points, double x, double (*of)(const HistoryPoint *),
+                      double (*value)(const HistoryPoint *))
+{
+    for (guint i = 0; i < points->len; i++) {
+        const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
+        if (of(point) == x)
+            return value(point);
+        if (of(point) < x)
+            continue;
+        if (i == 0)
+            return NAN;
+        double before = of(point - 1), share = (x - before) / (of(point) - before);
+        return value(point - 1) + share * (value(point) - value(point - 1));
+    }
+    return NAN;
+}
+
+static double step_of(const HistoryPoint *point)
+{
+    return (double)point->step;
+}
+
+static double tokens_of(const HistoryPoint *point)
+{
+    return point->tokens;
+}
+
+static double loss_of(const HistoryPoint *point)
+{
+    return point->loss;
+}
+
+double history_at_step(const GArray *points, double step)
+{
+    return between(points, step, step_of, loss_of);
+}
+
+double history_at_tokens(const GArray *points, double tokens)
+{
+    return between(points, tokens, tokens_of, loss_of);
+}
+
+/* A held-out record names its step alone: its tokens follow from those of training. */
+static void set_valid_tokens(History *history)
+{
+    for (guint i = 0; i < history->valid->len; i++) {
+        HistoryPoint *point = &g_array_index(history->valid, HistoryPoint, i);
+        point->tokens = point->step == 0 ? 0 : between(history->train, (double)point->step, step_of, tokens_of);
+    }
+    for (guint i = history->valid->len; i > 0; i--)
+        if (isnan(g_array_index(history->valid, HistoryPoint, i - 1).tokens))
+            g_array_remove_index(history->valid, i - 1);
+}
+
+bool history_read(History *history, const char *dir, GError **error)
+{
+    *history = (History){ .train = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)),
+                          .valid = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)) };
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return errno == ENOENT ? fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir)
+                               : fail_errno(error, "reading", path);
+    Reader reader = { .history = history };
+    read_lines(&reader, file);
+    bool read = !ferror(file);
+    fclose(file);
+    g_free(reader.valid);
+    set_valid_tokens(history);
+    if (!read)
+        return fail_machine(error, "reading %s failed", path);
+    return history->train->len > 0 || fail_user(error, "%s holds no loss of a training step yet", path);
+}
+
+void history_clear(History *history)
+{
+    g_clear_pointer(&history->train, g_array_unref);
+    g_clear_pointer(&history->valid, g_array_unref);
+}

@@ -1,0 +1,160 @@
+#include "train/step_timer.h"
+
+#include <inttypes.h>
+
+/* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
+ * a decoder. */
+static void fill_batch(StepTimer *timer)
+{
+    Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
+    int32_t n = timer->enc + timer->dec;
+    double share = objective_target_share(timer->objective, &timer->planned);
+    int32_t prefix = timer->enc > 0 ? 0 : (int32_t)((1 - share) * n);
+    g_autofree int32_t *ids = g_new(int32_t, n);
+    g_autofree float *weights = g_new(float, n);
+    for (int64_t sample = 0; sample < timer->micro; sample++) {
+        const BatchSequence sequence = {
+            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix = prefix
+        };
+        for (int32_t i = 0; i < n; i++) {
+            ids[i] = (int32_t)philox_below(&rng, (uint64_t)timer->config->model.vocab);
+            weights[i] = prefix > 0 ? i >= prefix : philox_uniform(&rng) < share;
+        }
+        if (timer->enc > 0 && timer->dec > 0)
+            batch_add(timer->batch, sample, ids, timer->enc, ids + timer->enc, timer->dec, 0);
+        else
+            batch_add_sequence(timer->batch, &sequence);
+    }
+}
+
+/* A number in the configuration needs no tokenizer. */
+static bool resolve_vocab(Config *config, GError **error)
+{
+    if (config->model.vocab > 0)
+        return true;
+    if (*config->tokenizer.path == '\0')
+        return config_resolve_vocab(config, NULL, error);
+    Tokenizer *tok = config_open_tokenizer(config, error);
+    bool resolved = tok && config_resolve_vocab(config, tok, error);
+    g_clear_pointer(&tok, tokenizer_close);
+    return resolved;
+}
+
+bool step_timer_open(StepTimer *timer, Config *config, GError **error)
+{
+    *timer = (StepTimer){ .config = config };
+    if (!resolve_vocab(config, error))
+        return false;
+    timer->objective = data_objective_row(&config->data);
+    timer->planned = data_objective(&config->data);
+    timer->planned.n_sentinels = TOKENIZER_SENTINELS;
+    if (!config_check_objective(&config->data, &config->model, error) ||
+        !timer->objective->plan(&timer->planned, error))
+        return false;
+    timer->dev = device_open_cpu((int)config->train.threads);
+    timer->micro = config_micro_samples(config);
+    timer->accum = (config_batch_samples(config) + timer->micro - 1) / timer->micro;
+    timer->enc = objective_enc_length(timer->objective, &timer->planned);
+    timer->dec = objective_dec_length(timer->objective, &timer->planned);
+    timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
+    fill_batch(timer);
+    if (!(timer->model = model_open(timer->dev, &config->model, true, error)))
+        return false;
+    params_init(model_params(timer->model), 1);
+    timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error);
+    return timer->optimizer != NULL;
+}
+
+void step_timer_clear(StepTimer *timer)
+{
+    g_clear_pointer(&timer->optimizer, optimizer_close);
+    g_clear_pointer(&timer->model, model_close);
+    g_clear_pointer(&timer->batch, batch_free);
+    g_clear_pointer(&timer->dev, device_close);
+}
+
+static ModelLoss step_loss(const StepTimer *timer)
+{
+    return (ModelLoss){ .z_loss = (float)timer->config->train.z_loss,
+                        .label_smoothing = (float)timer->config->train.label_smoothing,
+                        .n_targets = (double)timer->batch->n_targets,
+                        .train = true,
+                        .grad = true,
+                        .recompute = timer->config->train.recompute == RECOMPUTE_BLOCK };
+}
+
+static double since(gint64 start)
+{
+    return (double)(g_get_monotonic_time() - start) / 1e6;
+}
+
+static double time_micro(StepTimer *timer, const ModelLoss *loss)
+{
+    LossSums sums = { 0 };
+    gint64 start = g_get_monotonic_time();
+    model_loss(timer->model, timer->batch, loss, &sums);
+    return since(start);
+}
+
+static double time_update(StepTimer *timer)
+{
+    gint64 start = g_get_monotonic_time();
+    double norm = grads_norm(model_params(timer->model));
+    optimizer_step(timer->optimizer, ++timer->updates, 1e-6, norm);
+    return since(start);
+}
+
+static int rising(gconstpointer a, gconstpointer b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(GArray *times)
+{
+    g_array_sort(times, rising);
+    return g_array_index(times, double, times->len / 2);
+}
+
+int32_t step_timer_inputs(const StepTimer *timer)
+{
+    return timer->enc > 0 ? timer->enc : timer->dec;
+}
+
+static void set_rates(const StepTimer *timer, StepTimes *times)
+{
+    double share =
+        (double)timer->batch->n_targets / (double)(timer->micro * (timer->dec > 0 ? timer->dec : timer->enc));
+    double flops = model_step_flops(&timer->config->model, (int32_t)timer->micro, timer->enc, timer->dec, share) *
+                   (double)timer->accum;
+    times->step_s = times->micro_s * (double)timer->accum + times->update_s;
+    times->tokens_per_s = (double)(timer->micro * timer->accum * step_timer_inputs(timer)) / times->step_s;
+    times->flops_per_s = flops / times->step_s;
+}
+
+bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times, GError **error)
+{
+    ModelLoss loss = step_loss(timer);
+    *times = (StepTimes){ 0 };
+    if (!model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
+        return false;
+    g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
+    grads_begin(model_params(timer->model));
+    time_micro(timer, &loss); /* makes primitives and touches memory */
+    time_update(timer);
+    timer->dev->profile = profile;
+    gint64 start = g_get_monotonic_time();
+    do {
+        grads_begin(model_params(timer->model));
+        double micro_s = time_micro(timer, &loss), update_s = time_update(timer);
+        g_array_append_val(micros, micro_s);
+        g_array_append_val(updates, update_s);
+    } while (since(start) < seconds);
+    times->profiled_s = since(start);
+    timer->dev->profile = NULL;
+    times->micro_s = median(micros);
+    times->update_s = median(updates);
+    set_rates(timer, times);
+    return true;
+}

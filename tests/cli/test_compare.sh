@@ -1,0 +1,28 @@
+# loam compare: options that differ, losses at equal steps and tokens, curves as a picture; what is no run is named.
+. tests/cli/lib.sh "$1"
+make_dataset
+"$loam" train "$work/config.yaml" run.dir="$work/a" 2>/dev/null
+"$loam" train "$work/config.yaml" run.dir="$work/b" optim.lr=1e-3 'train.batch=16 samples' 2>/dev/null
+
+"$loam" compare "$work/a" "$work/b/" --rows 4 --svg "$work/curves.svg" --baseline unigram=4.9 >"$work/table"
+grep -Eq '^optim\.lr +0\.003 +0\.001$' "$work/table" || fail "optim.lr: $(cat "$work/table")"
+grep -Eq '^train\.batch +8 samples +16 samples$' "$work/table" || fail "train.batch"
+! grep -q 'run\.dir' "$work/table" || fail "run.dir always differs and says nothing"
+last() { sed -n "s/.*\"kind\":\"$2\".*\"step\":40,.*\"loss\":\([0-9.]*\).*/\1/p" "$work/$1/metrics.jsonl"; }
+printf -v row '%.4f +%.4f' "$(last a valid)" "$(last b valid)"
+grep -Eq "^40 +$row\$" "$work/table" || fail "held-out losses at step 40: $(cat "$work/table")"
+grep -q '^held-out loss after tokens' "$work/table" || fail "no table by tokens"
+"$loam" compare "$work/a" "$work/b" --json | head -n 1 | grep -q '^{"option":"train.batch","values":{' || fail "JSON"
+
+[ "$(grep -c '<polyline' "$work/curves.svg")" = 2 ] || fail "two curves"
+grep -q 'unigram 4.90</text>' "$work/curves.svg" || fail "the baseline"
+"$loam" compare "$work/a" --svg "$work/one.svg"
+grep -q '</svg>' "$work/one.svg" || fail "the picture of one run"
+
+# A torn last line and lines that are no records are passed over.
+cp -r "$work/a" "$work/torn"
+printf 'nonsense\n{"kind":"train","step":41,"loss":' >>"$work/torn/metrics.jsonl"
+expect 0 'the options are the same' "$loam" compare "$work/a" "$work/torn"
+expect 1 'want 2 to 32' "$loam" compare "$work/a"
+expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work/a" "$work"
+expect 1 'want NAME=LOSS' "$loam" compare "$work/a" "$work/b" --svg "$work/x.svg" --baseline 4.9

@@ -1,0 +1,43 @@
+# Help is there where people look: `loam help VERB`, manual pages of every verb and option, completion in three shells.
+. tests/cli/lib.sh "$1"
+
+expect 0 'usage: loam train CONFIG.yaml' "$loam" help train
+expect 0 'usage: loam bench step' "$loam" help bench step
+expect 0 'group.key=value' "$loam" help plan
+expect 0 'loam tokenizer WHAT' "$loam" help tokenizer
+expect 1 'no verb is called trian' "$loam" help trian
+expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
+diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"
+
+# Every verb of `loam --help` has a page, every option of a configuration stands in loam-config(5).
+"$loam" help --man "$work/man"
+"$loam" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' | while read -r verb; do
+    compgen -G "$work/man/loam-$verb*.1" >/dev/null || fail "no manual page of $verb"
+    grep -q "^\\\\fB$verb" "$work/man/loam.1" || fail "loam.1 does not list $verb"
+done
+[ "$(grep -c '^\\fB[a-z]*\.[a-z0-9_]*\\fR (' "$work/man/loam-config.5")" = "$(grep -c '^| `' docs/options.md)" ] ||
+    fail "loam-config.5 lists other options than docs/options.md"
+grep -q '^\\fB\\-\\-valid\\fR \\fISHARE\\fR$' "$work/man/loam-prepare.1" || fail "loam-prepare.1 does not say --valid"
+if command -v man >/dev/null; then
+    for page in "$work"/man/*; do
+        warnings=$(LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -l "$page" 2>&1 >/dev/null) || true
+        [ -z "$warnings" ] || fail "$(basename "$page"): $warnings"
+    done
+fi
+
+# complete WORD…: what bash offers for the last word.
+complete_words() {
+    bash -c 'source <("$0" help --completion bash); COMP_WORDS=(loam "$@"); COMP_CWORD=$#; compopt() { :; }; _loam; echo "${COMPREPLY[@]}"' \
+        "$loam" "$@"
+}
+loam=$(realpath "$loam"); cd "$work"
+[ "$(complete_words ben)" = bench ] || fail "loam ben<TAB>: $(complete_words ben)"
+[ "$(complete_words bench st)" = step ] || fail "loam bench st<TAB>: $(complete_words bench st)"
+[ "$(complete_words bench step --sec)" = --seconds ] || fail "loam bench step --sec<TAB>"
+[[ "$(complete_words train x.yaml optim.schedule=l)" = optim.schedule=linear ]] || fail "values of optim.schedule"
+cd - >/dev/null
+"$loam" help --completion zsh | grep '^#compdef loam$' >/dev/null || fail "zsh"
+"$loam" help --completion fish | grep "^complete -c loam" >/dev/null || fail "fish"
+if command -v zsh >/dev/null; then "$loam" help --completion zsh | zsh -n /dev/stdin || fail "zsh cannot read its script"; fi
+if command -v fish >/dev/null; then "$loam" help --completion fish | fish -n || fail "fish cannot read its script"; fi
+echo "ok: help, manual pages, completion"
