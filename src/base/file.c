@@ -461,6 +461,17 @@ bool io_check_writable(const char *path, GError **error)
     return true;
 }
 
+bool io_check_apart(const char *written, char *const *read, int n, GError **error)
+{
+    struct stat target, source;
+    if (stat(written, &target) != 0 || !S_ISREG(target.st_mode))
+        return true;
+    for (int i = 0; i < n; i++)
+        if (stat(read[i], &source) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
+            return fail_user(error, "%s is both read and written: give another --out", read[i]);
+    return true;
+}
+
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
 {
     g_autofree char *temporary = NULL;

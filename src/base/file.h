@@ -38,6 +38,8 @@ bool io_replace_link(const char *link, const char *target, GError **error);
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
 /* Whether io_write_file could write PATH: to be asked before a long job, not after it. Leaves nothing behind. */
 bool io_check_writable(const char *path, GError **error);
+/* The user's error where WRITTEN is one of the n files `read`, by this name or another: what is read would be lost. */
+bool io_check_apart(const char *written, char *const *read, int n, GError **error);
 /* Writes a new file beside PATH, syncs it, renames it over PATH. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 

@@ -181,7 +181,7 @@ static GArray *places_of(const Run *runs, int n, const Axis *axis)
     const GArray *shortest = NULL;
     for (int i = 0; i < n; i++) {
         const GArray *points = points_of(&runs[i], axis);
-        if (points->len == 0)
+        if (points->len == 0 || isnan(place(points, points->len - 1, axis)))
             return places;
         if (shortest == NULL || place(points, points->len - 1, axis) < place(shortest, shortest->len - 1, axis))
             shortest = points;

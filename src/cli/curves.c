@@ -26,21 +26,26 @@ static double y_of(const Axes *axes, double loss)
     return TOP + HEIGHT * (axes->high - loss) / (axes->high - axes->low);
 }
 
-static const HistoryPoint *last_point(const History *history)
+static double tokens_a_step(const History *history)
 {
-    return &g_array_index(history->train, HistoryPoint, history->train->len - 1);
+    if (history->train->len == 0)
+        return NAN;
+    const HistoryPoint *last = &g_array_index(history->train, HistoryPoint, history->train->len - 1);
+    return last->tokens / (double)last->step;
 }
 
-static bool same_tokens_a_step(const Curve *curves, int n)
+/* Steps are as good a measure as tokens, or the only one that every run has. */
+static bool compares_by_step(const Curve *curves, int n)
 {
-    const HistoryPoint *first = last_point(curves[0].history);
-    for (int i = 1; i < n; i++) {
-        const HistoryPoint *last = last_point(curves[i].history);
-        double ratio = last->tokens / (double)last->step / (first->tokens / (double)first->step);
-        if (!(ratio > 0.98 && ratio < 1.02))
-            return false;
+    double first = tokens_a_step(curves[0].history);
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        double ratio = tokens_a_step(curves[i].history) / first;
+        if (isnan(ratio))
+            return true;
+        same = same && ratio > 0.98 && ratio < 1.02;
     }
-    return true;
+    return same;
 }
 
 static void widen(Axes *axes, const GArray *points)
@@ -55,7 +60,7 @@ static void widen(Axes *axes, const GArray *points)
 
 static Axes axes_of(const Curve *curves, int n, Baseline baseline)
 {
-    Axes axes = { .by_step = same_tokens_a_step(curves, n), .right = 1, .low = INFINITY, .high = -INFINITY };
+    Axes axes = { .by_step = compares_by_step(curves, n), .right = 1, .low = INFINITY, .high = -INFINITY };
     for (int i = 0; i < n; i++) {
         widen(&axes, curves[i].history->train);
         widen(&axes, curves[i].history->valid);
@@ -114,11 +119,13 @@ static void write_curve(FILE *out, const Axes *axes, const History *history, con
 static void write_legend(FILE *out, const Curve *curve, const char *colour, int line)
 {
     int y = TOP + HEIGHT + 60 + line * LEGEND_LINE;
-    const GArray *valid = curve->history->valid;
+    const GArray *train = curve->history->train, *valid = curve->history->valid;
     g_autoptr(GString) text = g_string_new(curve->name);
-    g_string_append_printf(text, ": training %.3f", last_point(curve->history)->loss);
+    if (train->len > 0)
+        g_string_append_printf(text, ": training %.3f", g_array_index(train, HistoryPoint, train->len - 1).loss);
     if (valid->len > 0)
-        g_string_append_printf(text, ", held out %.3f", g_array_index(valid, HistoryPoint, valid->len - 1).loss);
+        g_string_append_printf(text, "%s held out %.3f", train->len > 0 ? "," : ":",
+                               g_array_index(valid, HistoryPoint, valid->len - 1).loss);
     fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"4\" fill=\"%s\"/>\n", LEFT, y - 6, colour);
     write_text(out, LEFT + 20, y, "start", text->str);
 }

@@ -1,4 +1,5 @@
 #include "eval/embed.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/npy.h"
@@ -191,7 +192,8 @@ static bool embed_files(Embedding *e, char **paths, int n, GError **error)
 {
     static char *standard_input[] = { (char *)"-" };
     bool done = true, bar = e->npy || !isatty(STDOUT_FILENO);
-    if (npy_path && (e->npy = npy_create(npy_path, e->width, error)) == NULL)
+    if (npy_path &&
+        (!io_check_apart(npy_path, paths, n, error) || (e->npy = npy_create(npy_path, e->width, error)) == NULL))
         return false;
     if (n == 0)
         paths = standard_input;

@@ -1,5 +1,6 @@
 #include "data/prepare.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/prepare_lines.h"
@@ -321,11 +322,33 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     return print_json_line(root, error);
 }
 
+/* Whether OUT is the beginning of file names, and none of these is a file to read: own.json, say. */
+static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
+{
+    static const char *const ends[] = { ".bin", ".idx", ".json", "-valid.bin", "-valid.idx", "-valid.json" };
+    if (format && strcmp(format, "fairseq") == 0)
+        return true;
+    g_autofree char *name = g_path_get_basename(out);
+    if (g_str_has_suffix(out, "/") || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain",
+                         out, out, g_str_has_suffix(out, "/") ? "" : "/");
+    for (int field = 0; field < count_fields(options); field++) {
+        g_autofree char *prefix = prepare_prefix(options, field);
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+            g_autofree char *written = g_strconcat(prefix, ends[i], NULL);
+            if (!io_check_apart(written, paths, n_paths, error))
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **error)
 {
     PrepareOptions options;
     PrepareStats stats;
-    if (!fill_options(&options, tok, error) || !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
+    if (!fill_options(&options, tok, error) || !check_out(argv + 1, argc - 1, &options, error) ||
+        !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
         return false;
     if (as_json)
         return print_json(&stats, &options, error);

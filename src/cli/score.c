@@ -90,6 +90,9 @@ bool score_file(Model *model, const char *model_path, const Tokenizer *tok, cons
     format[1].before = format[1].start = -1;
     format[1].after = tok ? tokenizer_eos(tok) : -1;
     int64_t done = 0;
+    char *const read[] = { (char *)path };
+    if (out && !io_check_apart(out, read, 1, error))
+        return false;
     FILE *in = fopen(path, "r");
     if (in == NULL)
         return fail_errno(error, "cannot read", path);

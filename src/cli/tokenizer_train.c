@@ -113,13 +113,14 @@ static bool finish(const char *file, GError **error)
 }
 
 /* Before hours of training: whether OUT will be written. */
-static bool check_out(const char *file, const char *folder, GError **error)
+static bool check_out(const char *file, const char *folder, char *const *paths, int n_paths, GError **error)
 {
     if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s/tok.model", out,
-                         out);
+        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s%stok.model", out,
+                         out, g_str_has_suffix(out, "/") ? "" : "/");
     g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
-    return io_check_writable(path, error) || fail_context(error, "--out %s", out);
+    return io_check_apart(path, paths, n_paths, error) &&
+           (io_check_writable(path, error) || fail_context(error, "--out %s", out));
 }
 
 /* The folders of a path that were not there, the deepest first. */
@@ -143,8 +144,8 @@ static bool run(char *const *paths, int n_paths, GError **error)
     g_autoptr(GPtrArray) made = missing_folders(folder);
     if (file && !check_folder(folder, error))
         return false;
-    bool done = io_make_directories(folder, error) && check_out(file, folder, error) && learn(paths, n_paths, error) &&
-                finish(file, error);
+    bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
+                learn(paths, n_paths, error) && finish(file, error);
     for (guint i = 0; !done && i < made->len; i++)
         g_rmdir(made->pdata[i]);
     return done;

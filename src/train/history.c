@@ -106,16 +106,26 @@ double history_at_tokens(const GArray *points, double tokens)
     return between(points, tokens, tokens_of, loss_of);
 }
 
+/* The tokens that were read up to a step: as many a step as between the two records around it, the run's start being
+ * one, and behind the last as before it. NAN where no step of training is logged. */
+static double tokens_at_step(const GArray *train, int64_t step)
+{
+    HistoryPoint before = { 0 }, after = { .tokens = step == 0 ? 0 : NAN };
+    for (guint i = 0; i < train->len && after.step < step; i++) {
+        before = after.step > 0 ? after : before;
+        after = g_array_index(train, HistoryPoint, i);
+    }
+    double a_step = (after.tokens - before.tokens) / (double)MAX(after.step - before.step, 1);
+    return after.tokens + a_step * (double)(step - after.step);
+}
+
 /* A held-out record names its step alone: its tokens follow from those of training. */
 static void set_valid_tokens(History *history)
 {
     for (guint i = 0; i < history->valid->len; i++) {
         HistoryPoint *point = &g_array_index(history->valid, HistoryPoint, i);
-        point->tokens = point->step == 0 ? 0 : between(history->train, (double)point->step, step_of, tokens_of);
+        point->tokens = tokens_at_step(history->train, point->step);
     }
-    for (guint i = history->valid->len; i > 0; i--)
-        if (isnan(g_array_index(history->valid, HistoryPoint, i - 1).tokens))
-            g_array_remove_index(history->valid, i - 1);
 }
 
 bool history_read(History *history, const char *dir, GError **error)
@@ -135,7 +145,7 @@ bool history_read(History *history, const char *dir, GError **error)
     set_valid_tokens(history);
     if (!read)
         return fail_machine(error, "reading %s failed", path);
-    return history->train->len > 0 || fail_user(error, "%s holds no loss of a training step yet", path);
+    return history->train->len > 0 || history->valid->len > 0 || fail_user(error, "%s holds no loss yet", path);
 }
 
 void history_clear(History *history)

@@ -8,7 +8,7 @@
 /* A logged loss. Training: the mean since the record before; held-out: of the run's first held-out set. */
 typedef struct HistoryPoint {
     int64_t step;
-    double tokens; /* input tokens trained on so far */
+    double tokens; /* input tokens trained on so far; held-out: NAN where no training step is logged */
     double loss;   /* nats per target token */
 } HistoryPoint;
 

@@ -19,6 +19,19 @@ grep -q 'unigram 4.90</text>' "$work/curves.svg" || fail "the baseline"
 "$loam" compare "$work/a" --svg "$work/one.svg"
 grep -q '</svg>' "$work/one.svg" || fail "the picture of one run"
 
+# Evaluations where no step of training is logged: before the first record, after the last, and without any.
+for name in odd short; do
+    length=23 && [ "$name" = odd ] || length=4
+    "$loam" train "$work/config.yaml" run.dir="$work/$name" train.length="$length steps" train.eval_every=4 train.log_every=10 2>/dev/null
+done
+"$loam" compare "$work/odd" "$work/odd" --rows 9 >"$work/table"
+for step in 4 20 23; do
+    [ "$(grep -c "^$step  .*[0-9]\.[0-9]" "$work/table")" -ge 1 ] || fail "no row of step $step: $(cat "$work/table")"
+done
+[ "$(sed -n '/^held-out loss after/,/^$/p' "$work/table" | grep -c '[0-9]\.[0-9]* *$')" = 7 ] || fail "tokens: $(cat "$work/table")"
+expect 0 'held-out loss at step' "$loam" compare "$work/odd" "$work/short" --svg "$work/short.svg"
+! grep -qi nan "$work/out" "$work/short.svg" || fail "nan: $(cat "$work/out")"
+
 # A torn last line and lines that are no records are passed over.
 cp -r "$work/a" "$work/torn"
 printf 'nonsense\n{"kind":"train","step":41,"loss":' >>"$work/torn/metrics.jsonl"

@@ -42,8 +42,19 @@ printf 'good line\nbad \xff line\n' >"$work/bad.txt"
 expect 1 'bad.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/bad.txt"
 expect 1 'nowhere.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/nowhere.txt"
 
+# What is read is not written over, and --out names files.
+cp "$work/corpus.txt" "$work/mine.txt" && ln "$work/mine.txt" "$work/linked.txt"
+expect 1 'mine.txt is both read and written' "$loam" tokenizer train --vocab-size 200 --out "$work/linked.txt" "$work/mine.txt"
+printf '{"text": "mine"}\n' >"$work/own.json"
+expect 1 'own.json is both read and written' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/own" "$work/own.json"
+cmp -s "$work/corpus.txt" "$work/mine.txt" && grep -q mine "$work/own.json" || fail "what is read was written over"
+expect 1 'such as '"$work/train" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/" "$work/corpus.txt"
+expect 1 'CONFIG.yaml or RUN comes first, options such as data.train=x after it' "$loam" train data.train=x
+
 # A run directory of another configuration, and checkpoints that are damaged.
 expect 0 'held-out loss' train 'train.length=10 steps'
+printf '{"input": "a", "target": "b"}\n{"input": "a"' >"$work/pairs.jsonl"
+expect 1 'is both read and written' "$loam" eval "$work/run" --score "$work/pairs.jsonl" --out "$work/pairs.jsonl"
 expect 1 'model.width: 32' train model.width=64
 expect 1 'run.seed' train run.seed=8
 expect 0 'optim.lr changed from' train 'train.length=12 steps' optim.lr=1e-3
