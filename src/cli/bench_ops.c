@@ -245,14 +245,14 @@ static void embedding(Rig *r)
 {
     Tensor y = matrix(r, N, C), table = matrix(r, V, C), ids = ids_below(r, N, V);
     while (again(r))
-        op_embedding_fwd(r->dev, y, table, ids);
+        op_gather(r->dev, y, table, ids);
 }
 
 static void embedding_bwd(Rig *r)
 {
     Tensor dy = matrix(r, N, C), dtable = matrix(r, V, C), ids = ids_below(r, N, V);
     while (again(r))
-        op_embedding_bwd(r->dev, dtable, dy, ids, 0);
+        op_scatter_add(r->dev, dtable, dy, ids, 0);
 }
 
 static void rmsnorm(Rig *r)

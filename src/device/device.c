@@ -18,15 +18,31 @@ static void check_complete(const char *name, const OpTable *ops)
         CHECK(entries[i] != NULL, "device %s lacks entry %zu of its operation table", name, i);
 }
 
-Device *device_new(const char *name, const OpTable *ops, DType real, bool computes, int threads, const char *isa,
-                   void *impl)
+Precision precision_uniform(DType dtype)
+{
+    return (Precision){ dtype, dtype, dtype, dtype, dtype };
+}
+
+Device *device_new(const char *name, const OpTable *ops, Precision precision, bool computes, int threads,
+                   const char *isa, void *impl)
 {
     check_complete(name, ops);
     Device *dev = malloc(sizeof *dev);
     CHECK(dev != NULL, "no memory for device %s", name);
-    *dev = (Device){
-        .name = name, .ops = ops, .real = real, .computes = computes, .threads = threads, .isa = isa, .impl = impl
-    };
+    *dev = (Device){ .name = name,
+                     .ops = ops,
+                     .precision = precision,
+                     .dtypes = { [ROLE_COMPUTE] = 1u << precision.compute,
+                                 [ROLE_ACCUMULATE] = 1u << precision.residual | 1u << precision.grad,
+                                 [ROLE_STATISTIC] = 1u << precision.master,
+                                 [ROLE_MASTER] = 1u << precision.master,
+                                 [ROLE_STATE] = 1u << precision.state,
+                                 [ROLE_INDEX] = 1u << DT_I32,
+                                 [ROLE_TOTAL] = 1u << DT_F64 },
+                     .computes = computes,
+                     .threads = threads,
+                     .isa = isa,
+                     .impl = impl };
     return dev;
 }
 

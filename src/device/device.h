@@ -14,12 +14,33 @@ typedef struct DeviceCounts {
     int64_t calls;
 } DeviceCounts;
 
+/* What a tensor of an operation is for. A device says which dtypes each role may have. */
+typedef enum Role {
+    ROLE_COMPUTE,    /* multiplied: work weights, activations */
+    ROLE_ACCUMULATE, /* summed up: the residual stream, parameter gradients */
+    ROLE_STATISTIC,  /* means, deviations, log-sum-exps, losses of tokens */
+    ROLE_MASTER,     /* weights as the optimizer updates them */
+    ROLE_STATE,      /* moments of an optimizer */
+    ROLE_INDEX,      /* ids, positions */
+    ROLE_TOTAL,      /* sums over a whole batch or model */
+    ROLE_COUNT
+} Role;
+
+/* The dtypes that a model computes and is stored in. */
+typedef struct Precision {
+    DType compute, residual, grad, master, state;
+} Precision;
+
+/* Everything in one dtype. */
+Precision precision_uniform(DType dtype);
+
 struct Device {
     const char *name;
     const OpTable *ops;
-    DType real;          /* the dtype of its floating tensors: f32 on the cpu, f64 on the reference backend */
-    bool computes;       /* false: null; its memory is never touched */
-    DeviceCounts counts; /* kept by the null device */
+    Precision precision;         /* of its models, unless something else is asked for */
+    unsigned dtypes[ROLE_COUNT]; /* bit d is set where a tensor of the role may have DType d */
+    bool computes;               /* false: null; its memory is never touched */
+    DeviceCounts counts;         /* kept by the null device */
     int threads;
     const char *isa;  /* "avx2", "avx512"; "none" where nothing is compiled for one */
     Profile *profile; /* NULL: operations are not timed; the caller's memory */
@@ -28,7 +49,7 @@ struct Device {
 
 Device *device_open_cpu(int threads); /* 0: OMP_NUM_THREADS or every core; never fails */
 Device *device_open_null(void);       /* of f32, as the cpu */
-Device *device_open_null_of(DType real);
+Device *device_open_null_of(Precision precision);
 Device *device_open_reference(void); /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 int device_threads(const Device *dev);

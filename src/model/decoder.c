@@ -237,7 +237,7 @@ static void step(Decoder *d)
 /* What the arenas need, up to the last step. */
 static Workspace measure(const Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
-    Model *dry_model = model_open_dry(&model->config, model->dev->real, false);
+    Model *dry_model = model_open_dry(&model->config, model->dev->precision, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, max_tokens);
 
     begin(dry);

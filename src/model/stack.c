@@ -50,7 +50,7 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Token
     Ctx cx = { .dev = model->dev,
                .save = &work->save,
                .scratch = &work->scratch,
-               .dtype = model->dev->real,
+               .dtype = model->dev->precision.compute,
                .rows = rows,
                .memory_rows = memory_rows,
                .heads = (int32_t)config->heads,

@@ -67,5 +67,5 @@ void model_head_release(Model *model);
 HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
 
 /* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
-Model *model_open_dry(const ModelConfig *config, DType real, bool gradients);
+Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients);
 void model_close_dry(Model *model);

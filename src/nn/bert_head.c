@@ -47,7 +47,7 @@ static void pool(Ctx *cx, Tensor pooled, Tensor h, Tensor first, Tensor x, const
 {
     const Dropout none = { 0 };
 
-    op_embedding_fwd(cx->dev, first, x, tensor_vector(cx->rows->cu, DT_I32, cx->rows->n_seq));
+    op_gather(cx->dev, first, x, tensor_vector(cx->rows->cu, DT_I32, cx->rows->n_seq));
     linear_fwd(cx, h, first, w->dense);
     op_act_fwd(cx->dev, pooled, h, NO_TENSOR, ACT_TANH, &none);
 }
@@ -81,7 +81,7 @@ void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, 
         linear_bwd(cx, d, logits, pooled, w->classes, g->classes);
         op_act_bwd(cx->dev, d, NO_TENSOR, d, h, NO_TENSOR, ACT_TANH, &none);
         linear_bwd(cx, first, d, first, w->dense, g->dense);
-        op_embedding_bwd(cx->dev, dx, first, starts, 1);
+        op_scatter_add(cx->dev, dx, first, starts, 1);
     }
     arena_reset(cx->scratch, mark);
 }

@@ -6,11 +6,6 @@
 
 static const Dropout no_dropout = { 0 };
 
-static void add(Ctx *cx, Tensor y, Tensor x)
-{
-    op_dropout_fwd(cx->dev, y, x, y, &no_dropout);
-}
-
 /* (H,C) as one row of H heads of C channels. */
 static Tensor flat(Tensor t)
 {
@@ -133,15 +128,15 @@ static void pool_bwd(Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const C
     Tensor dscore = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.dscore");
     Tensor dvalues = arena_tensor(cx->scratch, cx->dtype, rows_of(cx, n, s).d[0], width, "context.dvalues");
 
-    op_bias_bwd(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
+    op_column_sums(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
     op_gemm(cx->dev, g->q, dpq, p.mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, dpq, w->q, false, false, 1, 0);
     op_gemm(cx->dev, pooled_half(g->mix), dmixed, p.rows, true, false, 1, 1);
     op_gemm(cx->dev, dpooled, dmixed, pooled_half(w->mix), false, false, 1, 0);
     op_attn_bwd(cx->dev, flat(dscore), rows_of(cx, da, s), dvalues, NO_TENSOR, 0, flat(dpooled), flat(p.rows), p.lse,
                 flat(w->score), rows_of(cx, save->a, s), rows_of(cx, n, s), NO_TENSOR, &spec, &pooling.drop);
-    add(cx, g->score, dscore);
-    add(cx, rows_of(cx, dn, s), dvalues);
+    op_add(cx->dev, g->score, g->score, dscore);
+    op_add(cx->dev, rows_of(cx, dn, s), rows_of(cx, dn, s), dvalues);
     arena_reset(cx->scratch, mark);
 }
 
@@ -156,7 +151,7 @@ static void rows_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQuery
 
     op_copy(cx->dev, down, tensor_slice_cols(dq, 0, size));
     for (int64_t h = 1; h < cx->heads; h++)
-        add(cx, down, tensor_slice_cols(dq, h * size, size));
+        op_add(cx->dev, down, down, tensor_slice_cols(dq, h * size, size));
     op_gemm(cx->dev, g->q, down, save->mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, down, w->q, false, false, 1, 0);
     op_gemm(cx->dev, row_half(g->mix), dmixed, n, true, false, 1, 1);

@@ -9,13 +9,12 @@ static Tensor row_numbers(const Ctx *cx, int32_t *numbers)
 static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
 {
     size_t mark = arena_mark(cx->scratch);
-    const Dropout none = { 0 };
 
     if (!tensor_present(table))
         return;
     Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.part");
-    op_embedding_fwd(cx->dev, part, table, row_numbers(cx, rows));
-    op_dropout_fwd(cx->dev, x, part, x, &none);
+    op_gather(cx->dev, part, table, row_numbers(cx, rows));
+    op_add(cx->dev, x, x, part);
     arena_reset(cx->scratch, mark);
 }
 
@@ -34,12 +33,10 @@ static void put_memory(Ctx *cx, Tensor x, Tensor memory)
 /* The gradient of memory, whose rows of dx become zeros: none of it is the table's. */
 static void take_memory(Ctx *cx, Tensor dmemory, Tensor dx)
 {
-    const Dropout none = { 0 };
-
     if (cx->g_beta == 0)
         op_fill(cx->dev, dmemory, 0);
     for (int32_t s = 0; s < cx->rows->n_seq; s++) {
-        op_dropout_fwd(cx->dev, dmemory, memory_rows(cx, dx, dmemory, s), dmemory, &none);
+        op_add(cx->dev, dmemory, dmemory, memory_rows(cx, dx, dmemory, s));
         op_fill(cx->dev, memory_rows(cx, dx, dmemory, s), 0);
     }
 }
@@ -50,7 +47,7 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
     bool normed = tensor_present(w->norm.w);
     Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embed.sum") : y;
 
-    op_embedding_fwd(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
+    op_gather(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
     if (cx->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->embed_scale);
     if (tensor_present(w->memory))
@@ -72,13 +69,13 @@ void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table
     if (tensor_present(w->norm.w))
         norm_bwd(cx, de, de, NO_TENSOR, w->norm, g->norm, &save->norm);
     if (tensor_present(g->positions))
-        op_embedding_bwd(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
+        op_scatter_add(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
     if (tensor_present(w->segments))
-        op_embedding_bwd(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
+        op_scatter_add(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
     if (tensor_present(w->memory))
         take_memory(cx, g->memory, de);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, de, de, cx->embed_scale);
-    op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
+    op_scatter_add(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
     arena_reset(cx->scratch, mark);
 }

@@ -146,7 +146,7 @@ static void lay_out(Optimizer *opt, Arena *arena)
         largest = MAX(largest, tensor_count(state->param->w));
     }
     if (methods[opt->config.name].needs_scratch)
-        opt->scratch = arena_vector(arena, params_device(opt->store)->real, largest, "update").p;
+        opt->scratch = arena_vector(arena, params_device(opt->store)->precision.state, largest, "update").p;
 }
 
 static void name_tensor(Optimizer *opt, const State *state, Tensor tensor, const char *kind)

@@ -65,7 +65,7 @@ static bool starts_group(const ParamStore *store, int index)
 static Tensor place_group(ParamStore *store, int first, Arena *arena, size_t slot)
 {
     ParamSpec whole = group_spec(store, first);
-    DType dtype = store->dev->real;
+    DType dtype = store->dev->precision.master;
     size_t count = (size_t)whole.rows * (size_t)MAX(whole.cols, 1);
     Tensor all = spec_tensor(&whole, dtype, arena_push(arena, count * dtype_bytes(dtype), whole.name));
     int64_t row = 0;
@@ -246,7 +246,7 @@ double grads_norm(ParamStore *store)
         CHECK(bucket->g, "bucket %d was opened without gradients", i);
         /* The gaps between tensors are zero from the start and never written. */
         Tensor all =
-            tensor_vector(bucket->g, store->dev->real, (int64_t)(bucket->bytes / dtype_bytes(store->dev->real)));
+            tensor_vector(bucket->g, store->dev->precision.master, (int64_t)(bucket->bytes / dtype_bytes(store->dev->precision.master)));
         if (!bucket->g_touched)
             op_fill(store->dev, all, 0);
         bucket->g_touched = true;

@@ -45,7 +45,7 @@ static void init_tensor(Device *dev, const Param *param, PhiloxKey key)
 #pragma omp parallel for num_threads(device_threads(dev))
     for (int64_t i = 0; i < count; i++) {
         double value = draw(&param->spec, rng, i);
-        if (dev->real == DT_F64)
+        if (dev->precision.master == DT_F64)
             ((double *)param->w.p)[i] = value;
         else
             ((float *)param->w.p)[i] = (float)value;
@@ -55,7 +55,7 @@ static void init_tensor(Device *dev, const Param *param, PhiloxKey key)
 void params_init(ParamStore *store, uint64_t seed)
 {
     Device *dev = params_device(store);
-    CHECK(dev->real == DT_F64 || dev->real == DT_F32, "parameters of %s", dtype_name(dev->real));
+    CHECK(dev->precision.master == DT_F64 || dev->precision.master == DT_F32, "parameters of %s", dtype_name(dev->precision.master));
     if (!dev->computes)
         return;
     for (int i = 0; i < params_count(store); i++)

@@ -271,7 +271,7 @@ static void matches_hugging_face(gconstpointer data)
     Device *dev = open_device(c->device);
     if (strcmp(c->device, "avx2") == 0)
         g_assert_cmpstr(device_isa(dev), ==, "avx2");
-    const Tolerance *tolerance = dev->real == DT_F64 ? &f64_tolerance : &f32_tolerance;
+    const Tolerance *tolerance = dev->precision.compute == DT_F64 ? &f64_tolerance : &f32_tolerance;
     g_autofree char *folder = g_build_filename(FIXTURES, c->folder, NULL);
     g_autofree char *truth = g_build_filename(FIXTURES, c->expected, "expected.safetensors", NULL);
     SafeTensors *expected = safetensors_open(truth, &error);

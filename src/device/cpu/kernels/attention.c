@@ -328,8 +328,8 @@ static void head_fwd(float *o, int64_t ld_o, float *log_sums, const Desk *desk, 
     }
 }
 
-void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
-                  const Dropout *drop)
+void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                      const AttnSpec *spec, const Dropout *drop)
 {
     if (spec->distance) {
         cpu_attn_distance_fwd(dev, o, lse, q, k, v, spec, drop);
@@ -339,7 +339,7 @@ void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
     zero_uncovered(o, spec->cu_q, spec->n_seq);
-    cpu_fill(dev, lse, 0);
+    KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
         Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec, 1);
@@ -513,8 +513,9 @@ static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
 }
 
 /* A task is a head of keys with all its heads of queries: they add to the same dk and dv. */
-void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
-                  Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop)
+void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
+                      Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                      const Dropout *drop)
 {
     if (spec->distance) {
         cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);

@@ -77,7 +77,7 @@ static void *element(Tensor t, int64_t offset)
     return (char *)t.p + (size_t)offset * dtype_bytes((DType)t.dtype);
 }
 
-void cpu_fill(Device *dev, Tensor x, double value)
+void KERNEL(fill)(Device *dev, Tensor x, double value)
 {
     double values[CHUNK];
     Runs runs = runs_of(&x, 1);
@@ -103,7 +103,7 @@ static void copy_run(Tensor y, int64_t to, Tensor x, int64_t from, int64_t n)
     }
 }
 
-void cpu_copy(Device *dev, Tensor y, Tensor x)
+void KERNEL(copy)(Device *dev, Tensor y, Tensor x)
 {
     Runs runs = runs_of((const Tensor[]){ y, x }, 2);
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
