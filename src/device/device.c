@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define ALIGN 64
-#define HUGE  ((size_t)2 << 20) /* a huge page: arenas and parameters in such pages are copied half as fast again */
 
 /* A table holds nothing but function pointers, so a forgotten row is a run of zero bytes. */
 static void check_complete(const char *name, const OpTable *ops)
@@ -62,26 +58,4 @@ int device_threads(const Device *dev)
 const char *device_isa(const Device *dev)
 {
     return dev->isa;
-}
-
-void *device_alloc(Device *dev, size_t bytes)
-{
-    if (!dev->computes)
-        return (void *)ALIGN; /* in page 0: any use of it traps */
-    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = ((bytes ? bytes : 1) + align - 1) / align * align;
-    if (rounded < bytes)
-        return NULL;
-    void *p = aligned_alloc(align, rounded);
-    if (p == NULL)
-        return NULL;
-    if (bytes >= HUGE)
-        (void)madvise(p, rounded, MADV_HUGEPAGE); /* a wish, not a need */
-    memset(p, 0, rounded);
-    return p;
-}
-
-void device_free(Device *dev, void *p)
-{
-    if (dev->computes)
-        free(p);
 }

@@ -11,8 +11,11 @@ typedef struct Profile Profile; /* profile.h */
 typedef struct DeviceCounts {
     double flops; /* of matrix products and attention: 2 per multiply-add */
     double bytes; /* read and written by every operation, each operand once */
-    int64_t calls;
+    int64_t calls, uploads, downloads;
 } DeviceCounts;
+
+/* A moment in a device's work: see device_record. */
+typedef uint64_t DeviceMark;
 
 /* What a tensor of an operation is for. A device says which dtypes each role may have. */
 typedef enum Role {
@@ -54,6 +57,24 @@ Device *device_open_reference(void); /* tests only: tests/reference/reference.c 
 void device_close(Device *dev);
 int device_threads(const Device *dev);
 const char *device_isa(const Device *dev);
-/* Zeroed memory aligned to 64, or NULL; on null an address that must not be touched. */
+
+/* Memory of the device, aligned to 64, or NULL where there is not enough. Its addresses may be counted with, but only
+ * operations and transfers read or write what lies there; what that is at first is not known. */
 void *device_alloc(Device *dev, size_t bytes);
-void device_free(Device *dev, void *p);
+void device_free(Device *dev, void *p); /* after the work that was asked for before */
+
+/* A device does what it is asked for, operations and transfers, in that order, but later. Host memory that is uploaded
+ * may be changed as soon as the call returns; host memory that is downloaded into holds the numbers once a mark that
+ * was recorded after it has been waited for. */
+void device_upload(Device *dev, void *to, const void *from, size_t bytes);
+void device_download(Device *dev, void *to, const void *from, size_t bytes);
+DeviceMark device_record(Device *dev);          /* stands behind all that was asked for so far */
+void device_wait(Device *dev, DeviceMark mark); /* returns when what stands before the mark is done */
+void device_synchronise(Device *dev);           /* when everything is done */
+
+/* The same of a whole tensor; on the host its rows lie side by side, in its dtype. */
+void tensor_upload(Device *dev, Tensor to, const void *from);
+void tensor_download(Device *dev, void *to, Tensor from);
+/* Of a floating tensor, from and to f32 on the host; reading waits. On null nothing is read. */
+void tensor_write_f32(Device *dev, Tensor to, const float *from);
+void tensor_read_f32(Device *dev, float *to, Tensor from);

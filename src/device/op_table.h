@@ -1,5 +1,6 @@
-/* op_table.h: what a backend is: one function per operation of ops.h, with the same arguments, already checked. Every
- * entry is filled: a missing operation is found when the device is opened, never in the middle of a run. */
+/* op_table.h: what a backend is: memory, transfers, and one function per operation of ops.h, with the same arguments,
+ * already checked. Every entry is filled: a missing operation is found when the device is opened, never in the middle
+ * of a run. */
 #pragma once
 
 #include "device/device.h"
@@ -7,10 +8,31 @@
 struct OpTable {
     void (*close)(Device *dev); /* frees dev->impl; device_close frees dev itself */
 
+    /* See device_alloc and what follows it in device.h. */
+    void *(*alloc)(Device *dev, size_t bytes);
+    void (*free)(Device *dev, void *p);
+    void (*upload)(Device *dev, void *to, const void *from, size_t bytes);
+    void (*download)(Device *dev, void *to, const void *from, size_t bytes);
+    DeviceMark (*record)(Device *dev);
+    void (*wait)(Device *dev, DeviceMark mark);
+    void (*synchronise)(Device *dev);
+
 #define OP(name, parameters, arguments, operands, rules, flops) void(*name) parameters;
 #include "device/op_list.inc"
 #undef OP
 };
+
+/* The entries of a device that computes at once in memory of the host. */
+#define MEMORY_OF_HOST                                                                                                 \
+    .alloc = host_alloc, .free = host_free, .upload = host_upload, .download = host_download, .record = host_record,   \
+    .wait = host_wait, .synchronise = host_synchronise
+void *host_alloc(Device *dev, size_t bytes);
+void host_free(Device *dev, void *p);
+void host_upload(Device *dev, void *to, const void *from, size_t bytes);
+void host_download(Device *dev, void *to, const void *from, size_t bytes);
+DeviceMark host_record(Device *dev);
+void host_wait(Device *dev, DeviceMark mark);
+void host_synchronise(Device *dev);
 
 /* A new device of `ops`, every entry of which must be filled. Its tensors have the dtypes of `precision`, statistics
  * that of the master weights, indices i32, totals f64. */

@@ -61,6 +61,9 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
 /* Written where `condition` holds, else only read. */
 #define UPDATED_IF(condition, t, roles, ...)                                                                           \
     OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
+/* One row of it is written for each of `n` indices. */
+#define SOME_ROWS(t, roles, n, ...)                                                                                    \
+    OPERAND(ACCESS_OUT, false, NULL, (double)(n) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
 /* One row of it is read for each of `rows` indices. */
 #define LOOKED_UP(t, roles, rows, ...)                                                                                 \
     OPERAND(ACCESS_IN, false, NULL, (double)(rows) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)

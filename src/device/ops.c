@@ -58,9 +58,18 @@ static void check_layout(const char *op, const AttnSpec *spec)
     CHECK(layout->heads == 1 || layout->heads == spec->heads, "%s: a layout of %d heads for %d", op, layout->heads,
           spec->heads);
     for (int32_t s = 0; s < spec->n_seq; s++) {
-        int64_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
+        int64_t tq = spec->cu_q.host[s + 1] - spec->cu_q.host[s], tk = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
         CHECK(tq <= tk && tk <= (int64_t)layout->size * layout->blocks, "%s: %lld x %lld under %d blocks of %d", op,
               (long long)tq, (long long)tk, layout->blocks, layout->size);
+    }
+}
+
+static void check_caches(const char *op, const AttnSpec *spec, int64_t rows)
+{
+    CHECK(spec->max_q == 1 && !spec->distance, "%s: %d queries of a cache, or distances", op, spec->max_q);
+    for (int32_t s = 0; s < spec->n_seq; s++) {
+        int32_t first = spec->k_first.host[s], n = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
+        CHECK(first >= 0 && first + n <= rows, "%s: keys %d to %d of %lld", op, first, first + n, (long long)rows);
     }
 }
 
@@ -85,10 +94,12 @@ static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Te
     CHECK(spec->window >= 0, "%s: a window of %d", op, spec->window);
     CHECK(spec->n_seq >= 0 && spec->max_q > 0 && spec->max_k > 0, "%s: %d sequences up to %d x %d", op, spec->n_seq,
           spec->max_q, spec->max_k);
-    check_lengths(op, "cu_q", spec->cu_q, spec->n_seq, spec->max_q, q.d[0]);
-    check_lengths(op, "cu_k", spec->cu_k, spec->n_seq, spec->max_k, k.d[0]);
+    check_lengths(op, "cu_q", spec->cu_q.host, spec->n_seq, spec->max_q, q.d[0]);
+    check_lengths(op, "cu_k", spec->cu_k.host, spec->n_seq, spec->max_k, k.d[0]);
     if (spec->layout)
         check_layout(op, spec);
+    if (spec->k_first.host)
+        check_caches(op, spec, k.d[0]);
     if (spec->distance)
         check_distance(op, dev, spec, q.d[1] / spec->heads, tensor_present(bias));
     check_dropout(op, drop);
@@ -98,6 +109,7 @@ static void check_attn_bwd(const char *op, const Device *dev, Tensor q, Tensor k
                            const AttnSpec *spec, const Dropout *drop)
 {
     check_attn(op, dev, q, k, bias, spec, drop);
+    CHECK(!spec->k_first.host, "%s: backward through a cache", op);
     CHECK(!tensor_present(dbias) || tensor_same_shape(dbias, bias), "%s: dbias is not of the shape of bias", op);
     CHECK(!spec->distance || tensor_same_shape(spec->distance->dtable, spec->distance->table),
           "%s: dtable is not of the shape of table", op);

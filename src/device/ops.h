@@ -8,12 +8,18 @@
 
 typedef struct Device Device;
 
+/* Integers that both sides read: the front door checks and counts by the host's copy, kernels compute by the device's.
+ */
+typedef struct BothSides {
+    const int32_t *host, *device; /* NULL: none */
+} BothSides;
+
 /* Block-sparse attention: blocks of `size` tokens (a multiple of 4), counted from each sequence's start. Queries of
  * block r of head h see key blocks keys[first[c]] … keys[first[c + 1] - 1], in rising order, where c = h·blocks + r, or
  * r where all heads are alike (heads 1). No sequence is longer than `blocks` blocks. */
 typedef struct BlockLayout {
     int32_t size, blocks, heads;
-    const int32_t *first, *keys; /* (heads·blocks + 1), host memory */
+    BothSides first, keys; /* first (heads·blocks + 1) */
 } BlockLayout;
 
 /* Embeddings of distances, which take part in the scores (Shaw et al. 2018, Huang et al. 2020): score(i,j) = scale·(q·k
@@ -28,8 +34,11 @@ typedef struct AttnDistance {
 /* Which query may see which key, over packed sequences. Rows of a tensor that no sequence covers (a stream filled below
  * its capacity) get zeros, forward and backward. */
 typedef struct AttnSpec {
-    const int32_t *cu_q, *cu_k; /* n_seq + 1 cumulative lengths, host memory */
-    const int32_t *prefix;      /* NULL, or (n_seq): so many first keys are seen by every query, causal or not */
+    BothSides cu_q, cu_k; /* (n_seq + 1) cumulative lengths */
+    BothSides prefix;     /* (n_seq), or none: so many first keys are seen by every query, causal or not */
+    /* (n_seq), or none. Caches of keys, forward alone, max_q 1: those of sequence s begin at row k_first[s], not
+     * cu_k[s], and the bias ends with the distance 0 for each. */
+    BothSides k_first;
     int32_t n_seq, max_q, max_k;
     int32_t heads, kv_heads; /* kv_heads 0: as many; else query head h reads key head h / (heads / kv_heads) */
     int32_t window; /* 0: none; else keys further than this from the query, |j - i - (Tk - Tq)|, are not seen */
@@ -45,16 +54,21 @@ static inline int32_t attn_kv_heads(const AttnSpec *spec)
 {
     return spec->kv_heads ? spec->kv_heads : spec->heads;
 }
-/* Keys that query i of sequence s sees, layout aside: [*begin, *end), *begin <= *end; neither falls as i grows. */
-void attn_visible(const AttnSpec *spec, int32_t s, int64_t i, int64_t *begin, int64_t *end);
-/* Where in layout->first the key blocks begin that the query at `position` of its sequence sees. */
-static inline const int32_t *attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
+/* One sequence, from either side's numbers. */
+typedef struct AttnSequence {
+    int64_t tq, tk, prefix;
+} AttnSequence;
+
+/* Keys that query i of a sequence sees, layout aside: [*begin, *end), *begin <= *end; neither falls as i grows. */
+void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin, int64_t *end);
+/* Which number of layout->first is that of the first key block that the query at `position` of its sequence sees. */
+static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
 {
-    return layout->first + (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
+    return (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
 }
 
 /* Elementwise dropout over rows of tokens; rate 0 switches it off and nothing else is read. The mask is a function of
- * (key, sample, position, channel): see base/philox.h. */
+ * (key, sample, position, channel): see base/philox.h. Both arrays are memory of the device. */
 typedef struct Dropout {
     PhiloxKey key;
     float rate;

@@ -25,21 +25,17 @@ static bool for_batches(Loader *loader, int64_t n, int64_t micro, void (*each)(v
     return done;
 }
 
-typedef struct LossContext {
-    Model *model;
-    LossSums *sums;
-} LossContext;
-
-static void add_loss(void *context, const Batch *batch)
+static void add_loss(void *model, const Batch *batch)
 {
-    const LossContext *loss = context;
     const ModelLoss plain = { .n_targets = 1 };
-    model_loss(loss->model, batch, &plain, loss->sums);
+    model_pass(model, batch, &plain);
 }
 
 bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, LossSums *sums, GError **error)
 {
-    return for_batches(loader, n, micro, add_loss, &(LossContext){ model, sums }, error);
+    bool done = for_batches(loader, n, micro, add_loss, model, error);
+    model_take_sums(model, sums);
+    return done;
 }
 
 typedef struct CountContext {

@@ -22,18 +22,34 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-/* The tensor that holds a parameter: its own memory where it is all of it and lies the same way, else a copy in
- * `made`, which its other parts share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, const Param *param)
+/* Where a tensor is fetched from when its turn comes. */
+typedef struct Source {
+    Device *dev;
+    Tensor w;
+} Source;
+
+static void fetch(const void *context, void *out)
 {
-    CHECK(param->w.dtype == DT_F32 && param->w.ld == tensor_cols(param->w), "%s: dtype %s, rows %lld apart",
-          param->spec.name, dtype_name(param->w.dtype), (long long)param->w.ld);
+    const Source *source = context;
+    tensor_read_f32(source->dev, out, source->w);
+}
+
+static void add_as_it_is(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
+{
+    const Source source = { dev, w };
+    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, g_memdup2(&source, sizeof source));
+}
+
+/* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
+ * which its other parts share. */
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, Device *dev, const Param *param)
+{
     char *theirs;
     int64_t shape[2];
     const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
     int rank = hf_shape_of(name, &param->spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        safetensors_writer_add(writer, theirs, "F32", rank, shape, param->w.p);
+        add_as_it_is(writer, dev, theirs, rank, shape, param->w);
         g_free(theirs);
         return;
     }
@@ -43,7 +59,9 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind,
         safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
         g_hash_table_insert(made, g_strdup(theirs), whole);
     }
-    hf_tensor_put(whole, name, &param->spec, param->w.p);
+    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
+    tensor_read_f32(dev, values, param->w);
+    hf_tensor_put(whole, name, &param->spec, values);
     g_free(theirs);
 }
 
@@ -55,11 +73,11 @@ static bool write_tensors(const char *folder, const HfKind *kind, Model *model, 
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
     for (int i = 0; i < params_count(params); i++)
-        add_tensor(writer, made, kind, params_get(params, i));
+        add_tensor(writer, made, kind, params_device(params), params_get(params, i));
     /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
         Tensor shared = params_find(params, "shared")->w;
-        safetensors_writer_add(writer, "lm_head.weight", "F32", shared.rank, shared.d, shared.p);
+        add_as_it_is(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
     }
     /* A BERT of distances has them all the same, and reads none. */
     if (kind == &hf_bert && model_config_distances(config)) {

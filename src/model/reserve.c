@@ -85,10 +85,9 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     Model *dry = model_open_dry(&model->config, model->dev->precision, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
-    LossSums unused = { 0 };
 
-    model_loss(dry, batch, loss, &unused);
-    model_loss(dry, batch, &forward, &unused); /* held-out loss and logits, between steps */
+    model_pass(dry, batch, loss);
+    model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (bytes)
         *bytes = workspace_peak(&dry->work);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
@@ -122,9 +121,8 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
     Model *dry = model_open_dry(config, precision_uniform(DT_F32), true);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
-    LossSums unused = { 0 };
 
-    model_loss(dry, batch, &loss, &unused);
+    model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;
     batch_free(batch);
     model_close_dry(dry);

@@ -15,7 +15,7 @@ static Tensor flat(Tensor t)
 /* Of a sequence of the context's rows. */
 static Tensor rows_of(const Ctx *cx, Tensor t, int32_t s)
 {
-    return tensor_slice_rows(t, cx->rows->cu[s], cx->rows->cu[s + 1] - cx->rows->cu[s]);
+    return tensor_slice_rows(t, cx->rows->cu.host[s], cx->rows->cu.host[s + 1] - cx->rows->cu.host[s]);
 }
 
 /* M is (C,2C): what it makes of P left, of n right. */
@@ -32,14 +32,16 @@ static Tensor row_half(Tensor mix)
 /* Pooling is attention: one query a head, its row of t, to the keys relu(W n) and the values n, which all heads share.
  */
 typedef struct Pooling {
-    int32_t cu_q[2], cu_k[2];
+    int32_t cu[4]; /* of the query, then of the keys */
+    Tensor cu_device;
     Dropout drop;
 } Pooling;
 
-static Pooling pooling_of(const Ctx *cx, int32_t s)
+static Pooling pooling_of(Ctx *cx, int32_t s)
 {
-    int32_t first = cx->rows->cu[s];
-    Pooling pooling = { .cu_q = { 0, 1 }, .cu_k = { 0, cx->rows->cu[s + 1] - first } };
+    int32_t first = cx->rows->cu.host[s];
+    Pooling pooling = { .cu = { 0, 1, 0, cx->rows->cu.host[s + 1] - first } };
+    pooling.cu_device = indices_upload(cx->dev, cx->scratch, pooling.cu, 4, 4, "context.cu");
     pooling.drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
     if (pooling.drop.rate > 0) {
         pooling.drop.sample += first;
@@ -50,8 +52,8 @@ static Pooling pooling_of(const Ctx *cx, int32_t s)
 
 static AttnSpec pooling_spec(const Ctx *cx, const Pooling *pooling)
 {
-    return (AttnSpec){ .cu_q = pooling->cu_q,
-                       .cu_k = pooling->cu_k,
+    return (AttnSpec){ .cu_q = both_sides(pooling->cu, pooling->cu_device),
+                       .cu_k = both_sides(pooling->cu + 2, tensor_slice_rows(pooling->cu_device, 2, 2)),
                        .n_seq = 1,
                        .max_q = 1,
                        .max_k = cx->rows->max_len,
@@ -84,7 +86,7 @@ static Pooled pool(Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t 
 
 static bool is_empty(const Ctx *cx, int32_t s)
 {
-    return cx->rows->cu[s] == cx->rows->cu[s + 1];
+    return cx->rows->cu.host[s] == cx->rows->cu.host[s + 1];
 }
 
 void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save)

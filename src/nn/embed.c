@@ -1,19 +1,14 @@
 #include "nn/nn.h"
 
-static Tensor row_numbers(const Ctx *cx, int32_t *numbers)
-{
-    return tensor_vector(numbers, DT_I32, cx->rows->n_rows);
-}
-
 /* x += table[rows], where there is a table. */
-static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
+static void add_rows(Ctx *cx, Tensor x, Tensor table, Tensor rows)
 {
     size_t mark = arena_mark(cx->scratch);
 
     if (!tensor_present(table))
         return;
     Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.part");
-    op_gather(cx->dev, part, table, row_numbers(cx, rows));
+    op_gather(cx->dev, part, table, rows);
     op_add(cx->dev, x, x, part);
     arena_reset(cx->scratch, mark);
 }
@@ -21,7 +16,7 @@ static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
 /* Rows of learned memory in the first places of sequence s. */
 static Tensor memory_rows(const Ctx *cx, Tensor x, Tensor memory, int32_t s)
 {
-    return tensor_slice_rows(x, cx->rows->cu[s], memory.d[0]);
+    return tensor_slice_rows(x, cx->rows->cu.host[s], memory.d[0]);
 }
 
 static void put_memory(Ctx *cx, Tensor x, Tensor memory)
@@ -47,7 +42,7 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
     bool normed = tensor_present(w->norm.w);
     Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embed.sum") : y;
 
-    op_gather(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
+    op_gather(cx->dev, sum, w->table, cx->rows->ids);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->embed_scale);
     if (tensor_present(w->memory))
@@ -69,13 +64,13 @@ void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table
     if (tensor_present(w->norm.w))
         norm_bwd(cx, de, de, NO_TENSOR, w->norm, g->norm, &save->norm);
     if (tensor_present(g->positions))
-        op_scatter_add(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
+        op_scatter_add(cx->dev, g->positions, de, cx->rows->place, cx->g_beta);
     if (tensor_present(w->segments))
-        op_scatter_add(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
+        op_scatter_add(cx->dev, g->segments, de, cx->rows->segment, cx->g_beta);
     if (tensor_present(w->memory))
         take_memory(cx, g->memory, de);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, de, de, cx->embed_scale);
-    op_scatter_add(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
+    op_scatter_add(cx->dev, g->table, de, cx->rows->ids, table_beta);
     arena_reset(cx->scratch, mark);
 }

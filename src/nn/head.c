@@ -83,11 +83,11 @@ void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Ten
     arena_reset(cx->scratch, mark);
 }
 
-void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
+void head_logits(Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = x.d[0], chunk = chunk_rows(cx, head, n);
-    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, head->w.d[0], "head.logits");
+    int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
+    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
         size_t saved = arena_mark(cx->save);
@@ -95,7 +95,7 @@ void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
         head_product(cx, part, head_input(cx, tensor_slice_rows(x, row, rows), head, &unused), head);
-        op_copy(cx->dev, tensor_slice_rows(logits, row, rows), part);
+        tensor_read_f32(cx->dev, logits + row * classes, part);
         arena_reset(cx->save, saved);
     }
     arena_reset(cx->scratch, mark);

@@ -71,7 +71,8 @@ static bool train_step(Trainer *t, StepStats *stats, GError **error)
     t->loss.n_targets = MAX(t->loss.n_targets, 1); /* short samples may hide nothing: no gradient */
     grads_begin(model_params(t->model));
     for (int64_t i = 0; i < t->accum; i++)
-        model_loss(t->model, t->batch[i], &t->loss, &stats->sums);
+        model_pass(t->model, t->batch[i], &t->loss);
+    model_take_sums(t->model, &stats->sums);
     stats->norm = grads_norm(model_params(t->model));
     stats->updated = isfinite(stats->norm) && isfinite(stats->sums.loss) && isfinite(stats->sums.label_nll);
     if (stats->updated) {

@@ -69,6 +69,18 @@ static void case_layernorm(Rig *r)
         output(r, results[i]);
 }
 
+/* Rows of y that no index names stay as they are. */
+static void case_scatter(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 0, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
+    Tensor y = normal(r, 2 * n + 3, c, pad, 1), x = normal(r, n, c, pad, 1);
+    Tensor rows = integers(r, n, 2);
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)rows.p)[i] += (int32_t)(2 * (n - i));
+    op_scatter(r->dev, y, x, rows);
+    output(r, y);
+}
+
 static void case_sums_and_scale(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
@@ -184,6 +196,9 @@ static void case_reductions(Rig *r)
     output(r, sum);
     output(r, square);
     op_sumsq(r->dev, square, as_vector(normal(r, 1, n, 0, 1)), 1);
+    Tensor more = tensor_vector(allocate(r, 8), DT_F64, 1);
+    *at(more, 0, 0) = 9;
+    op_total_add(r->dev, square, more);
 }
 
 static void case_fill_and_copy(Rig *r)
@@ -254,6 +269,7 @@ static void case_adafactor(Rig *r)
 static const Case cases[] = {
     { "gemm", case_gemm, 2e-6, 0 },
     { "embedding", case_embedding, 1e-6, 0 },
+    { "scatter", case_scatter, 0, 0 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0 },
     { "layernorm", case_layernorm, 2e-6, 0 },
     { "sums_and_scale", case_sums_and_scale, 2e-6, 0 },

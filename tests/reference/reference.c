@@ -68,6 +68,21 @@ void reference_scatter_add(Device *dev, Tensor dtable, Tensor dy, Tensor ids, fl
             *at(dtable, ((const int32_t *)ids.p)[i], c) += *at(dy, i, c);
 }
 
+void reference_scatter(Device *dev, Tensor y, Tensor x, Tensor rows)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(y, ((const int32_t *)rows.p)[i], c) = *at(x, i, c);
+}
+
+void reference_total_add(Device *dev, Tensor out, Tensor x)
+{
+    (void)dev;
+    for (int64_t c = 0; c < tensor_cols(x); c++)
+        *at(out, 0, c) += *at(x, 0, c);
+}
+
 void reference_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
 {
     (void)dev;
@@ -448,6 +463,7 @@ static void close_nothing(Device *dev)
 
 static const OpTable reference_ops = {
     .close = close_nothing,
+    MEMORY_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = reference_##name,
 #include "device/op_list.inc"
 };

@@ -14,9 +14,9 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     const BlockLayout *layout = spec->layout;
     double keys = 0;
     for (int32_t h = 0; h < layout->heads; h++) {
-        const int32_t *first = attn_layout_row(layout, h, position);
+        const int32_t *first = layout->first.host + attn_layout_row(layout, h, position);
         for (int32_t k = first[0]; k < first[1]; k++) {
-            int64_t from = (int64_t)layout->keys[k] * layout->size, to = from + layout->size;
+            int64_t from = (int64_t)layout->keys.host[k] * layout->size, to = from + layout->size;
             from = from > begin ? from : begin;
             to = to < end ? to : end;
             keys += to > from ? (double)(to - from) : 0;
@@ -28,12 +28,13 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
 /* Pairs of a query and a key it sees, of one sequence and head. */
 static double pairs_seen(const AttnSpec *spec, int32_t s)
 {
-    int64_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
+    const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;
+    AttnSequence of = { .tq = q[s + 1] - q[s], .tk = k[s + 1] - k[s], .prefix = prefix ? prefix[s] : 0 };
     double pairs = 0;
-    for (int64_t i = 0; i < tq; i++) {
+    for (int64_t i = 0; i < of.tq; i++) {
         int64_t begin, end;
-        attn_visible(spec, s, i, &begin, &end);
-        pairs += spec->layout ? keys_of_layout(spec, i + tk - tq, begin, end) : (double)(end - begin);
+        attn_visible(spec, of, i, &begin, &end);
+        pairs += spec->layout ? keys_of_layout(spec, i + of.tk - of.tq, begin, end) : (double)(end - begin);
     }
     return pairs;
 }
@@ -43,10 +44,10 @@ static double visible_pairs(const AttnSpec *spec)
 {
     double pairs = 0;
     for (int32_t s = 0; s < spec->n_seq; s++) {
-        double tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
+        double tq = spec->cu_q.host[s + 1] - spec->cu_q.host[s], tk = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
         /* Causal: query i sees tk - tq + i + 1 keys, where that is positive. */
         double rows = tq < tk ? tq : tk;
-        if (spec->window || spec->prefix || spec->layout)
+        if (spec->window || spec->prefix.host || spec->layout)
             pairs += pairs_seen(spec, s);
         else
             pairs += spec->causal ? rows * (tk - (rows - 1) / 2) : tq * tk;
@@ -78,8 +79,34 @@ static void count(Device *dev, double flops, double bytes)
 #include "device/op_list.inc"
 #undef OP
 
+static void *null_alloc(Device *dev, size_t bytes)
+{
+    return (void *)64; /* in page 0: any use of it traps */
+}
+
+static void null_free(Device *dev, void *p)
+{
+}
+
+static void null_upload(Device *dev, void *to, const void *from, size_t bytes)
+{
+    dev->counts.uploads++;
+}
+
+static void null_download(Device *dev, void *to, const void *from, size_t bytes)
+{
+    dev->counts.downloads++;
+}
+
 static const OpTable null_ops = {
     .close = null_close,
+    .alloc = null_alloc,
+    .free = null_free,
+    .upload = null_upload,
+    .download = null_download,
+    .record = host_record,
+    .wait = host_wait,
+    .synchronise = host_synchronise,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
 #include "device/op_list.inc"
 };

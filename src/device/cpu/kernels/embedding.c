@@ -40,6 +40,15 @@ void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, floa
     }
 }
 
+void KERNEL(scatter)(Device *dev, Tensor y, Tensor x, Tensor rows)
+{
+    const int32_t *to = rows.p;
+    check_ids(rows, y.d[0]);
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++)
+        memcpy(row_of(y, to[i]), row_of(x, i), (size_t)x.d[1] * sizeof(float));
+}
+
 /* A few thousand numbers: not worth waking threads. */
 void KERNEL(relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
 {

@@ -16,6 +16,15 @@ void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
     }
 }
 
+void KERNEL(total_add)(Device *dev, Tensor out, Tensor x)
+{
+    (void)dev;
+    double *sum = out.p;
+    const double *more = x.p;
+    for (int64_t c = 0; c < x.d[0]; c++)
+        sum[c] += more[c];
+}
+
 static double run_sumsq(const float *x, int64_t n)
 {
     double sum = 0;

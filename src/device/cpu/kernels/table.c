@@ -16,6 +16,7 @@ void KERNEL(gemm)(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, f
 
 const OpTable cpu_ops = {
     .close = cpu_close,
+    MEMORY_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = KERNEL(name),
 #include "device/op_list.inc"
 };
