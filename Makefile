@@ -25,12 +25,13 @@ run: build ## train a small T5 on this machine and watch it fill in blanks (CORP
 test: build ## run the tests that belong to every change
 	@echo "make: running the tests"
 	@cmake --build $(BUILD) -j $(JOBS)
-	@ctest --test-dir $(BUILD) -j 2 --output-on-failure --no-tests=error -LE long
+	@ctest --test-dir $(BUILD) -j 2 --output-on-failure --no-tests=error -LE long; \
+	 status=$$?; tools/list-skipped $(BUILD); exit $$status
 
 test-all: test ## run the tests of `make test` and the long ones
 	@echo "make: running the long tests"
 	@tools/install-packages check clean
-	@ctest --test-dir $(BUILD) --output-on-failure -L long
+	@ctest --test-dir $(BUILD) --output-on-failure -L long; status=$$?; tools/list-skipped $(BUILD); exit $$status
 
 check: setup ## format, layers, budgets, warnings of gcc and clang, sanitizers, static analysis, fuzzing
 	@echo "make: checking"

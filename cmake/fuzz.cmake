@@ -22,7 +22,8 @@ target_include_directories(loam_fuzzed PUBLIC src)
 target_compile_options(loam_fuzzed PRIVATE -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link ${fuzz_sanitizers})
 target_link_libraries(loam_fuzzed PUBLIC ${fuzzed_libraries} PkgConfig::GLIB m)
 
-# As a test each runs briefly and reproducibly; by hand: fuzz_NAME CORPUS_FOLDER tests/fuzz/seeds/NAME.
+# As a test each runs briefly and reproducibly, with the words of tests/fuzz/dictionaries/NAME; tests/tools/long_fuzz.sh
+# gives each a million runs. By hand: fuzz_NAME CORPUS_FOLDER tests/fuzz/seeds/NAME.
 file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source ${sources})
   get_filename_component(program ${source} NAME_WE)
@@ -30,6 +31,10 @@ foreach(source ${sources})
   set(seeds ${CMAKE_SOURCE_DIR}/tests/fuzz/seeds/${name})
   if(NOT EXISTS ${seeds})
     set(seeds "")
+  endif()
+  set(dictionary ${CMAKE_SOURCE_DIR}/tests/fuzz/dictionaries/${name})
+  if(EXISTS ${dictionary})
+    set(seeds -dict=${dictionary} ${seeds})
   endif()
   add_executable(${program} ${source})
   target_compile_options(${program} PRIVATE -O1 -fsanitize=fuzzer ${fuzz_sanitizers})

@@ -42,11 +42,31 @@ FAMILIES = {
         model="RobertaForMaskedLM", config="RobertaConfig", seed=24, lengths=[21, 8, 35],
         settings=dict(vocab_size=73, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=42,
                       max_position_embeddings=42, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5)),
+    "bert-untied": dict(
+        model="BertForMaskedLM", config="BertConfig", seed=28, lengths=[12, 5],
+        settings=dict(vocab_size=37, hidden_size=12, num_hidden_layers=1, num_attention_heads=3, intermediate_size=22,
+                      max_position_embeddings=40, type_vocab_size=2, pad_token_id=0, tie_word_embeddings=False)),
+    "roberta-untied": dict(
+        model="RobertaForMaskedLM", config="RobertaConfig", seed=29, lengths=[11, 6],
+        settings=dict(vocab_size=41, hidden_size=12, num_hidden_layers=1, num_attention_heads=3, intermediate_size=22,
+                      max_position_embeddings=42, type_vocab_size=1, pad_token_id=1, layer_norm_eps=1e-5,
+                      hidden_act="relu", tie_word_embeddings=False)),
+    "xglm-padding": dict(
+        model="XGLMForCausalLM", config="XGLMConfig", attention="eager", seed=32, lengths=[9, 14, 2],
+        settings=dict(vocab_size=35, d_model=12, ffn_dim=22, num_layers=1, attention_heads=3,
+                      max_position_embeddings=24, pad_token_id=5, bos_token_id=2, eos_token_id=2,
+                      attention_dropout=0.0)),
     "xglm": dict(
         model="XGLMForCausalLM", config="XGLMConfig", attention="eager", seed=25, lengths=[18, 33, 2],
         settings=dict(vocab_size=63, d_model=20, ffn_dim=44, num_layers=2, attention_heads=5, activation_function="relu",
                       max_position_embeddings=64, tie_word_embeddings=False, pad_token_id=1, bos_token_id=2,
                       eos_token_id=2, attention_dropout=0.0)),
+    "modernbert-head": dict(
+        model="ModernBertForMaskedLM", config="ModernBertConfig", seed=31, lengths=[14, 5],
+        settings=dict(vocab_size=43, hidden_size=12, intermediate_size=18, num_hidden_layers=2, num_attention_heads=3,
+                      max_position_embeddings=32, global_attn_every_n_layers=2, local_attention=4, pad_token_id=0,
+                      bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, reference_compile=False,
+                      hidden_activation="gelu", classifier_activation="silu")),
     "modernbert": dict(
         model="ModernBertForMaskedLM", config="ModernBertConfig", seed=23, lengths=[26, 5, 37],
         settings=dict(vocab_size=59, hidden_size=24, intermediate_size=34, num_hidden_layers=4, num_attention_heads=3,
@@ -95,7 +115,8 @@ def masked_sample(random, length, vocab, pair):
 def samples_of(row):
     random, vocab = numpy.random.default_rng(row["seed"]), row["settings"]["vocab_size"]
     if "CausalLM" in row["model"] or "LMHead" in row["model"]:
-        return [{"input_ids": random.integers(3, vocab, n).tolist()} for n in row["lengths"]]
+        pad = row["settings"].get("pad_token_id")  # in no text: transformers gives its embedding no gradient
+        return [{"input_ids": [i + (i == pad) for i in random.integers(3, vocab, n).tolist()]} for n in row["lengths"]]
     return [masked_sample(random, n, vocab, row["model"] == "BertForPreTraining") for n in row["lengths"]]
 
 
@@ -142,17 +163,19 @@ def in_double(model):
             module.forward = lambda x, norm=module: norm.weight * (
                 x * torch.rsqrt(x.pow(2).mean(-1, True) + norm.variance_epsilon))
         if type(module).__name__.endswith("SinusoidalPositionalEmbedding"):
-            module.weights = exact_sinusoids(*module.weights.shape)
+            module.weights = exact_sinusoids(*module.weights.shape, module.padding_idx)
         if hasattr(module, "inv_freq"):
             module.forward = lambda x, position_ids, rotary=module: exact_rotary(rotary, position_ids)
     return model
 
 
-def exact_sinusoids(rows, width):
+def exact_sinusoids(rows, width, padding):
     half = width // 2
     frequency = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000) / (half - 1)))
     angle = torch.arange(rows, dtype=torch.float64)[:, None] * frequency
-    return torch.cat([angle.sin(), angle.cos()], dim=1)
+    table = torch.cat([angle.sin(), angle.cos()], dim=1)
+    table[padding] = 0
+    return table
 
 
 def exact_rotary(rotary, position_ids):
@@ -238,10 +261,39 @@ def make_with_4(out, name, row, distances):
         write_encoded(out, name)
 
 
+def with_bias_of_5(folder):
+    """What transformers 4 saved of an untied model as transformers 5 has it: the bias of the logits is the decoder's
+    alone, and another parameter, which nothing reads, has its name of before."""
+    tensors = load_file(folder / "model.safetensors")
+    bias = next(name for name in tensors if name in ("cls.predictions.bias", "lm_head.bias"))
+    live = bias.replace("bias", "decoder.bias")
+    return tensors | {live: tensors[bias], bias: torch.full_like(tensors[bias], 7.0)}
+
+
+def make_untied_with_5(out, name, row, distances):
+    """The tensors of two names differ from what 4 saved, so the whole folder is kept."""
+    kind, folder = getattr(transformers, row["model"]), out / (name + "-tf5")
+    model = build(row)
+    model.load_state_dict(with_bias_of_5(out / name))
+    samples = json.loads((out / name / "batch.json").read_text())["samples"]
+    truth = {key: value.double() for key, value in load_file(out / name / "expected.safetensors").items()}
+    values = {key.replace("decoder.bias", "bias"): value for key, value in values_of(model, samples).items()}
+    away = distances(values, truth)
+    print(name, "f32 of Hugging Face 5 against double:", away)
+    assert max(away.values()) < 1e-4
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    _, told = kind.from_pretrained(folder, output_loading_info=True)
+    assert not told["missing_keys"] and not told["unexpected_keys"], told
+
+
 def make_with_5(out, name, row, distances):
     """The weights are saved as 4 saves them, so the config alone is kept."""
     if row["settings"].get("position_embedding_type", "absolute") != "absolute":
         return  # transformers 5 has no such BERT
+    if name.endswith("-untied"):
+        make_untied_with_5(out, name, row, distances)
+        return
     kind = getattr(transformers, row["model"])
     model, told = kind.from_pretrained(out / name, output_loading_info=True)
     assert not told["missing_keys"] and not told["unexpected_keys"], told

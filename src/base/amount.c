@@ -123,9 +123,11 @@ bool amount_parse(Amount *out, const char *text, GError **error)
         if (!amount_scan_number(&amount.value, &p))
             return not_an_amount(text, error);
         p += strspn(p, " ");
-        if (!parse_unit(&amount.unit, p, text, error))
+        if (strcmp(p, "%") == 0)
+            amount.unit = UNIT_PERCENT;
+        else if (!parse_unit(&amount.unit, p, text, error))
             return false;
-        if (amount.unit != UNIT_EPOCHS && amount.value != floor(amount.value))
+        if (amount.unit < UNIT_EPOCHS && amount.value != floor(amount.value))
             return fail_user(error, "\"%s\": %s must be a whole number", text, unit_words[amount.unit]);
     }
     if (!(amount.value <= MAX_EXACT))
@@ -183,6 +185,8 @@ char *amount_format(Amount amount)
     if (amount.unit == UNIT_SECONDS)
         return format_time(amount.value);
     g_autofree char *number = format_number(amount.value);
+    if (amount.unit == UNIT_PERCENT)
+        return g_strconcat(number, "%", NULL);
     const char *word = unit_words[amount.unit];
     int letters = (int)strlen(word) - (amount.value == 1);
     return g_strdup_printf("%s %.*s", number, letters, word);

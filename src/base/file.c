@@ -1,6 +1,8 @@
 #include "base/file.h"
 
 #include "base/error.h"
+#include "base/fault.h"
+#include "base/git_lfs.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -19,6 +21,8 @@ struct IoFile {
     char *path;
     char *buffer; /* `used` of BUFFER_BYTES bytes wait to be written */
     size_t used;
+    off_t whole, written; /* bytes in the file: up to the last io_flush, and all */
+    bool append, torn;    /* torn: what is beyond `whole` is part of something that could not be written */
 };
 
 /* The failure rig: atomics, since loaders and checkpoint writers are threads. */
@@ -37,11 +41,13 @@ int io_calls(void)
     return g_atomic_int_get(&rig_calls);
 }
 
-/* Counts one system call; true, with errno set, if it is the one that must fail. */
-static bool rigged(void)
+bool io_rigged(const char *name)
 {
+    fault_point(name);
+    fault_point("io");
     int call = g_atomic_int_add(&rig_calls, 1) + 1;
-    if (call != g_atomic_int_get(&rig_n))
+    int n = g_atomic_int_get(&rig_n);
+    if (n >= 0 && call != n)
         return false;
     errno = g_atomic_int_get(&rig_errno);
     return true;
@@ -49,14 +55,14 @@ static bool rigged(void)
 
 static int rigged_open(const char *path, int flags)
 {
-    return rigged() ? -1 : open(path, flags | O_CLOEXEC, 0666);
+    return io_rigged("open") ? -1 : open(path, flags | O_CLOEXEC, 0666);
 }
 
 static ssize_t rigged_read(int fd, void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged() ? -1 : read(fd, data, bytes);
+        n = io_rigged("read") ? -1 : read(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
@@ -65,20 +71,25 @@ static ssize_t rigged_write(int fd, const void *data, size_t bytes)
 {
     ssize_t n;
     do
-        n = rigged() ? -1 : write(fd, data, bytes);
+        n = io_rigged("write") ? -1 : write(fd, data, bytes);
     while (n < 0 && errno == EINTR);
     return n;
 }
 
+static int rigged_truncate(int fd, off_t bytes)
+{
+    return io_rigged("truncate") ? -1 : ftruncate(fd, bytes);
+}
+
 static int rigged_fsync(int fd)
 {
-    return rigged() ? -1 : fsync(fd);
+    return io_rigged("fsync") ? -1 : fsync(fd);
 }
 
 /* The descriptor is gone afterwards in any case. */
 static int rigged_close(int fd)
 {
-    if (rigged()) {
+    if (io_rigged("close")) {
         int number = errno;
         close(fd);
         errno = number;
@@ -89,7 +100,7 @@ static int rigged_close(int fd)
 
 static int rigged_unlink(const char *path)
 {
-    return rigged() ? -1 : unlink(path);
+    return io_rigged("unlink") ? -1 : unlink(path);
 }
 
 /* fd < 0: opening failed, errno says why. */
@@ -100,7 +111,10 @@ static IoFile *file_of(int fd, const char *path, GError **error)
         return NULL;
     }
     IoFile *file = g_new(IoFile, 1);
+    struct stat info;
     *file = (IoFile){ .fd = fd, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
+    if (fstat(fd, &info) == 0)
+        file->whole = file->written = info.st_size;
     return file;
 }
 
@@ -111,43 +125,78 @@ IoFile *io_create(const char *path, GError **error)
 
 IoFile *io_append(const char *path, GError **error)
 {
-    return file_of(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
+    IoFile *file = file_of(rigged_open(path, O_WRONLY | O_CREAT | O_APPEND), path, error);
+    if (file)
+        file->append = true;
+    return file;
 }
 
 IoFile *io_create_beside(const char *path, char **temporary, GError **error)
 {
     *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
-    int fd = rigged() ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
+    int fd = io_rigged("open") ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
     IoFile *file = file_of(fd, fd < 0 ? path : *temporary, error);
     if (file == NULL)
         g_clear_pointer(temporary, g_free);
     return file;
 }
 
+/* Takes the file back to what the last io_flush left. */
+static bool go_back(IoFile *file)
+{
+    file->used = 0;
+    file->torn =
+        rigged_truncate(file->fd, file->whole) < 0 || (!file->append && lseek(file->fd, file->whole, SEEK_SET) < 0);
+    if (!file->torn)
+        file->written = file->whole;
+    return !file->torn;
+}
+
+/* Where this fails, what was handed in since the last io_flush is gone, from the file as well. */
 static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
 {
     while (bytes > 0) {
         ssize_t n = rigged_write(file->fd, data, bytes);
-        if (n < 0)
-            return fail_errno(error, "writing", file->path);
+        if (n < 0) {
+            fail_errno(error, "writing", file->path);
+            go_back(file);
+            return false;
+        }
+        file->written += n;
         data += n;
         bytes -= (size_t)n;
     }
     return true;
 }
 
-bool io_flush(IoFile *file, GError **error)
+static bool write_buffer(IoFile *file, GError **error)
 {
     size_t used = file->used;
     file->used = 0;
     return write_all(file, file->buffer, used, error);
 }
 
+/* Makes good what go_back could not do when a write failed. */
+static bool mend(IoFile *file, GError **error)
+{
+    return !file->torn || go_back(file) || fail_errno(error, "cutting back", file->path);
+}
+
+bool io_flush(IoFile *file, GError **error)
+{
+    if (!mend(file, error) || !write_buffer(file, error))
+        return false;
+    file->whole = file->written;
+    return true;
+}
+
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error)
 {
     if (bytes == 0)
         return true;
-    if (bytes > BUFFER_BYTES - file->used && !io_flush(file, error))
+    if (!mend(file, error))
+        return false;
+    if (bytes > BUFFER_BYTES - file->used && !write_buffer(file, error))
         return false;
     if (bytes >= BUFFER_BYTES)
         return write_all(file, data, bytes, error);
@@ -189,7 +238,7 @@ void io_abort(IoFile *file)
 
 bool io_rename(const char *from, const char *to, GError **error)
 {
-    if (rigged() || rename(from, to) < 0) {
+    if (io_rigged("rename") || rename(from, to) < 0) {
         g_autofree char *action = g_strdup_printf("renaming %s to", from);
         return fail_errno(error, action, to);
     }
@@ -221,7 +270,7 @@ bool io_make_directories(const char *path, GError **error)
     g_autofree char *parent = g_path_get_dirname(path);
     if (!io_make_directories(parent, error))
         return false;
-    if (!rigged() && mkdir(path, 0777) == 0)
+    if (!io_rigged("mkdir") && mkdir(path, 0777) == 0)
         return true;
     int number = errno;
     if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
@@ -256,7 +305,7 @@ bool io_remove_tree(const char *path, GError **error)
         return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
     if (!remove_contents(path, error))
         return false;
-    return (!rigged() && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
+    return (!io_rigged("rmdir") && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
 bool io_remove_file(const char *path, GError **error)
@@ -281,7 +330,7 @@ char *io_make_folder_beside(const char *path, GError **error)
     g_autofree char *fresh = g_build_filename(parent, fresh_name, NULL);
     if (!io_make_directories(parent, error))
         return NULL;
-    if (rigged() || g_mkdtemp_full(fresh, 0777) == NULL) {
+    if (io_rigged("mkdir") || g_mkdtemp_full(fresh, 0777) == NULL) {
         fail_errno(error, "creating a folder beside", whole);
         return NULL;
     }
@@ -292,6 +341,7 @@ char *io_make_folder_beside(const char *path, GError **error)
  * taken for one that cannot. */
 static bool exchange(const char *a, const char *b)
 {
+    fault_point("rename");
     return g_atomic_int_get(&rig_n) == 0 && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
 }
 
@@ -326,7 +376,7 @@ bool io_replace_link(const char *link, const char *target, GError **error)
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
     if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* left by a crash */
         return fail_errno(error, "removing", temporary);
-    if (rigged() || symlink(target, temporary) < 0)
+    if (io_rigged("symlink") || symlink(target, temporary) < 0)
         return fail_errno(error, "creating link", temporary);
     if (!io_rename(temporary, link, error)) {
         unlink(temporary);
@@ -369,6 +419,10 @@ static char *read_all(int fd, const char *path, size_t expected, size_t limit, s
             return NULL;
         }
     }
+    if (git_lfs_is_pointer(data, used)) {
+        git_lfs_fail(path, error);
+        return NULL;
+    }
     data[used] = '\0';
     if (bytes)
         *bytes = used;
@@ -392,6 +446,19 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
         data = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, limit, bytes, error);
     close(fd);
     return data;
+}
+
+bool io_check_writable(const char *path, GError **error)
+{
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is a folder; want the name of a file", path);
+    g_autofree char *temporary = NULL;
+    IoFile *file = io_create_beside(path, &temporary, error);
+    if (file == NULL)
+        return false;
+    io_abort(file);
+    unlink(temporary);
+    return true;
 }
 
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)

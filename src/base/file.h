@@ -13,6 +13,8 @@ IoFile *io_create(const char *path, GError **error); /* truncates; buffered */
 IoFile *io_create_beside(const char *path, char **temporary, GError **error);
 IoFile *io_append(const char *path, GError **error);
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
+/* After a failure the file ends where the last io_flush left it, and writing may go on: a record that is flushed as a
+ * whole is there as a whole or not at all. */
 bool io_flush(IoFile *file, GError **error);
 bool io_close(IoFile *file, bool sync, GError **error); /* always frees; sync: fsync before closing */
 void io_abort(IoFile *file);                            /* closes without a word */
@@ -31,12 +33,17 @@ char *io_make_folder_beside(const char *path, GError **error);
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Points a symbolic link at `target` in one step: a new link is made beside it and renamed over. */
 bool io_replace_link(const char *link, const char *target, GError **error);
-/* The whole file, refused above `limit` bytes. *bytes may be NULL. A NUL is put after the end. g_free. */
+/* The whole file, refused above `limit` bytes, or where it is a Git LFS pointer. *bytes may be NULL. A NUL is put after
+ * the end. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* Whether io_write_file could write PATH: to be asked before a long job, not after it. Leaves nothing behind. */
+bool io_check_writable(const char *path, GError **error);
 /* Writes a new file beside PATH, syncs it, renames it over PATH. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
-/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0 turns it
- * off. */
+/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0: none
+ * fails, -1: all do. */
 void io_fail_at(int n, int error_number);
 int io_calls(void); /* calls since io_fail_at */
+/* For other files of this floor: counts one system call; true, with errno set, if it is the one that must fail. */
+bool io_rigged(const char *name);

@@ -1,8 +1,12 @@
 #include "base/log.h"
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/text.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,12 +27,21 @@ typedef struct Progress {
 
 static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
 static IoFile *log_file;
+static int64_t missed; /* lines in a row that log_file could not take */
 static Progress bar;
+static atomic_bool unread;
 
 static void write_stderr(const char *text)
 {
-    fwrite(text, 1, strlen(text), stderr);
+    size_t bytes = strlen(text);
+    if (fwrite(text, 1, bytes, stderr) < bytes && errno == EPIPE)
+        unread = true;
     fflush(stderr);
+}
+
+bool log_unread(void)
+{
+    return unread;
 }
 
 static int terminal_columns(void)
@@ -44,12 +57,16 @@ static char *amount_text(uint64_t n)
     return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
 }
 
-static void append_bar(GString *line)
+/* The share in percent, and a bar where there is room for one of `cells`. */
+static void append_bar(GString *line, int cells)
 {
     double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
-    int filled = (int)(fraction * BAR_CELLS);
-    g_string_append_printf(line, " %3d%% [", (int)(fraction * 100));
-    for (int i = 0; i < BAR_CELLS; i++)
+    int filled = (int)(fraction * cells);
+    g_string_append_printf(line, " %3d%%", (int)(fraction * 100));
+    if (cells < 4)
+        return;
+    g_string_append(line, " [");
+    for (int i = 0; i < cells; i++)
         g_string_append_c(line, i < filled ? '=' : ' ');
     g_string_append_c(line, ']');
 }
@@ -83,11 +100,14 @@ static void draw_bar(void)
 {
     int64_t now = g_get_monotonic_time();
     GString *line = g_string_new(bar.what);
-    if (bar.total > 0)
-        append_bar(line);
-    append_numbers(line, now);
+    g_autoptr(GString) numbers = g_string_new(NULL);
+    append_numbers(numbers, now);
     if (bar.note)
-        g_string_append_printf(line, "  %s", bar.note);
+        g_string_append_printf(numbers, "  %s", bar.note);
+    int room = terminal_columns() - (int)(line->len + numbers->len) - (int)strlen(" 100% []") - 1;
+    if (bar.total > 0)
+        append_bar(line, MIN(room, BAR_CELLS));
+    g_string_append(line, numbers->str);
     g_autofree char *valid = g_utf8_make_valid(line->str, (gssize)line->len);
     g_autofree char *shown = g_utf8_substring(valid, 0, MIN(g_utf8_strlen(valid, -1), terminal_columns() - 1));
     g_string_printf(line, CLEAR_LINE "%s", shown);
@@ -96,17 +116,26 @@ static void draw_bar(void)
     bar.drawn_us = now;
 }
 
+/* A line that cannot be written is left out whole; the next that can be says how many are missing. */
 static void copy_to_file(const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
+    g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
-    if (io_write(log_file, time, strlen(time), &error) && io_write(log_file, line, strlen(line), &error) &&
-        io_flush(log_file, &error))
+    fault_point("log");
+    if (missed)
+        g_string_append_printf(text, "%swarning: %" PRId64 " lines are missing here: they could not be written\n", time,
+                               missed);
+    g_string_append_printf(text, "%s%s", time, line);
+    if (io_write(log_file, text->str, text->len, &error) && io_flush(log_file, &error)) {
+        missed = 0;
         return;
-    io_abort(log_file);
-    log_file = NULL;
-    g_autofree char *warning = g_strdup_printf("warning: %s; the log goes on here only\n", error->message);
+    }
+    if (missed++ > 0)
+        return;
+    g_autofree char *warning =
+        g_strdup_printf("warning: %s; until it can be written the log is here only\n", error->message);
     write_stderr(warning);
 }
 
@@ -141,6 +170,19 @@ void log_warning(const char *format, ...)
     va_end(args);
 }
 
+void log_file_only(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *line = g_strconcat(message, "\n", NULL);
+    g_mutex_lock(&lock);
+    if (log_file)
+        copy_to_file(line);
+    g_mutex_unlock(&lock);
+}
+
 bool log_to_file(const char *path, GError **error)
 {
     IoFile *opened = path ? io_append(path, error) : NULL;
@@ -149,6 +191,7 @@ bool log_to_file(const char *path, GError **error)
     g_mutex_lock(&lock);
     io_abort(log_file); /* nothing is lost: every line was flushed */
     log_file = opened;
+    missed = 0;
     g_mutex_unlock(&lock);
     return true;
 }
@@ -163,7 +206,7 @@ static void clear_bar(void)
 
 void progress_open(const char *what, const char *unit, uint64_t total)
 {
-    if (!isatty(STDERR_FILENO))
+    if (!isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
     g_mutex_lock(&lock);
     clear_bar();

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define UNLIMITED 1e15 /* limits from here on are not worth a word */
+#define MOST_LISTED 8    /* options of a group that an error names one by one */
+#define UNLIMITED   1e15 /* limits from here on are not worth a word */
 
 /* Numbers whose default is the word "auto" keep 0 for it. */
 static bool has_auto(const OptionRow *row)
@@ -139,6 +140,8 @@ static bool parse_enum(int *out, const OptionRow *row, const char *text, GError 
             return true;
         }
     }
+    if (row->choices[1] == NULL)
+        return fail_user(error, "%s: \"%s\" is not there yet, only %s is", row->name, text, row->choices[0]);
     g_autofree char *choices = g_strjoinv(", ", (char **)(uintptr_t)row->choices);
     const char *nearest = text_nearest(text, row->choices);
     return fail_user(error, "%s: \"%s\" is not one of %s%s%s%s", row->name, text, choices,
@@ -251,22 +254,26 @@ static bool opens_group(const GPtrArray *rows, guint i)
     return true;
 }
 
-/* The keys of the group that `name` speaks of, or all groups if there is no such group. */
+/* The keys of the group that `name` speaks of, of many the three nearest; or all groups if there is no such group. */
 static char *what_exists(const GPtrArray *rows, const char *name)
 {
-    GString *keys = g_string_new(NULL), *groups = g_string_new(NULL);
+    g_autoptr(GPtrArray) keys = g_ptr_array_new(), groups = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = row_at(rows, i);
         if (same_group(row->name, name))
-            g_string_append_printf(keys, "%s%s", keys->len ? ", " : "", key_of(row->name));
+            g_ptr_array_add(keys, (gpointer)key_of(row->name));
         if (opens_group(rows, i))
-            g_string_append_printf(groups, "%s%.*s", groups->len ? ", " : "", (int)group_length(row->name), row->name);
+            g_ptr_array_add(groups, g_strndup(row->name, group_length(row->name)));
     }
-    char *text = keys->len ? g_strdup_printf("%.*s has %s", (int)group_length(name), name, keys->str)
-                           : g_strdup_printf("the groups are %s", groups->str);
-    g_string_free(keys, TRUE);
-    g_string_free(groups, TRUE);
-    return text;
+    bool many = keys->len > MOST_LISTED, none = keys->len == 0;
+    g_ptr_array_add(keys, NULL);
+    g_ptr_array_add(groups, NULL);
+    g_autofree char *list = many ? text_nearest_few(key_of(name), (const char *const *)keys->pdata)
+                                 : g_strjoinv(", ", (char **)(none ? groups : keys)->pdata);
+    if (none)
+        return g_strdup_printf("the groups are %s", list);
+    return g_strdup_printf("%.*s has %s%s", (int)group_length(name), name, list,
+                           many ? " and more; `loam plan --options` lists them all" : "");
 }
 
 static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
@@ -442,30 +449,43 @@ static char *accepted_text(const OptionRow *row)
     return g_strjoin(range ? " " : "", kinds[row->type], range ? range : "", NULL);
 }
 
+typedef struct Reference {
+    const char *const *by_model;
+    GString *text;
+} Reference;
+
+static char *default_text(const OptionRow *row, const char *const *by_model)
+{
+    if (g_strv_contains(by_model, row->name))
+        return g_strdup("[by model](defaults.md)");
+    return g_strdup_printf("`%s`", *row->standard ? row->standard : "\"\"");
+}
+
 static void write_markdown_row(const OptionRow *row, bool opens, gpointer data)
 {
     static const char *const resume[] = { [OPT_IDENTITY] = "refuses", [OPT_TUNABLE] = "logged", [OPT_FREE] = "free" };
-    GString *text = data;
+    const Reference *reference = data;
+    GString *text = reference->text;
     if (opens)
         g_string_append_printf(text,
                                "%s## %.*s\n\n| option | default | accepts | on resume | meaning |\n"
                                "|---|---|---|---|---|\n",
                                text->len ? "\n" : "", (int)group_length(row->name), row->name);
-    g_autofree char *accepted = accepted_text(row);
+    g_autofree char *accepted = accepted_text(row), *standard = default_text(row, reference->by_model);
     GString *line = g_string_new(NULL);
-    g_string_append_printf(line, "`%s`\x1f`%s`\x1f%s\x1f%s\x1f%s", row->name, *row->standard ? row->standard : "\"\"",
-                           accepted, resume[row->class], row->help);
+    g_string_append_printf(line, "`%s`\x1f%s\x1f%s\x1f%s\x1f%s", row->name, standard, accepted, resume[row->class],
+                           row->help);
     g_string_replace(line, "|", "\\|", 0);
     g_string_replace(line, "\x1f", " | ", 0);
     g_string_append_printf(text, "| %s |\n", line->str);
     g_string_free(line, TRUE);
 }
 
-char *options_to_markdown(const OptionTable *table)
+char *options_to_markdown(const OptionTable *table, const char *const *by_model)
 {
-    GString *text = g_string_new(NULL);
-    each_by_group(table, write_markdown_row, text);
-    return g_string_free(text, FALSE);
+    Reference reference = { by_model, g_string_new(NULL) };
+    each_by_group(table, write_markdown_row, &reference);
+    return g_string_free(reference.text, FALSE);
 }
 
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class)

@@ -82,7 +82,8 @@ char *options_plain_value(const OptionTable *table, const void *config, const Op
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
 /* The whole configuration as YAML that option_settings_read_yaml reads back to the same values. g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
-/* Every option as a Markdown table (docs/options.md). g_free. */
-char *options_to_markdown(const OptionTable *table);
+/* Every option as a Markdown table (docs/options.md); the defaults of those in `by_model` (ends with NULL) are in
+ * docs/defaults.md. g_free. */
+char *options_to_markdown(const OptionTable *table, const char *const *by_model);
 /* Rows that differ, of the given class. Element type const OptionRow *; free with g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);

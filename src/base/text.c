@@ -1,6 +1,8 @@
 #include "base/text.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* The restricted distance (optimal string alignment): insert, delete, replace, swap neighbours, each costing 1. */
@@ -26,18 +28,62 @@ int text_distance(const char *a, const char *b)
     return row[m];
 }
 
+#define MAX_NAME 64 /* bytes; what is longer is no slip of the pen, and costs the square of its length */
+
+static int common_prefix(const char *a, const char *b)
+{
+    int n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* The distance, where one name goes on from the other (3 letters or more) only a third of what it adds. */
+static int edits(const char *a, const char *b)
+{
+    int distance = text_distance(a, b), common = common_prefix(a, b);
+    bool goes_on = common >= 3 && (a[common] == '\0' || b[common] == '\0');
+    return goes_on ? (distance + 2) / 3 : distance;
+}
+
+/* Names that begin alike are nearer than their distance says. */
+static int unlikeness(const char *a, const char *b, int distance)
+{
+    return 2 * distance - common_prefix(a, b);
+}
+
 const char *text_nearest(const char *name, const char *const *list)
 {
     const char *nearest = NULL;
-    int best = (int)(strlen(name) + 1) / 2; /* d < best <=> d < length / 2 */
-    for (; *list; list++) {
-        int distance = text_distance(name, *list);
-        if (distance < best) {
-            best = distance;
+    if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
+        return NULL;
+    int limit = (int)(strlen(name) + 1) / 2; /* d < limit <=> d < length / 2 */
+    for (int least = INT_MAX; *list; list++) {
+        int distance = edits(name, *list), unlike = unlikeness(name, *list, distance);
+        if (distance < limit && unlike < least) {
             nearest = *list;
+            least = unlike;
         }
     }
     return nearest;
+}
+
+char *text_nearest_few(const char *whole, const char *const *list)
+{
+    g_autofree char *name = g_strndup(whole, MAX_NAME);
+    const char *few[4] = { NULL }; /* sorted; the last is pushed out */
+    int least[4];
+    for (; *list; list++) {
+        int at = 3, unlike = unlikeness(name, *list, edits(name, *list));
+        for (; at > 0 && (!few[at - 1] || unlike < least[at - 1]); at--) {
+            few[at] = few[at - 1];
+            least[at] = least[at - 1];
+        }
+        few[at] = *list;
+        least[at] = unlike;
+    }
+    few[3] = NULL;
+    return g_strjoinv(", ", (char **)few);
 }
 
 char *text_count(double n)

@@ -6,8 +6,11 @@
 
 /* Damerau-Levenshtein distance, bytes. */
 int text_distance(const char *a, const char *b);
-/* The closest of a NULL-terminated list, or NULL if none is closer than half of the name's length. */
+/* The closest of a NULL-terminated list, names that begin alike first; NULL if none is closer than half of the name's
+ * length. */
 const char *text_nearest(const char *name, const char *const *list);
+/* The three closest however far they are, nearest first: "a, b, c". g_free. */
+char *text_nearest_few(const char *name, const char *const *list);
 /* Each returns a string to g_free. */
 char *text_count(double n);          /* 1234567 -> "1.23M" */
 char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */

@@ -4,7 +4,7 @@
 #include "device/peak.h"
 #include "device/profile.h"
 #include "model/model.h"
-#include "train/config.h"
+#include "train/run.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,7 +30,8 @@ static const GOptionEntry entries[] = {
 
 typedef struct Bench {
     Config config;
-    ObjectiveConfig objective;
+    const Objective *objective;
+    ObjectiveConfig planned;
     Device *dev;
     Model *model;
     Optimizer *optimizer;
@@ -46,19 +47,23 @@ typedef struct BenchResult {
     double tokens_per_s, flops_per_s, peak;
 } BenchResult;
 
-/* A single stream has targets where the objective would have about as many. */
+/* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
+ * a decoder. */
 static void fill_batch(Bench *b)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
     int32_t n = b->enc + b->dec;
-    double share = objective_target_share(&objectives[b->config.data.objective], &b->objective);
+    double share = objective_target_share(b->objective, &b->planned);
+    int32_t prefix = b->enc > 0 ? 0 : (int32_t)((1 - share) * n);
     g_autofree int32_t *ids = g_new(int32_t, n);
     g_autofree float *weights = g_new(float, n);
     for (int64_t sample = 0; sample < b->micro; sample++) {
-        const BatchSequence sequence = { .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights };
+        const BatchSequence sequence = {
+            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix = prefix
+        };
         for (int32_t i = 0; i < n; i++) {
             ids[i] = (int32_t)philox_below(&rng, (uint64_t)b->config.model.vocab);
-            weights[i] = philox_uniform(&rng) < share ? 1 : 0;
+            weights[i] = prefix > 0 ? i >= prefix : philox_uniform(&rng) < share;
         }
         if (b->enc > 0 && b->dec > 0)
             batch_add(b->batch, sample, ids, b->enc, ids + b->enc, b->dec, 0);
@@ -85,16 +90,16 @@ static bool open_bench(Bench *b, GError **error)
     Config *config = &b->config;
     if (!resolve_vocab(config, error))
         return false;
-    b->objective = data_objective(&config->data);
-    b->objective.n_sentinels = TOKENIZER_SENTINELS;
-    if (!config_check_objective(&config->data, &config->model, error) ||
-        !data_objective_row(&config->data)->plan(&b->objective, error))
+    b->objective = data_objective_row(&config->data);
+    b->planned = data_objective(&config->data);
+    b->planned.n_sentinels = TOKENIZER_SENTINELS;
+    if (!config_check_objective(&config->data, &config->model, error) || !b->objective->plan(&b->planned, error))
         return false;
     b->dev = device_open_cpu((int)config->train.threads);
     b->micro = config_micro_samples(config);
     b->accum = (config_batch_samples(config) + b->micro - 1) / b->micro;
-    b->enc = objective_enc_length(&objectives[config->data.objective], &b->objective);
-    b->dec = objective_dec_length(&objectives[config->data.objective], &b->objective);
+    b->enc = objective_enc_length(b->objective, &b->planned);
+    b->dec = objective_dec_length(b->objective, &b->planned);
     b->batch = batch_new((int32_t)b->micro, b->enc, b->dec);
     fill_batch(b);
     if (!(b->model = model_open(b->dev, &config->model, true, error)))
@@ -243,7 +248,7 @@ bool bench_step(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     Bench b = { 0 };
     BenchResult result;
-    bool done = config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
+    bool done = run_config_load(&b.config, argv[1], argv + 2, argc - 2, error) && open_bench(&b, error) &&
                 measure(&b, &result, error);
     if (done && as_json)
         done = print_json(&b, &result, error);

@@ -68,6 +68,20 @@ bool print_json_line(json_t *object, GError **error)
     return true;
 }
 
+char *one_line(const char *text)
+{
+    GString *line = g_string_new(text);
+    g_string_replace(line, "\n", "\\n", 0);
+    g_string_replace(line, "\r", "\\r", 0);
+    return g_string_free(line, false);
+}
+
+char *valid_text(const char *text, bool *replaced)
+{
+    *replaced |= !g_utf8_validate(text, -1, NULL);
+    return g_utf8_make_valid(text, -1);
+}
+
 static void print_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example)
 {
     printf("usage: loam %s WHAT …\n\n", verb);

@@ -36,6 +36,11 @@ json_t *json_finite(double value);
  * makes no object at all: NULL will do). */
 bool print_json_line(json_t *object, GError **error);
 
+/* Text as one line: line ends in it become \n and \r. g_free. */
+char *one_line(const char *text);
+/* UTF-8, with U+FFFD in place of what is not; *replaced is set where there was any. g_free. */
+char *valid_text(const char *text, bool *replaced);
+
 /* A verb of verbs, `loam bench ops`: `what` heads its help ("loam bench WHAT …"), `example` ends it. */
 typedef struct SubVerb {
     const char *name;

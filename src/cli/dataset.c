@@ -34,8 +34,8 @@ static void print_counts(const char *suffix, const DatasetCounts *counts)
 static bool merge(char *const *prefixes, int n, GError **error)
 {
     DatasetCounts counts;
-    if (n < 2)
-        return fail_user(error, "merge wants two datasets or more; usage: " USAGE);
+    if (n < 1)
+        return fail_user(error, "merge wants a dataset or more; usage: " USAGE);
     if (!dataset_merge(prefixes, n, out, &counts, error))
         return false;
     print_counts("", &counts);

@@ -216,12 +216,12 @@ static bool run(Device *dev, Pooling pooling, char **paths, int n, GError **erro
     if (model == NULL)
         return false;
     const char *path = tokenizer_file ? tokenizer_file : found;
-    Tokenizer *tok = path ? tokenizer_open(path, error) : NULL;
+    Tokenizer *tok = path ? model_open_tokenizer(model, path, tokenizer_file, error) : NULL;
     Embedding e = { .pooling = pooling,
                     .width = model_config(model)->width,
                     .longest = max_tokens ? max_tokens : model_config(model)->max_positions,
                     .pending = g_ptr_array_new_with_free_func(prompt_free) };
-    bool done = tok || (path == NULL && as_ids) ||
+    bool done = tok || (path == NULL && (as_ids || jsonl_field)) ||
                 (path == NULL && fail_user(error, "%s has no tokenizer with it; give --tokenizer FILE", model_path));
     if (done && (e.embedder = embedder_open(model, pooling, e.longest, batch, error)) != NULL) {
         e.format = prompt_format(model, model_path, tok);

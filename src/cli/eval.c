@@ -48,14 +48,28 @@ typedef struct Evaluation {
     char *tokenizer_path;
 } Evaluation;
 
-/* The configuration a run saved, where MODEL is one; then what the command line says. */
+static bool has_file(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* The configuration a run saved, where MODEL is one, else what train.init=MODEL would begin with: the objective of its
+ * family; then what the command line says. */
 static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
 {
     const char *at = strrchr(path, '@');
     g_autofree char *dir =
         at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
-    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL);
-    return config_load(config, g_file_test(saved, G_FILE_TEST_EXISTS) ? saved : NULL, overrides, n, error);
+    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
+    if (has_file(dir, "config.yaml"))
+        return config_load(config, saved, overrides, n, error);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    if (has_file(dir, "config.json") || has_file(dir, "state.json"))
+        g_ptr_array_add(all, init);
+    for (int i = 0; i < n; i++)
+        g_ptr_array_add(all, overrides[i]);
+    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
 }
 
 static bool open_model(Evaluation *e, const char *path, GError **error)
@@ -65,10 +79,15 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     if (e->model == NULL)
         return false;
     const char *tokenizer = e->tokenizer_path ? e->tokenizer_path : e->config.tokenizer.path;
+    if (*tokenizer == '\0' && score_path) {
+        token_roles_complete(model_roles(e->model), NULL);
+        return true;
+    }
     if (*tokenizer == '\0')
         return fail_user(error, "%s has no tokenizer with it; give tokenizer.path=FILE", path);
-    if (!(e->tok = tokenizer_open(tokenizer, error)))
+    if (!(e->tok = model_open_tokenizer(e->model, tokenizer, false, error)))
         return false;
+    token_roles_complete(model_roles(e->model), e->tok);
     if (model_config(e->model)->vocab < tokenizer_size(e->tok))
         return fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
                          model_config(e->model)->vocab, tokenizer, tokenizer_size(e->tok));
@@ -83,6 +102,7 @@ static bool open_data(Evaluation *e, GError **error)
     e->sets = heldout_sets_open(&e->config.data, e->tok, (uint64_t)e->config.run.seed, error);
     if (e->sets == NULL)
         return false;
+    heldout_sets_start_decoder(e->sets, model_roles(e->model)->decoder_start);
     if (e->sets->len == 0)
         return fail_user(error, "data.valid is not set; usage: " USAGE);
     const HeldoutSet *set = e->sets->pdata[0];
@@ -147,10 +167,12 @@ static void print_text(const Result *result)
 static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
 {
     Result result = { .name = set->name ? set->name : set->prefix };
-    if (!heldout_loss(e->model, set->loader, samples, config_micro_samples(&e->config), &result.sums, error) ||
+    if (!heldout_loss(e->model, set->loader, samples, config_micro_samples(&e->config), NULL, &result.sums, error) ||
         !heldout_bytes(set->loader, e->tok, samples, &result.bytes, error) ||
         (unigram && !heldout_unigram(set->loader, samples, model_config(e->model)->vocab, &result.unigram, error)))
         return false;
+    if (result.sums.weight == 0)
+        return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
     if (!isfinite(result.sums.nll))
         return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
                          result.sums.nll);

@@ -55,7 +55,8 @@ static bool export_hf(const char *path, const char *tokenizer_name, const HfForm
     g_autofree char *beside = NULL;
     Model *model = model_open_path(path, dev, false, &beside, error);
     const char *tokenizer_path = tokenizer_name ? tokenizer_name : beside;
-    Tokenizer *tok = model && tokenizer_path ? tokenizer_open(tokenizer_path, error) : NULL;
+    Tokenizer *tok =
+        model && tokenizer_path ? model_open_tokenizer(model, tokenizer_path, tokenizer_name, error) : NULL;
     bool done = model && (tok || tokenizer_path == NULL) && hf_export_as(model, tok, form, out, error);
     if (tok)
         tokenizer_close(tok);

@@ -22,7 +22,7 @@ static const char about[] =
 /* Beside the weights, where model_open_path looks for it. */
 static bool copy_tokenizer(const char *from, const char *to, GError **error)
 {
-    g_autofree char *path = tokenizer_find(from);
+    g_autofree char *path = tokenizer_find(from, NULL);
     Tokenizer *tok = path ? tokenizer_open(path, error) : NULL;
     bool done = path == NULL || (tok && tokenizer_copy(tok, to, error));
     tokenizer_close(tok);

@@ -2,7 +2,7 @@
 #include "cli/inspect.h"
 #include "data/sources.h"
 #include "eval/heldout_sets.h"
-#include "train/config.h"
+#include "train/run.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -176,7 +176,7 @@ bool inspect_batch(int argc, char **argv, GError **error)
     if (step < 1)
         return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
     Config config = { 0 };
-    bool good = config_load(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
+    bool good = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
     config_clear(&config);
     return good;
 }

@@ -1,5 +1,6 @@
 /* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
  * this folder. */
+#include "base/fatal.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -73,8 +74,10 @@ static int run_verb(VerbFn run, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    fatal_install();
+    setlocale(LC_CTYPE, "C.UTF-8");                        /* numbers stay as C writes them */
+    bool help = argc == 2 && strcmp(argv[1], "help") == 0; /* it takes no argument */
+    if (argc < 2 || help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_help(argc < 2 ? stderr : stdout);
         return finish(argc < 2 ? LOAM_ERROR_USER : 0);
     }

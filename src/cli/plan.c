@@ -3,9 +3,12 @@
 #include "cli/cli.h"
 #include "data/sources.h"
 #include "model/model.h"
-#include "train/config.h"
+#include "train/advice.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
+#include "train/recipe.h"
+#include "train/run.h"
+#include "train/tokens.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,7 +93,8 @@ typedef struct Sources {
 static bool resolve(Config *config, Sources *sources, GError **error)
 {
     sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, NULL) : NULL;
-    if (!config_resolve_vocab(config, sources->tok, error))
+    if (!config_resolve_vocab(config, sources->tok, error) ||
+        (sources->tok && !tokens_check(config, sources->tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
@@ -119,6 +123,16 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
+/* tokens: that the rows have room for. How full they are only the samples' lengths tell, so that a length in tokens may
+ * take more steps, and another length fewer tokens. */
+static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
+{
+    bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
+    g_autofree char *count = text_count(tokens);
+    add_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
+             counted || objective->choose ? " (an estimate: of full rows)" : "");
+}
+
 static bool describe(const Config *config, const Loader *loader, GString *lines, GError **error)
 {
     const Objective *objective = data_objective_row(&config->data);
@@ -142,10 +156,9 @@ static bool describe(const Config *config, const Loader *loader, GString *lines,
         return false;
     g_autofree char *memory = memory_describe(&plan);
     add_line(lines, "memory", "%s", memory);
-    if (steps > 0) {
-        g_autofree char *tokens = text_count((double)steps * (double)samples * (enc > 0 ? enc : dec));
-        add_line(lines, "the run", "%" PRId64 " steps, %s input tokens", steps, tokens);
-    }
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), steps);
+    if (steps > 0)
+        add_length(lines, config, objective, steps, (double)steps * (double)samples * (enc > 0 ? enc : dec));
     if (loader)
         describe_data(loader, steps, samples, lines);
     return true;
@@ -166,7 +179,7 @@ bool verb_plan(int argc, char **argv, GError **error)
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (options_reference) {
-        g_autofree char *markdown = options_to_markdown(config_options());
+        g_autofree char *markdown = options_to_markdown(config_options(), recipe_options);
         fputs(markdown, stdout);
         return true;
     }
@@ -178,7 +191,7 @@ bool verb_plan(int argc, char **argv, GError **error)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     Config config = { 0 };
     Sources sources = { 0 };
-    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
+    bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
     if (done) {
         g_autofree char *yaml = options_to_yaml(config_options(), &config);
         g_autoptr(GString) lines = g_string_new(NULL);

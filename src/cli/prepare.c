@@ -22,7 +22,8 @@ static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields
 static gint workers;
 static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
-static gboolean whole_file, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines, as_json;
+static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
+    as_json;
 static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file,
       "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK" },
@@ -41,7 +42,10 @@ static const GOptionEntry entries[] = {
     { "keep-newlines", 0, 0, G_OPTION_ARG_NONE, &keep_newlines, "sentences keep the newlines after them", NULL },
     { "min-tokens", 0, 0, G_OPTION_ARG_INT64, &min_tokens, "drop documents of fewer tokens", "N" },
     { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "drop documents of more tokens", "N" },
-    { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file, ".txt: a file is one document; blank lines end none", NULL },
+    { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file,
+      ".txt: a file is one document, in its order; so it is for a GPT's tokenizer, without mask and sentinels", NULL },
+    { "paragraphs", 0, 0, G_OPTION_ARG_NONE, &paragraphs,
+      ".txt: blank lines end documents; so it is for other tokenizers", NULL },
     { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
     { "specials", 0, 0, G_OPTION_ARG_NONE, &specials, "read special tokens in the text, such as <|endoftext|>", NULL },
     { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
@@ -112,8 +116,18 @@ static bool check_use(int argc, GError **error)
                                                                              : "a file or folder to read");
 }
 
-static bool fill_options(PrepareOptions *options, GError **error)
+/* A novel for a GPT is read on and on; a T5 or BERT takes a paragraph at a time. */
+static bool reads_whole_files(const Tokenizer *tok)
 {
+    bool hides = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0 ||
+                 tokenizer_sentinel(tok, 0) >= 0;
+    return whole_file || (!paragraphs && !split_sentences && !hides);
+}
+
+static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError **error)
+{
+    if (whole_file && paragraphs)
+        return fail_user(error, "--whole-file and --paragraphs exclude each other");
     if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
         return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
     if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
@@ -133,9 +147,11 @@ static bool fill_options(PrepareOptions *options, GError **error)
         return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
     *options = (PrepareOptions){ .corpus = { .fields = fields,
                                              .fields_apart = fields_apart && fields[1],
-                                             .whole_file = whole_file,
+                                             .whole_file = reads_whole_files(tok),
+                                             .without_last_end = !whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
-                                             .max_bytes = max_document << 20 },
+                                             .max_bytes = max_document << 20,
+                                             .longer = " (--max-document takes longer ones)" },
                                  .out = out,
                                  .workers = workers,
                                  .append_eod = append_eod || fairseq, /* fairseq ends every line so */
@@ -176,6 +192,11 @@ static bool check_way(int way, GError **error)
         { "--min-tokens", min_tokens != 0, DOCUMENTS },
         { "--max-tokens", max_tokens != 0, DOCUMENTS },
         { "--whole-file", whole_file, DOCUMENTS },
+        { "--paragraphs", paragraphs, DOCUMENTS },
+        { "--max-document", max_document != 0, DOCUMENTS },
+        { "--append-eod", append_eod, DOCUMENTS },
+        { "--keep-newlines", keep_newlines, DOCUMENTS },
+        { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
     };
     const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"
@@ -242,15 +263,32 @@ static void print_count(const char *what, int64_t n)
         printf("%s: %s\n", what, count);
 }
 
+/* How .txt files were cut, for that decides what a model sees of their order. */
+static void print_texts(const PrepareStats *stats, const PrepareOptions *options)
+{
+    g_autofree char *files = text_grouped(stats->text_files), *documents = text_grouped(stats->text_documents);
+    if (stats->text_documents > stats->text_files && options->corpus.whole_file)
+        printf(".txt files: %s, of which some are longer than --max-document: %s documents in the order of the text\n",
+               files, documents);
+    else if (stats->text_files > 0 && options->corpus.whole_file)
+        printf(".txt files: %s, each read whole, in its order (--paragraphs: blank lines end documents)\n", files);
+    else if (stats->text_documents > stats->text_files)
+        printf(".txt files: %s, cut at blank lines into %s documents, which training shuffles (--whole-file: kept in "
+               "order)\n",
+               files, documents);
+}
+
 static void print_stats(const PrepareStats *stats, const PrepareOptions *options)
 {
     print_datasets(stats, options);
-    print_count("duplicates dropped", stats->duplicates);
+    print_texts(stats, options);
+    print_count("duplicates dropped (--keep-duplicates keeps them)", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);
     print_count("documents dropped, since they are too long", stats->too_long);
     print_count("skipped, since they could not be read", stats->skipped);
     print_count("files passed over, since they are no text", stats->passed_over);
+    print_count("NUL characters replaced by U+FFFD", stats->nuls);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
 }
@@ -264,13 +302,15 @@ static json_t *counts_json(const PrepareCounts *counts)
 
 static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
 {
-    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
                              (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
                              (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
                              "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
                              (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
-                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "bytes",
-                             (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds));
+                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "nuls",
+                             (json_int_t)stats->nuls, "text_files", (json_int_t)stats->text_files, "text_documents",
+                             (json_int_t)stats->text_documents, "bytes", (json_int_t)stats->bytes, "seconds",
+                             json_finite(stats->seconds));
     json_t *by_field = json_object();
     for (int field = 0; field < count_fields(options); field++)
         if (options->corpus.fields_apart)
@@ -285,7 +325,7 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
 {
     PrepareOptions options;
     PrepareStats stats;
-    if (!fill_options(&options, error) || !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
+    if (!fill_options(&options, tok, error) || !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
         return false;
     if (as_json)
         return print_json(&stats, &options, error);

@@ -21,15 +21,6 @@ struct PromptReader {
     int64_t number; /* of the last line taken, from 1 */
 };
 
-/* The first of two pieces that the tokenizer has. */
-static int32_t find_special(const Tokenizer *tok, const char *first, const char *second, int32_t otherwise)
-{
-    int32_t id = tokenizer_special(tok, first);
-    if (id < 0)
-        id = tokenizer_special(tok, second);
-    return id < 0 ? otherwise : id;
-}
-
 /* Whether the tokenizer lies in the very folder of the weights, as in Hugging Face's folders and what is imported from
  * them; a run keeps it two folders above. */
 static bool lies_beside(const char *model_path, const Tokenizer *tok)
@@ -58,18 +49,20 @@ static void take_frame(PromptFormat *format, const ModelConfig *config, const To
     }
 }
 
-PromptFormat prompt_format(const Model *model, const char *model_path, const Tokenizer *tok)
+PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
-    PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .mask = -1 };
+    PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .start = -1, .mask = -1 };
+    if (config->n_enc == 0)
+        format.start = model_roles(model)->bos;
     if (tok == NULL)
         return format;
     if (config->n_enc > 0)
         format.after = tokenizer_eos(tok);
     if (config->n_dec == 0) {
-        format.after = find_special(tok, "[SEP]", "</s>", format.after);
-        format.before = find_special(tok, "[CLS]", "<s>", format.after);
-        format.mask = find_special(tok, "[MASK]", "<mask>", tokenizer_sentinel(tok, 0));
+        format.after = tokenizer_encoder_role(tok, ROLE_SEP);
+        format.before = tokenizer_encoder_role(tok, ROLE_CLS);
+        format.mask = tokenizer_encoder_role(tok, ROLE_MASK);
     }
     if (lies_beside(model_path, tok))
         take_frame(&format, config, tok);
@@ -141,6 +134,8 @@ static bool parse_text(const PromptFormat *format, const char *text, GArray *ids
 {
     if (format->as_ids)
         return parse_ids(text, format->vocab, ids, error);
+    if (format->tok == NULL)
+        return fail_user(error, "it is text, and the model has no tokenizer with it: give one, or token ids");
     if (format->before >= 0)
         g_array_append_val(ids, format->before);
     if (!encode(format, text, ids, error))
@@ -162,13 +157,21 @@ static bool parse_array(const PromptFormat *format, const json_t *array, GArray 
     return true;
 }
 
+/* What has no tokens becomes the start that the model has for that. */
+static void start_empty(const PromptFormat *format, GArray *ids)
+{
+    if (ids->len == 0 && format->start >= 0)
+        g_array_append_val(ids, format->start);
+}
+
 bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error)
 {
-    if (json_is_array(value))
-        return parse_array(format, value, ids, error);
-    if (!json_is_string(value))
+    if (!json_is_array(value) && !json_is_string(value))
         return fail_user(error, "no text and no array of ids in a field \"%s\"", name);
-    return parse_text(format, json_string_value(value), ids, error);
+    bool read = json_is_array(value) ? parse_array(format, value, ids, error)
+                                     : parse_text(format, json_string_value(value), ids, error);
+    start_empty(format, ids);
+    return read;
 }
 
 static bool parse_object(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
@@ -193,10 +196,12 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
         prompt->text = g_strdup(line);
         if (!parse_text(format, line, prompt->ids, error))
             return false;
+        start_empty(format, prompt->ids);
     }
     if (prompt->ids->len > MAX_PROMPT_TOKENS && !format->any_length)
         return fail_user(error, "%u tokens; a prompt has at most %d", prompt->ids->len, MAX_PROMPT_TOKENS);
-    return prompt->ids->len > 0 || fail_user(error, "an empty prompt");
+    return prompt->ids->len > 0 ||
+           fail_user(error, "an empty prompt, and nothing says which token a text of this model begins with");
 }
 
 /* Until the buffer holds a whole line, or all there is. */

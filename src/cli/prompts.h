@@ -14,19 +14,21 @@ typedef struct Prompt {
 } Prompt;
 
 typedef struct PromptFormat {
-    const Tokenizer *tok;
+    const Tokenizer *tok; /* NULL: prompts are ids, and text is an error */
     int64_t vocab;
     int32_t before, after; /* ids put around text; -1: none */
+    int32_t start;         /* what a prompt without tokens is; -1: an error */
     int32_t mask;          /* what hides a word of a BERT's text, which may hold its piece; -1: none */
     const char *field; /* NULL, or lines are JSON objects and the prompt is this field: a string, or an array of ids */
     bool any_length;   /* more than MAX_PROMPT_TOKENS too: the reader of prompts cuts them */
     bool as_ids;       /* text is token ids, separated by spaces */
 } PromptFormat;
 
-/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is. Where
- * the tokenizer lies beside the weights, in the folder model_path, what its files put around a text; without one, ids.
+/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is, or bos
+ * of model_roles where it is empty. Where the tokenizer lies beside the weights, in the folder model_path, what its
+ * files put around a text; without one, ids.
  */
-PromptFormat prompt_format(const Model *model, const char *model_path, const Tokenizer *tok);
+PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 

@@ -87,8 +87,8 @@ bool score_file(Model *model, const char *model_path, const Tokenizer *tok, cons
                 GError **error)
 {
     PromptFormat format[] = { prompt_format(model, model_path, tok), prompt_format(model, model_path, tok) };
-    format[1].before = -1;
-    format[1].after = tokenizer_eos(tok);
+    format[1].before = format[1].start = -1;
+    format[1].after = tok ? tokenizer_eos(tok) : -1;
     int64_t done = 0;
     FILE *in = fopen(path, "r");
     if (in == NULL)

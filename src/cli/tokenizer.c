@@ -16,7 +16,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
 /* ---- what encode, decode and describe share ---- */
 
-static char *model_path; /* --model */
+static char *model_path, *pattern; /* --model, --pattern */
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -29,7 +29,7 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
     else if (model_path == NULL)
         fail_user(error, "--model is missing; usage: %s", usage);
     else
-        return tokenizer_open(model_path, error);
+        return tokenizer_open_ranks(model_path, pattern, error);
     return NULL;
 }
 
@@ -180,11 +180,12 @@ static bool print_json(const Tokenizer *tok, GError **error)
         g_snprintf(id, sizeof id, "%d", sample_id(tok, i));
         json_object_set_new(sample, id, json_string(tokenizer_piece(tok, sample_id(tok, i))));
     }
-    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:[i, i], s:o}", "path", tokenizer_path(tok),
-                               "kind", tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok),
-                               "pad", tokenizer_pad(tok), "eos", tokenizer_eos(tok), "unk", tokenizer_unk(tok), "bos",
-                               tokenizer_bos(tok), "sentinels", tokenizer_sentinel(tok, 0),
-                               tokenizer_sentinel(tok, TOKENIZER_SENTINELS - 1), "sample", sample);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:[i, i], s:o}", "path", tokenizer_path(tok), "kind",
+                  tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok), "pad",
+                  tokenizer_pad(tok), "eos", tokenizer_eos(tok), "unk", tokenizer_unk(tok), "bos", tokenizer_bos(tok),
+                  "mask", tokenizer_role(tok, ROLE_MASK), "sentinels", tokenizer_sentinel(tok, 0),
+                  tokenizer_sentinel(tok, TOKENIZER_SENTINELS - 1), "sample", sample);
     return print_json_line(object, error) || fail_context(error, "%s", tokenizer_path(tok));
 }
 
@@ -206,6 +207,7 @@ static void print_description(const Tokenizer *tok)
     print_special("end", tokenizer_eos(tok), tok);
     print_special("unknown", tokenizer_unk(tok), tok);
     print_special("beginning", tokenizer_bos(tok), tok);
+    print_special("mask", tokenizer_role(tok, ROLE_MASK), tok);
     if (tokenizer_sentinel(tok, 0) >= 0)
         printf("%-10s %d  <extra_id_0> … %d  <extra_id_%d>\n", "sentinels", tokenizer_sentinel(tok, 0),
                tokenizer_sentinel(tok, last), last);
@@ -240,6 +242,8 @@ static const GOptionEntry export_entries[] = {
       "MODEL" },
     { "out", 0, 0, G_OPTION_ARG_FILENAME, &export_out, "the folder to write; files of these names are replaced",
       "FOLDER" },
+    { "pattern", 0, 0, G_OPTION_ARG_STRING, &pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k",
+      "NAME" },
     { 0 },
 };
 
@@ -250,7 +254,7 @@ static bool export(int argc, char **argv, GError **error)
         return false;
     if (export_out == NULL)
         return fail_user(error, "--out is missing; usage: %s", export_usage);
-    return io_make_directories(export_out, error) && hf_write_tokenizer(export_out, tok, error);
+    return io_make_directories(export_out, error) && hf_write_tokenizer(export_out, tok, NULL, error);
 }
 
 /* ---- the verb ---- */

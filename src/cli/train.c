@@ -1,21 +1,23 @@
 #include "cli/cli.h"
+#include "train/run.h"
 #include "train/trainer.h"
 
 static const char about[] =
-    "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM or SIGUSR1) "
-    "to\n"
-    "save and stop; the same command goes on from there. Every option is in docs/options.md.\n\n"
-    "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n";
+    "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
+    "SIGHUP) to save and stop; the same command goes on from there, or the run's directory in the place of\n"
+    "CONFIG.yaml. Every option is in docs/options.md.\n\n"
+    "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n"
+    "  loam train runs/a\n";
 
 bool verb_train(int argc, char **argv, GError **error)
 {
     const GOptionEntry entries[] = { { 0 } };
-    if (!cli_parse(&argc, &argv, entries, "loam train CONFIG.yaml [group.key=value]…", about, error))
+    if (!cli_parse(&argc, &argv, entries, "loam train CONFIG.yaml|RUN [group.key=value]…", about, error))
         return false;
     if (argc < 2)
-        return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml [group.key=value]…");
+        return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
     Config config = { 0 };
-    bool done = config_load(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
+    bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
     config_clear(&config);
     return done;
 }

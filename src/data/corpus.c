@@ -1,5 +1,7 @@
 #include "data/corpus.h"
 
+#include "base/git_lfs.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "data/corpus_files.h"
@@ -13,14 +15,16 @@
 
 struct Corpus {
     char **fields; /* at least one */
-    bool whole_file, skip_errors, fields_apart;
+    bool whole_file, without_last_end, skip_errors, fields_apart;
     GArray *field_ends; /* of size_t, of the current document */
     const volatile sig_atomic_t *interrupted;
     size_t max_bytes;
     GPtrArray *files; /* of CorpusFile * */
     guint next_file;
     uint64_t total_bytes, finished_bytes;
-    int64_t skipped, passed_over;
+    const char *longer;
+    int64_t skipped, passed_over, nuls;
+    int64_t text_files, text_documents;
 
     const CorpusFile *file; /* the open one, or NULL */
     CorpusKind kind;        /* of the open one, after a look at it */
@@ -33,33 +37,59 @@ struct Corpus {
     GString *line, *document, *where;
     json_t *object; /* owns the text of the current document */
     const char *text;
-    size_t text_bytes;
+    size_t text_bytes; /* of a .txt read whole, what follows them in `document` begins the next one */
 };
 
 typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
 
+/* A table that was named is refused; those of folders are left out, aloud. */
+static bool leave_tables_out(GPtrArray *files, GError **error)
+{
+    g_autofree char *first = NULL;
+    int64_t n = 0;
+    for (guint i = 0; i < files->len;) {
+        const CorpusFile *file = files->pdata[i];
+        if (file->kind != CORPUS_TABLE) {
+            i++;
+            continue;
+        }
+        if (!file->probe)
+            return fail_user(error,
+                             "%s: a table, not a text: write JSON lines, an object a row, and choose the column of the "
+                             "text with --field; to read it as it is, rename it to .txt",
+                             file->path);
+        first = n++ == 0 ? g_strdup(file->path) : first;
+        g_ptr_array_remove_index(files, i);
+    }
+    if (n > 0)
+        log_warning("%" PRId64 " tables are left out, for they are no text, such as %s", n, first);
+    return true;
+}
+
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
 {
-    GPtrArray *files = corpus_files_list(paths, n_paths, error);
-    if (!files)
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
+    if (!files || !leave_tables_out(files, error))
         return NULL;
     Corpus *corpus = g_new0(Corpus, 1);
-    corpus->files = files;
+    corpus->files = g_steal_pointer(&files);
     corpus->fields = options->fields && options->fields[0]
                          ? g_strdupv(options->fields)
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
     corpus->whole_file = options->whole_file;
+    corpus->without_last_end = options->without_last_end;
     corpus->skip_errors = options->skip_errors;
     corpus->fields_apart = options->fields_apart;
     corpus->field_ends = g_array_new(false, false, sizeof(size_t));
     corpus->interrupted = options->interrupted;
+    corpus->longer = options->longer ? options->longer : "";
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : STANDARD_MAX_BYTES);
     corpus->chunk = g_malloc(CHUNK_BYTES);
     corpus->line = g_string_new(NULL);
     corpus->document = g_string_new(NULL);
     corpus->where = g_string_new(NULL);
-    for (guint i = 0; i < files->len; i++)
-        corpus->total_bytes += ((CorpusFile *)files->pdata[i])->bytes;
+    for (guint i = 0; i < corpus->files->len; i++)
+        corpus->total_bytes += ((CorpusFile *)corpus->files->pdata[i])->bytes;
     return corpus;
 }
 
@@ -118,6 +148,19 @@ static bool begins_with_object(const Corpus *corpus)
     return found;
 }
 
+/* What Git LFS leaves in a repository in place of pictures is no text of its folder; a text in its place is missed. */
+static bool check_pointer(Corpus *corpus, GError **error)
+{
+    if (!git_lfs_is_pointer(corpus->chunk, corpus->end))
+        return true;
+    corpus->broken = !corpus->file->probe;
+    if (corpus->broken)
+        return git_lfs_fail(corpus->file->path, error);
+    corpus->at_end = true;
+    corpus->passed_over++;
+    return true;
+}
+
 static bool open_next_file(Corpus *corpus, GError **error)
 {
     static const char byte_order_mark[] = { '\xEF', '\xBB', '\xBF' };
@@ -125,14 +168,17 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->begin = corpus->end = 0;
     corpus->line_number = 0;
     corpus->at_end = corpus->passing = false;
+    corpus->text_bytes = 0;
+    g_string_truncate(corpus->document, 0);
     g_string_assign(corpus->where, corpus->file->path);
     corpus->stream = byte_stream_open(corpus->file->path, error);
     corpus->broken = !corpus->stream;
-    if (corpus->broken || !refill(corpus, error))
+    if (corpus->broken || !refill(corpus, error) || !check_pointer(corpus, error))
         return false;
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;
     corpus->kind = corpus->file->kind;
+    corpus->text_files += corpus->kind == CORPUS_TEXT;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !begins_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
     corpus->broken = corpus->fields_apart && corpus->kind != CORPUS_JSON;
@@ -175,7 +221,7 @@ static void set_where(Corpus *corpus)
 static bool fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
 {
     g_autofree char *limit = text_bytes(corpus->max_bytes);
-    return fail_user(error, "%s: %s longer than %s%s", corpus->where->str, what, limit, remedy);
+    return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->longer, remedy);
 }
 
 /* The next line without its end into corpus->line. */
@@ -213,6 +259,13 @@ static const char *find_bad_byte(const GString *text)
 {
     const char *end;
     return g_utf8_validate(text->str, (gssize)text->len, &end) ? NULL : end;
+}
+
+/* The text was cut within the character at `end`. */
+static bool is_cut_character(const GString *text, const char *end)
+{
+    size_t left = (size_t)(text->str + text->len - end);
+    return left > 0 && *end != 0 && g_utf8_get_char_validated(end, (gssize)left) == (gunichar)-2;
 }
 
 static bool fail_bad_byte(const char *where, const char *bad, GError **error)
@@ -280,6 +333,8 @@ static Found next_whole_file(Corpus *corpus, GError **error)
     if (!read_until(corpus, -1, document, &too_long, error))
         return FOUND_ERROR;
     const char *bad = find_bad_byte(document);
+    if (too_long && bad && is_cut_character(document, bad))
+        bad = NULL; /* read in chunks, of which the first ones are text */
     if (probe && bad) {
         corpus->passed_over++;
         return FOUND_END;
@@ -298,6 +353,64 @@ static Found next_whole_file(Corpus *corpus, GError **error)
         return FOUND_ERROR;
     }
     return take_document(corpus);
+}
+
+/* How much of a text that does not fit is a document: up to an empty line, else a line's end, else a character's, in
+ * the second half of what fits. */
+static size_t find_cut(const GString *text, size_t most)
+{
+    static const char *const ends[] = { "\n\n", "\n" };
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        const char *half = text->str + most / 2;
+        const char *end = g_strrstr_len(half, (gssize)(most - most / 2), ends[i]);
+        if (end)
+            return (size_t)(end - text->str) + strlen(ends[i]);
+    }
+    while (most > 1 && ((unsigned char)text->str[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
+static int64_t count_lines(const char *text, size_t bytes)
+{
+    int64_t n = 0;
+    for (const char *end = text + bytes; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        n++;
+    return n;
+}
+
+/* A .txt, or what is left of it. */
+static Found next_whole_text(Corpus *corpus, GError **error)
+{
+    GString *document = corpus->document;
+    corpus->line_number =
+        corpus->line_number > 0 ? corpus->line_number + count_lines(document->str, corpus->text_bytes) : 1;
+    g_string_erase(document, 0, (gssize)corpus->text_bytes);
+    corpus->text_bytes = 0;
+    while (!corpus->at_end && document->len <= corpus->max_bytes) {
+        g_string_append_len(document, corpus->chunk + corpus->begin, (gssize)(corpus->end - corpus->begin));
+        if (!refill(corpus, error))
+            return FOUND_ERROR;
+    }
+    set_where(corpus);
+    if (document->len == 0)
+        return FOUND_END;
+    size_t n = document->len > corpus->max_bytes ? find_cut(document, corpus->max_bytes) : document->len;
+    const char *bad;
+    if (!g_utf8_validate(document->str, (gssize)n, &bad)) {
+        corpus->line_number += count_lines(document->str, (size_t)(bad - document->str));
+        set_where(corpus);
+        corpus->broken = true;
+        fail_bad_byte(corpus->where->str, bad, error);
+        return FOUND_ERROR;
+    }
+    if (corpus->without_last_end && n == document->len && document->str[n - 1] == '\n') {
+        n -= n > 1 && document->str[n - 2] == '\r' ? 2 : 1;
+        g_string_truncate(document, n);
+    }
+    corpus->text = document->str;
+    corpus->text_bytes = n;
+    return FOUND_DOCUMENT;
 }
 
 static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
@@ -320,6 +433,19 @@ static const char *json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
+/* Appends a text with U+FFFD in place of NUL, which JSON may hold and tokenizers do not take. */
+static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes, *nul; text < end; text = nul + 1) {
+        nul = memchr(text, 0, (size_t)(end - text));
+        g_string_append_len(corpus->document, text, (nul ? nul : end) - text);
+        if (!nul)
+            return;
+        g_string_append(corpus->document, "\xEF\xBF\xBD");
+        corpus->nuls++;
+    }
+}
+
 /* One field's text is used where it lies; several are joined in the document. */
 static bool take_fields(Corpus *corpus, GError **error)
 {
@@ -334,11 +460,11 @@ static bool take_fields(Corpus *corpus, GError **error)
                              json_type_name(text));
         corpus->text = json_string_value(text);
         corpus->text_bytes = json_string_length(text);
-        if (corpus->fields[1] == NULL)
+        if (corpus->fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes))
             return true;
         if (field != corpus->fields)
             g_string_append_c(corpus->document, '\n');
-        g_string_append_len(corpus->document, corpus->text, (gssize)corpus->text_bytes);
+        append_without_nuls(corpus, corpus->text, corpus->text_bytes);
         g_array_append_val(corpus->field_ends, corpus->document->len);
     }
     take_document(corpus);
@@ -379,9 +505,11 @@ static Found next_document(Corpus *corpus, GError **error)
         return FOUND_ERROR;
     if (corpus->kind == CORPUS_JSON)
         return next_object(corpus, error);
-    if (corpus->kind == CORPUS_WHOLE_FILE || corpus->whole_file)
+    if (corpus->kind == CORPUS_WHOLE_FILE)
         return next_whole_file(corpus, error);
-    return next_block(corpus, error);
+    Found found = corpus->whole_file ? next_whole_text(corpus, error) : next_block(corpus, error);
+    corpus->text_documents += found == FOUND_DOCUMENT;
+    return found;
 }
 
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
@@ -397,6 +525,8 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
             close_file(corpus);
             break;
         case FOUND_ERROR:
+            if (is_interrupted(corpus))
+                return false; /* in the middle of a document */
             if (!corpus->skip_errors || problem->code != LOAM_ERROR_USER) {
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;
@@ -433,6 +563,17 @@ uint64_t corpus_done_bytes(const Corpus *corpus)
     return corpus->finished_bytes + (corpus->stream ? byte_stream_offset(corpus->stream) : 0);
 }
 
+bool corpus_is_whole_text(const Corpus *corpus)
+{
+    return corpus->kind == CORPUS_TEXT && corpus->whole_file;
+}
+
+void corpus_texts(const Corpus *corpus, int64_t *files, int64_t *documents)
+{
+    *files = corpus->text_files;
+    *documents = corpus->text_documents;
+}
+
 int64_t corpus_skipped(const Corpus *corpus)
 {
     return corpus->skipped;
@@ -441,6 +582,11 @@ int64_t corpus_skipped(const Corpus *corpus)
 int64_t corpus_passed_over(const Corpus *corpus)
 {
     return corpus->passed_over;
+}
+
+int64_t corpus_nuls(const Corpus *corpus)
+{
+    return corpus->nuls;
 }
 
 const char *corpus_where(const Corpus *corpus)

@@ -18,6 +18,16 @@ static void file_free(void *pointer)
     g_free(file);
 }
 
+static bool is_table(const char *name)
+{
+    static const char *const suffixes[] = { ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx" };
+    const char *suffix = strrchr(name, '.');
+    for (size_t i = 0; suffix && i < G_N_ELEMENTS(suffixes); i++)
+        if (g_ascii_strcasecmp(suffix, suffixes[i]) == 0)
+            return true;
+    return false;
+}
+
 static void add_file(GPtrArray *files, const char *path, const struct stat *info, bool in_folder)
 {
     g_autofree char *name = g_path_get_basename(path);
@@ -32,7 +42,7 @@ static void add_file(GPtrArray *files, const char *path, const struct stat *info
     } else if (g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.'))) {
         file->kind = CORPUS_TEXT; /* no suffix: a pipe, mostly */
     } else {
-        file->kind = CORPUS_WHOLE_FILE;
+        file->kind = is_table(name) ? CORPUS_TABLE : CORPUS_WHOLE_FILE;
         file->probe = in_folder;
     }
     g_ptr_array_add(files, file);

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 typedef enum CorpusKind {
-    CORPUS_TEXT,      /* blank lines end documents */
-    CORPUS_JSON,      /* one object a line */
-    CORPUS_WHOLE_FILE /* one document */
+    CORPUS_TEXT,       /* blank lines end documents */
+    CORPUS_JSON,       /* one object a line */
+    CORPUS_WHOLE_FILE, /* one document */
+    CORPUS_TABLE       /* rows and columns: no text */
 } CorpusKind;
 
 typedef struct CorpusFile {

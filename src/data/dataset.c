@@ -61,12 +61,29 @@ static bool read_meta(Dataset *data, GError **error)
     return same;
 }
 
+/* What was named instead of a dataset: a file of one, a text, or nothing. */
+static bool fail_no_dataset(const char *path, const char *index, GError **error)
+{
+    g_autofree char *stem = g_strdup(path);
+    char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
+    bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", path, index,
+                         path);
+    if (strchr(name, '.') && name[0] != '.')
+        *(part ? suffix : strchr(name, '.')) = '\0';
+    if (part && name[0] != '\0')
+        return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
+    return fail_user(error,
+                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s",
+                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path);
+}
+
 static Dataset *open_whole(const char *path, GError **error)
 {
     g_autofree char *prefix = find_prefix(path), *index = g_strconcat(prefix, ".idx", NULL);
     if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
-        fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", prefix, index,
-                  prefix);
+        fail_no_dataset(prefix, index, error);
         return NULL;
     }
     Dataset *data = g_new0(Dataset, 1);
@@ -110,13 +127,27 @@ void dataset_close(Dataset *data)
     g_free(data);
 }
 
-bool dataset_check_ids(const Dataset *data, const int32_t *ids, int64_t n, int32_t vocab, GError **error)
+/* Where in its document a token of a sequence is. */
+static int64_t position(const Dataset *data, int64_t sequence, int64_t token)
 {
+    int64_t document = indexed_locate(data->set, sequence);
+    while (sequence > 0 && indexed_locate(data->set, sequence - 1) == document)
+        token += indexed_length(data->set, --sequence);
+    return token;
+}
+
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error)
+{
+    if (!indexed_read(data->set, sequence, from, n, out, error))
+        return false;
     for (int64_t i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= vocab)
+        if (out[i] < 0 || out[i] >= vocab)
             return fail_user(error,
-                             "the dataset %s holds token id %d, but the tokenizer has %d ids: it was made with another "
-                             "tokenizer; run loam prepare again",
-                             data->prefix, ids[i], vocab);
+                             "the dataset %s holds token id %d, but the tokenizer has %d ids (document %" PRId64
+                             ", token %" PRId64 ", from 0): it was damaged or made with another tokenizer; loam "
+                             "inspect dataset --check %s tells how much of it; loam prepare makes it again",
+                             data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
+                             position(data, sequence, from + i), data->prefix);
     return true;
 }

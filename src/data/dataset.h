@@ -17,5 +17,7 @@ typedef struct Dataset {
  * it, as fairseq-preprocess writes, stands for its train set. */
 Dataset *dataset_open(const char *prefix, GError **error);
 void dataset_close(Dataset *data);
-/* Ids read from the dataset must be those of a tokenizer with `vocab`. */
-bool dataset_check_ids(const Dataset *data, const int32_t *ids, int64_t n, int32_t vocab, GError **error);
+/* Tokens [from, from + n) of a sequence, which must be ids of a tokenizer with `vocab`: an error names the document and
+ * the token. */
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error);

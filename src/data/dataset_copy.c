@@ -52,12 +52,8 @@ static bool copy_document(Copy *copy, const Dataset *from, int64_t document, GEr
         int32_t n = indexed_length(from->set, first);
         g_array_set_size(copy->ids, (guint)n);
         int32_t *ids = (int32_t *)(void *)copy->ids->data;
-        indexed_read(from->set, first, 0, n, ids);
-        for (int32_t i = 0; i < n; i++)
-            if (ids[i] < 0 || ids[i] >= copy->vocab)
-                return fail_user(error,
-                                 "%s: document %" G_GINT64_FORMAT " holds id %d of a vocabulary of %" G_GINT64_FORMAT,
-                                 from->prefix, document, ids[i], copy->vocab);
+        if (!dataset_read(from, first, 0, n, (int32_t)copy->vocab, ids, error))
+            return false;
         copy->counts.tokens += n;
         if (!indexed_writer_add(copy->writer, ids, n, error))
             return false;
@@ -169,12 +165,26 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     return ok;
 }
 
+/* What a share of 0 does not write may be there from before, with documents that now go elsewhere. */
+static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GError **error)
+{
+    for (int i = 0; i < SPLIT_PARTS; i++) {
+        g_autofree char *index = g_strdup_printf("%s-%s.idx", out, split_names[i]);
+        if (shares[i] <= 0 && g_file_test(index, G_FILE_TEST_EXISTS))
+            return fail_user(error,
+                             "%s-%s is there from before, and its share is 0 now: its documents may be in the other "
+                             "parts; remove it, or choose another --out",
+                             out, split_names[i]);
+    }
+    return true;
+}
+
 bool dataset_split(const char *prefix, const char *out, const double shares[SPLIT_PARTS],
                    DatasetCounts counts[SPLIT_PARTS], GError **error)
 {
     int64_t boundaries[SPLIT_PARTS + 1];
     Dataset *source = dataset_open(prefix, error);
-    bool ok = source != NULL;
+    bool ok = source != NULL && check_left_out(out, shares, error);
     if (ok)
         split_boundaries(shares, indexed_documents(source->set), boundaries);
     for (int i = 0; ok && i < SPLIT_PARTS; i++) {

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #define MAX_BYTES     ((size_t)1 << 20)
-#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I}"
-#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I !}"
+#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*}"
+#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b !}"
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
 {
-    json_t *root = json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind",
-                             meta->tokenizer_kind, "size", (json_int_t)meta->vocab, "append_eod", meta->append_eod,
-                             "documents", (json_int_t)meta->documents, "tokens", (json_int_t)meta->tokens);
+    json_t *root =
+        json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
+                  (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->documents,
+                  "tokens", (json_int_t)meta->tokens, "held_out", meta->held_out ? json_true() : NULL);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     g_autofree char *lines = g_strconcat(text, "\n", NULL);
     free(text);
@@ -26,9 +27,10 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
     json_error_t reason;
     json_int_t size, documents, tokens;
     const char *hash, *kind;
-    int version, append_eod;
+    int version, append_eod, held_out = 0;
     if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
-                       "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens) != 0)
+                       "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "held_out",
+                       &held_out) != 0)
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
@@ -39,7 +41,8 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .vocab = size,
                            .append_eod = append_eod,
                            .documents = documents,
-                           .tokens = tokens };
+                           .tokens = tokens,
+                           .held_out = held_out };
     return true;
 }
 

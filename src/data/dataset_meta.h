@@ -11,6 +11,7 @@ typedef struct DatasetMeta {
     int64_t vocab; /* the tokenizer's size */
     bool append_eod;
     int64_t documents, tokens;
+    bool held_out; /* these documents were held out of the dataset that was written beside them */
 } DatasetMeta;
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);

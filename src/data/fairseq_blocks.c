@@ -188,19 +188,21 @@ static void visit_epoch(Fairseq *task, int64_t epoch)
 }
 
 /* The token before a block, or </s> where it begins an item, and the block. */
-static int64_t read_block(const Fairseq *task, const FairseqBlock *block)
+static bool read_block(const Fairseq *task, const FairseqBlock *block, GError **error)
 {
-    const Indexed *set = task->data->set;
+    const Dataset *data = task->data;
+    const int32_t vocab = task->config->vocab;
     int64_t item = block->item, from = block->offset, n = block->length + 1, done = 1;
     task->tokens[0] = task->config->eos;
-    if (from > 0)
-        indexed_read(set, item, from - 1, 1, task->tokens);
+    if (from > 0 && !dataset_read(data, item, from - 1, 1, vocab, task->tokens, error))
+        return false;
     for (; done < n; item++, from = 0) {
-        int64_t take = MIN(indexed_length(set, item) - from, n - done);
-        indexed_read(set, item, from, take, task->tokens + done);
+        int64_t take = MIN(indexed_length(data->set, item) - from, n - done);
+        if (!dataset_read(data, item, from, take, vocab, task->tokens + done, error))
+            return false;
         done += take;
     }
-    return n;
+    return true;
 }
 
 /* Epochs are numbered from 1 in fairseq. */
@@ -209,9 +211,9 @@ bool fairseq_fill(void *memory, int64_t epoch, int64_t sample, Example *out, GEr
     Fairseq *task = memory;
     if (task->batches && task->epoch != epoch + 1)
         visit_epoch(task, epoch + 1);
-    int64_t n = read_block(task, &task->blocks[task->batches ? task->visited[sample] : sample]);
-    if (!dataset_check_ids(task->data, task->tokens, n, task->config->vocab, error))
+    const FairseqBlock *block = &task->blocks[task->batches ? task->visited[sample] : sample];
+    if (!read_block(task, block, error))
         return false;
-    clm_example(task->config, NULL, NULL, task->tokens, n, out);
+    clm_example(task->config, NULL, NULL, task->tokens, block->length + 1, out);
     return true;
 }

@@ -2,7 +2,8 @@
 
 #include "base/check.h"
 
-#define OTHER_TRIES 32 /* for a text of another document that is long enough */
+#define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
+#define OTHER_TRIES   32                /* for a text of another document that is long enough */
 
 Choice loader_choose(const Loader *loader, int64_t sample)
 {
@@ -125,10 +126,10 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
 static bool read_text(Loader *loader, int64_t epoch, int64_t piece, int32_t *tokens, int64_t *sentences, Text *text,
                       GError **error)
 {
-    *text = (Text){ .tokens = tokens, .n = pieces_read(loader->pieces, epoch, piece, tokens), .sentences = sentences };
+    *text = (Text){ .tokens = tokens, .n = pieces_length(loader->pieces, piece), .sentences = sentences };
     if (sentences)
         text->n_sentences = pieces_sentences(loader->pieces, epoch, piece, sentences);
-    return dataset_check_ids(loader->data, tokens, text->n, loader->config.vocab, error);
+    return pieces_read(loader->pieces, epoch, piece, tokens, error);
 }
 
 /* A piece of another document, of n tokens where a few tries find such a one. */
@@ -150,7 +151,7 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
 static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, Choice *choice, Batch *out,
                        GError **error)
 {
-    uint64_t stream = (uint64_t)(loader->static_masks ? piece : sample);
+    uint64_t stream = (uint64_t)(loader->static_masks || loader->held_out ? piece : sample);
     Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
     Text text;
     if (!read_text(loader, epoch, piece, loader->tokens, loader->sentences, &text, error))
@@ -180,6 +181,13 @@ static bool add_packed_row(Loader *loader, int64_t epoch, int64_t place, Batch *
     return good;
 }
 
+/* Held-out rows are drawn alike whatever the run's seed, so that the first n of them, a sample of the whole dataset,
+ * are the same in every run. */
+static uint64_t order_seed(const Loader *loader)
+{
+    return loader->held_out ? HELD_OUT_SEED : loader->seed;
+}
+
 static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
 {
     if (loader->mixture) {
@@ -187,18 +195,18 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         int k = mixture_at(loader->mixture, row, &within);
         return add_row(loader->parts[k], within, out, error);
     }
-    int64_t epoch = loader->in_order ? 0 : row / loader->n_rows, place = row % loader->n_rows;
+    int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, place = row % loader->n_rows;
     if (loader->compat) {
         bool good = loader->compat->fill(loader->index, epoch, place, &loader->example, error);
         if (good)
             add_example(loader, row, out);
         return good;
     }
-    if (!loader->in_order || loader->plan) /* a plan has its fullest rows first: no order to evaluate a part in */
-        place = (int64_t)philox_permute(philox_key(loader->seed, PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
-                                        (uint64_t)place, (uint64_t)loader->n_rows);
-    return loader->plan ? add_packed_row(loader, epoch, place, out, error)
-                        : add_sample(loader, row, epoch, place, NULL, out, error);
+    place = (int64_t)philox_permute(philox_key(order_seed(loader), PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
+                                    (uint64_t)place, (uint64_t)loader->n_rows);
+    if (loader->plan)
+        return add_packed_row(loader, epoch, place, out, error);
+    return add_sample(loader, row, epoch, place, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)

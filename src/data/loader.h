@@ -11,11 +11,15 @@
 #include "text/tokenizer.h"
 
 typedef struct Loader Loader;
-/* The dataset must have been made with this tokenizer (hashes differ: an error that names both). `in_order`: held-out
- * data, epoch 0 in the file's order, masks fixed by the sample's index. tok must outlive the loader. */
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+/* The dataset must have been made with this tokenizer (hashes differ: an error that names both). `held_out`: data
+ * to evaluate on, cut in the file's order; every epoch is the same, its rows in an order drawn by a hash of their
+ * number alone, so that the first n rows stand for the whole dataset; masks depend on the seed and the sample. With
+ * data.compat the order is the reference system's. tok must outlive the loader. */
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
+/* The id that the decoder reads first, where it is not the tokenizer's padding; before any batch. */
+void loader_start_decoder(Loader *loader, int32_t id);
 int64_t loader_epoch_samples(const Loader *loader, int64_t epoch); /* rows; the same for every epoch */
 const ObjectiveConfig *loader_objective(const Loader *loader);     /* lengths after planning */
 /* Tells datasets apart: lengths, document boundaries and the start of the tokens. A run goes on only with the one it

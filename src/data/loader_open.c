@@ -33,16 +33,6 @@ static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
     config->n_sentinels = n;
 }
 
-/* The first of these pieces that the tokenizer has, or `otherwise`. */
-static int32_t find_piece(const Tokenizer *tok, const char *const *names, int32_t otherwise)
-{
-    for (; *names; names++)
-        for (int id = 0; id < tokenizer_size(tok); id++)
-            if (strcmp(tokenizer_piece(tok, id), *names) == 0)
-                return id;
-    return otherwise;
-}
-
 /* A word begins with "▁" (SentencePiece) or "Ġ" (byte-level BPE) where a tokenizer has such pieces; else "##" continues
  * one (WordPiece). */
 static bool *find_continuations(const Tokenizer *tok)
@@ -61,18 +51,29 @@ static bool *find_continuations(const Tokenizer *tok)
 
 static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
 {
-    static const char *const cls[] = { "[CLS]", "<s>", "<cls>", NULL }, *const sep[] = { "[SEP]", "</s>", NULL },
-                             *const mask[] = { "[MASK]", "<mask>", NULL };
     ObjectiveConfig *config = &loader->config;
-    config->mask = find_piece(tok, mask, config->first_sentinel);
-    config->sep = find_piece(tok, sep, config->eos);
-    config->cls = find_piece(tok, cls, config->sep);
+    config->mask = tokenizer_encoder_role(tok, ROLE_MASK);
+    config->sep = tokenizer_encoder_role(tok, ROLE_SEP);
+    config->cls = tokenizer_encoder_role(tok, ROLE_CLS);
     config->continues = loader->continues = find_continuations(tok);
     return (config->mask >= 0 && config->sep >= 0) ||
-           fail_user(error,
-                     "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
-                     "text with ([SEP] or </s>), which data.objective=mlm needs",
-                     tokenizer_path(tok));
+           fail_user(
+               error,
+               "the tokenizer %s has no piece to hide words behind ([MASK], <mask> or a sentinel) and to end a "
+               "text with ([SEP] or </s>), which data.objective=mlm needs; loam tokenizer train --for bert makes one "
+               "that has",
+               tokenizer_path(tok));
+}
+
+/* Options that only an objective of whole texts understands. */
+static bool check_pairs(const DataConfig *data, const char *objective, GError **error)
+{
+    if (data->sentence_pairs != PAIRS_NONE)
+        return fail_user(error, "data.sentence_pairs=%s is for data.objective=mlm, not %s; leave it out",
+                         sentence_pairs_names[data->sentence_pairs], objective);
+    return data->short_sequence_probability == 0 ||
+           fail_user(error, "data.short_sequence_probability=%g is for data.objective=mlm, not %s; leave it out",
+                     data->short_sequence_probability, objective);
 }
 
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
@@ -84,7 +85,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
-    if (in_place && !find_specials(loader, tok, error))
+    if (in_place ? !find_specials(loader, tok, error) : !check_pairs(data, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
@@ -110,9 +111,10 @@ static bool open_pieces(Loader *loader, GError **error)
                               .raw_length = loader->config.raw_length,
                               .overlap = objective->overlap,
                               .min_length = objective->min_length,
+                              .vocab = loader->config.vocab,
                               .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
                               .seed = loader->seed,
-                              .in_order = loader->in_order,
+                              .in_order = loader->held_out,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->pieces = pieces_open(loader->data, &spec);
@@ -140,10 +142,10 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
     const CompatSpec spec = { .data = loader->data,
                               .config = &loader->config,
                               .seed = (uint32_t)loader->seed,
-                              .n_samples = loader->in_order ? 0 : data->compat_samples,
+                              .n_samples = loader->held_out ? 0 : data->compat_samples,
                               .break_mode = (BreakMode)data->break_mode,
                               .batch = data->compat_batch,
-                              .held_out = loader->in_order };
+                              .held_out = loader->held_out };
     const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
     if (!kind || !(loader->index = kind->open(&spec, error)))
         return false;
@@ -179,12 +181,12 @@ static bool plan_rows(Loader *loader, GError **error)
 }
 
 static Loader *open_one(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed,
-                        bool in_order, GError **error)
+                        bool held_out, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->seed = seed;
-    loader->in_order = in_order;
+    loader->held_out = held_out;
     loader->static_masks = config->static_masks;
     loader->memory_rows = config->memory_rows;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
@@ -216,7 +218,7 @@ static void weigh_parts(Loader *loader, const MixtureRule *rule)
 
 /* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
  * their share. */
-static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool in_order,
+static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool held_out,
                        GError **error)
 {
     const Mixture *mixture = loader->mixture;
@@ -227,7 +229,7 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
         uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];
         DataConfig part = *config;
         part.compat_samples = (int64_t)ceil((double)config->compat_samples * mixture->weights[k] * COMPAT_SURPLUS);
-        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, in_order, error)))
+        if (!(loader->parts[k] = open_one(&part, mixture->paths[k], tok, own, held_out, error)))
             return false;
         loader->parts[k]->first_sample = (int64_t)k << LOADER_PART_SHIFT;
     }
@@ -238,25 +240,32 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
 }
 
 static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
-                            bool in_order, GError **error)
+                            bool held_out, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->mixture = mixture;
-    if (!open_parts(loader, config, tok, seed, in_order, error))
+    if (!open_parts(loader, config, tok, seed, held_out, error))
         g_clear_pointer(&loader, loader_close);
     return loader;
 }
 
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool in_order,
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error)
 {
     Mixture *mixture = mixture_parse(prefix, error);
     if (mixture && mixture->n > 1)
-        return open_mixture(config, mixture, tok, seed, in_order, error);
+        return open_mixture(config, mixture, tok, seed, held_out, error);
     bool good = mixture != NULL;
     g_clear_pointer(&mixture, mixture_free);
-    return good ? open_one(config, prefix, tok, seed, in_order, error) : NULL;
+    return good ? open_one(config, prefix, tok, seed, held_out, error) : NULL;
+}
+
+void loader_start_decoder(Loader *loader, int32_t id)
+{
+    loader->decoder_start = id;
+    for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
+        loader_start_decoder(loader->parts[k], id);
 }
 
 void loader_close(Loader *loader)

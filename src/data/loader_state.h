@@ -17,7 +17,7 @@ struct Loader {
     uint64_t seed;
     int64_t
         first_sample; /* of a mixture: the dataset's number above bit LOADER_PART_SHIFT; no two share dropout masks */
-    bool in_order, static_masks;
+    bool held_out, static_masks;
     int64_t memory_rows;
     const Objective *objective;
     ObjectiveConfig config;

@@ -310,9 +310,8 @@ bool megatron_bert_fill(void *memory, int64_t epoch, int64_t place, Example *out
     g_array_set_size(bert->tokens, (guint)cu[n]);
     int32_t *tokens = (int32_t *)(void *)bert->tokens->data;
     for (int64_t i = 0; i < n; i++, done = cu[i])
-        indexed_read(bert->data->set, span.first + i, 0, cu[i + 1] - cu[i], tokens + done);
-    if (!dataset_check_ids(bert->data, tokens, cu[n], bert->config->vocab, error))
-        return false;
+        if (!dataset_read(bert->data, span.first + i, 0, cu[i + 1] - cu[i], bert->config->vocab, tokens + done, error))
+            return false;
     megatron_bert_sample(bert->config, bert->seed, sample, span.target, tokens, cu, n, out);
     return true;
 }

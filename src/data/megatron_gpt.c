@@ -141,11 +141,10 @@ bool megatron_gpt_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample
     for (int64_t done = 0; done < n; place++, from = 0) {
         uint32_t document = gpt->index->order[place];
         int64_t take = MIN(indexed_length(set, document) - from, n - done);
-        indexed_read(set, document, from, take, gpt->tokens + done);
+        if (!dataset_read(gpt->data, document, from, take, gpt->config->vocab, gpt->tokens + done, error))
+            return false;
         done += take;
     }
-    if (!dataset_check_ids(gpt->data, gpt->tokens, n, gpt->config->vocab, error))
-        return false;
     clm_example(gpt->config, NULL, NULL, gpt->tokens, n, out);
     return true;
 }

@@ -176,7 +176,7 @@ static void hide(const ObjectiveConfig *config, Philox *rng, Example *out, int64
 }
 
 /* Hides n-grams of words from random places until `budget` tokens are hidden; one that is too long loses its last
- * words. */
+ * words. A text of special tokens alone has no word to hide. */
 static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out, int64_t budget)
 {
     g_autofree int64_t *starts = g_new(int64_t, (gsize)out->n_inputs);
@@ -199,7 +199,7 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
             for (int64_t row = starts[word]; row < ends[word]; row++, hidden++)
                 hide(config, rng, out, row);
     }
-    if (hidden == 0) /* every word is longer than the budget: the first token of one stands for it */
+    if (hidden == 0 && words > 0) /* every word is longer than the budget: the first token of one stands for it */
         hide(config, rng, out, starts[order[0]]);
 }
 

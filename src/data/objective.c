@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/* name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
-const Objective objectives[] = {
+/* In the order of objective_names, then variants of them.
+ * name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
+static const Objective objectives[] = {
     { "span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, span_corruption_plan, NULL,
       span_corruption_example, NULL },
     { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example,
@@ -40,6 +41,14 @@ const Objective *objective_find(const char *name)
         if (strcmp(objective->name, name) == 0)
             return objective;
     return NULL;
+}
+
+int objective_index(const char *name)
+{
+    for (int i = 0; objective_names[i]; i++)
+        if (strcmp(objective_names[i], name) == 0)
+            return i;
+    return -1;
 }
 
 const Objective *objective_for(int index, bool decoder_alone)

@@ -101,12 +101,14 @@ typedef struct Objective {
     ObjectiveFn apply;
     ObjectiveCutFn cut; /* NULL: every sample takes raw_length tokens */
 } Objective;
-extern const Objective objectives[]; /* in the order of objective_names, then variants of them; ends with name NULL */
 extern const char *const objective_names[];
 
 /* NULL if there is none of that name. */
 const Objective *objective_find(const char *name);
-/* Row `index` of objective_names, or of the same name for a decoder alone where there is one. */
+/* Its index in objective_names, or -1. */
+int objective_index(const char *name);
+/* The objective at this index of objective_names, in the form for a decoder alone where it has one and that is asked
+ * for. */
 const Objective *objective_for(int index, bool decoder_alone);
 /* Tokens that a row of either stream has room for; 0: the objective does without it. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);

@@ -15,6 +15,7 @@ typedef struct Epoch {
 } Epoch;
 
 struct Pieces {
+    const Dataset *data;
     const Indexed *set;
     PiecesSpec spec;
     int64_t n_documents, n_tokens, n_pieces;
@@ -80,6 +81,7 @@ Pieces *pieces_open(const Dataset *data, const PiecesSpec *spec)
     Pieces *pieces = g_new0(Pieces, 1);
     int64_t stride = spec->raw_length - spec->overlap;
     CHECK(stride > 0, "pieces of %" PRId64 " that share %" PRId64, spec->raw_length, spec->overlap);
+    pieces->data = data;
     pieces->set = data->set;
     pieces->spec = *spec;
     pieces->n_documents = indexed_documents(data->set);
@@ -195,32 +197,38 @@ static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
     return low;
 }
 
-/* Copies tokens [from, from + n) of a document and the separator after it, or as many as there are; returns how many.
+/* Copies tokens [from, from + n) of a document and the separator after it, or as many as there are; *copied: how many.
  */
-static int64_t read_document(const Pieces *pieces, int64_t document, int64_t from, int64_t n, int32_t *out)
+static bool read_document(const Pieces *pieces, int64_t document, int64_t from, int64_t n, int32_t *out,
+                          int64_t *copied, GError **error)
 {
     int64_t first, last, done = 0;
     indexed_document(pieces->set, document, &first, &last);
     for (int64_t sequence = first; sequence < last && done < n; sequence++) {
         int64_t length = indexed_length(pieces->set, sequence), take = MIN(length - from, n - done);
         if (take > 0) {
-            indexed_read(pieces->set, sequence, from, take, out + done);
+            if (!dataset_read(pieces->data, sequence, from, take, pieces->spec.vocab, out + done, error))
+                return false;
             done += take;
         }
         from = MAX(from - length, 0);
     }
     if (pieces->spec.separator >= 0 && done < n && from == 0)
         out[done++] = pieces->spec.separator;
-    return done;
+    *copied = done;
+    return true;
 }
 
-static void read_concatenated(Pieces *pieces, int64_t epoch_number, int64_t begin, int64_t n, int32_t *out)
+static bool read_concatenated(Pieces *pieces, int64_t epoch_number, int64_t begin, int64_t n, int32_t *out,
+                              GError **error)
 {
     const Epoch *epoch = find_epoch(pieces, epoch_number);
-    int64_t done = 0;
-    for (int64_t place = find_range(epoch->starts, pieces->n_documents, begin); done < n; place++)
-        done +=
-            read_document(pieces, document_at(epoch, place), begin + done - epoch->starts[place], n - done, out + done);
+    int64_t done = 0, copied;
+    for (int64_t place = find_range(epoch->starts, pieces->n_documents, begin); done < n; place++, done += copied)
+        if (!read_document(pieces, document_at(epoch, place), begin + done - epoch->starts[place], n - done, out + done,
+                           &copied, error))
+            return false;
+    return true;
 }
 
 /* Full piece `piece` of an epoch is another one in the file: so a sample whose form is fixed meets other text. */
@@ -248,17 +256,15 @@ static Place find_place(const Pieces *pieces, int64_t epoch, int64_t piece)
     return (Place){ document, document_length(pieces, document) / raw * raw };
 }
 
-int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out)
+bool pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out, GError **error)
 {
-    int64_t n = pieces_length(pieces, piece);
+    int64_t n = pieces_length(pieces, piece), copied;
     if (pieces->spec.text == TEXT_CONCATENATED) {
         int64_t whole, begin = piece_begin(pieces, piece, &whole);
-        read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, begin, n, out);
-        return n;
+        return read_concatenated(pieces, pieces->spec.in_order ? 0 : epoch, begin, n, out, error);
     }
     Place place = find_place(pieces, epoch, piece);
-    read_document(pieces, place.document, place.from, n, out);
-    return n;
+    return read_document(pieces, place.document, place.from, n, out, &copied, error);
 }
 
 int64_t pieces_document(const Pieces *pieces, int64_t epoch, int64_t piece)

@@ -10,6 +10,7 @@
 typedef struct PiecesSpec {
     ObjectiveText text;
     int64_t raw_length, overlap, min_length;
+    int32_t vocab;     /* above every id of the text: others are errors */
     int32_t separator; /* ends every document; -1: none is added */
     uint64_t seed;
     bool in_order;                 /* as in the file, in every epoch */
@@ -24,8 +25,8 @@ void pieces_close(Pieces *pieces);
 int64_t pieces_count(const Pieces *pieces);
 int64_t pieces_tokens(const Pieces *pieces); /* of an epoch, separators included */
 int64_t pieces_length(const Pieces *pieces, int64_t piece);
-/* Copies a piece (raw_length at most); returns its length. */
-int64_t pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out);
+/* Copies a piece, pieces_length tokens. */
+bool pieces_read(Pieces *pieces, int64_t epoch, int64_t piece, int32_t *out, GError **error);
 /* Of pieces by documents: the document, and the places within a piece (raw_length at most; ascending, but for 0) where
  * a sequence of the dataset begins, which is a sentence where the dataset is split into them; returns their number. */
 int64_t pieces_document(const Pieces *pieces, int64_t epoch, int64_t piece);

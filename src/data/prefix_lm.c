@@ -17,7 +17,9 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
     if (config->raw_length == 0)
         config->raw_length = MAX(config->input_length - 2 - config->memory_rows, 2);
     config->raw_length = MIN(config->raw_length, config->input_length - 1);
-    return true;
+    return config->raw_length >= 2 ||
+           fail_user(error, "data.raw_length=%" PRId64 ": data.objective=prefix_lm cuts texts of 2 tokens or more",
+                     config->raw_length);
 }
 
 /* A token at least on either side. What a sample of a pair has before its cut, the other has behind it: two texts of

@@ -28,17 +28,24 @@ char *prepare_prefix(const PrepareOptions *options, int field)
                            options->split_sentences ? "sentence" : "document");
 }
 
+/* The prefix of one of the two datasets of a field. g_free. */
+static char *output_prefix(const PrepareOptions *options, int field, bool valid)
+{
+    g_autofree char *prefix = prepare_prefix(options, field);
+    if (options->fairseq)
+        return g_build_filename(options->out, valid ? "valid" : "train", NULL);
+    return g_strconcat(prefix, valid ? "-valid" : "", NULL);
+}
+
 static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptions *options, int field, bool valid,
                         GError **error)
 {
-    g_autofree char *prefix = prepare_prefix(options, field);
     int64_t vocab = tokenizer_size(tok);
+    output->prefix = output_prefix(options, field, valid);
     if (options->fairseq) {
-        output->prefix = g_build_filename(options->out, valid ? "valid" : "train", NULL);
         output->counts = g_new0(int64_t, vocab);
         output->writer = indexed_writer_open_fairseq(output->prefix, vocab, error);
     } else {
-        output->prefix = g_strconcat(prefix, valid ? "-valid" : "", NULL);
         output->writer = indexed_writer_open(output->prefix, vocab, error);
     }
     return output->writer != NULL;
@@ -69,7 +76,7 @@ static bool output_add(Output *output, const PipelineJob *job, const PipelineDoc
 }
 
 /* PREFIX.json goes first and comes last, so that it never describes other data than those beside it. */
-static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, GError **error)
+static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, bool held_out, GError **error)
 {
     g_autofree char *path = g_strconcat(output->prefix, ".json", NULL);
     const DatasetMeta meta = { .tokenizer_hash = (char *)tokenizer_hash(tok),
@@ -77,9 +84,47 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
                                .vocab = tokenizer_size(tok),
                                .append_eod = append_eod,
                                .documents = output->documents,
-                               .tokens = output->tokens };
+                               .tokens = output->tokens,
+                               .held_out = held_out };
     return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
            dataset_meta_write(&meta, path, error);
+}
+
+/* ---- documents that were held out before ---- */
+
+/* As the two datasets say of themselves. */
+static bool was_held_out_of(const char *valid, const char *train)
+{
+    g_autofree char *valid_path = g_strconcat(valid, ".json", NULL), *train_path = g_strconcat(train, ".json", NULL);
+    DatasetMeta kept = { 0 }, rest = { 0 };
+    bool was = dataset_meta_read(&kept, valid_path, NULL) && dataset_meta_read(&rest, train_path, NULL) &&
+               kept.held_out && strcmp(kept.tokenizer_hash, rest.tokenizer_hash) == 0;
+    dataset_meta_clear(&kept);
+    dataset_meta_clear(&rest);
+    return was;
+}
+
+/* A run without --valid trains on what a run before it held out: the dataset of those documents goes. One that was made
+ * by itself, under the same name, stays. */
+static bool remove_held_out(const char *valid, const char *train, GError **error)
+{
+    static const char *const suffixes[] = { ".json", ".idx", ".bin" };
+    g_autofree char *index = g_strconcat(valid, ".idx", NULL);
+    if (!g_file_test(index, G_FILE_TEST_EXISTS))
+        return true;
+    if (!was_held_out_of(valid, train)) {
+        log_warning("%s is there from before: if its documents were held out of this corpus, they are now in %s too",
+                    valid, train);
+        return true;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *path = g_strconcat(valid, suffixes[i], NULL);
+        if (!io_remove_file(path, error))
+            return false;
+    }
+    log_warning("%s was removed: a run before held its documents out, and without --valid they are in %s", valid,
+                train);
+    return true;
 }
 
 typedef struct Run {
@@ -195,20 +240,30 @@ static bool check_field(const Run *run, int field, GError **error)
     return true;
 }
 
+static bool finish_field(Run *run, int field, GError **error)
+{
+    const bool append_eod = run->options->append_eod;
+    Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
+    g_autofree char *before = output_prefix(run->options, field, true);
+    return (valid->writer || remove_held_out(before, train->prefix, error)) &&
+           output_finish(train, run->tok, append_eod, false, error) &&
+           (!valid->writer || output_finish(valid, run->tok, append_eod, true, error));
+}
+
 static bool finish_all(Run *run, GError **error)
 {
     const PrepareOptions *options = run->options;
     run->stats->skipped = corpus_skipped(run->corpus);
     run->stats->passed_over = corpus_passed_over(run->corpus);
+    run->stats->nuls = corpus_nuls(run->corpus);
+    corpus_texts(run->corpus, &run->stats->text_files, &run->stats->text_documents);
     count_fields(run);
     for (int field = 0; field < run->n_fields; field++)
         if (!check_field(run, field, error))
             return false;
-    for (int i = 0; i < run->n_fields * N_OUTPUTS; i++) {
-        Output *output = &run->outputs[i / N_OUTPUTS][i % N_OUTPUTS];
-        if (output->writer && !output_finish(output, run->tok, options->append_eod, error))
+    for (int field = 0; field < run->n_fields; field++)
+        if (!finish_field(run, field, error))
             return false;
-    }
     return !options->fairseq || fairseq_identity_write(run->tok, options->out, run->outputs[0][TRAIN].counts, error);
 }
 

@@ -32,8 +32,10 @@ typedef struct PrepareStats {
     int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
     PrepareCounts fields[PREPARE_FIELDS]; /* the same of each field; without corpus.fields_apart one */
     int64_t too_short, too_long;
-    int64_t passed_over; /* files of folders that are no text */
-    uint64_t bytes;      /* of text */
+    int64_t passed_over;                /* files of folders that are no text */
+    int64_t nuls;                       /* NUL characters of JSON, replaced by U+FFFD */
+    int64_t text_files, text_documents; /* .txt, and the documents that they gave */
+    uint64_t bytes;                     /* of text */
     double seconds;
 } PrepareStats;
 

@@ -2,11 +2,14 @@
 
 #include "data/sentences.h"
 
+#include <string.h>
 #include <xxhash.h>
 
 #define JOB_BYTES       ((size_t)128 << 10) /* of text, after which a job is closed */
 #define BYTES_UNDER_WAY ((size_t)256 << 20) /* of text in all jobs; one job may pass it */
 #define JOBS_PER_WORKER 4
+#define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole, above which stretches of it are held out */
+#define STRETCH_BYTES   ((size_t)4 << 10)
 #define VALID_SEED      0x76616c6964u /* any constant: a hash of its own */
 
 /* Job number i lives in slot i mod n_slots; read, taken and written are the counts of jobs that passed each stage. */
@@ -78,6 +81,42 @@ static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, s
     g_string_append_len(job->text, text, (gssize)bytes);
 }
 
+/* About STRETCH_BYTES of a text from `at` on, to an empty line, else a line's end; where it ends. */
+static size_t stretch_end(const char *text, size_t bytes, size_t at)
+{
+    static const char *const ends[] = { "\n\n", "\n" };
+    if (bytes - at < 2 * STRETCH_BYTES)
+        return bytes;
+    const char *from = text + at + STRETCH_BYTES;
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        const char *end = memmem(from, STRETCH_BYTES, ends[i], strlen(ends[i]));
+        if (end)
+            return (size_t)(end - text) + strlen(ends[i]);
+    }
+    while (((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    return (size_t)(from - text);
+}
+
+/* A long text, a novel, is not held out as a whole: stretches of it are, and what lies between them is in order. */
+static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    guint first = job->documents->len;
+    for (size_t at = 0, end; at < bytes; at = end) {
+        end = stretch_end(text, bytes, at);
+        bool valid = is_held_out(text + at, end - at, pipeline->options->valid);
+        PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid };
+        PipelineDocument *last = job->documents->len > first
+                                     ? &g_array_index(job->documents, PipelineDocument, job->documents->len - 1)
+                                     : NULL;
+        if (last && last->valid == valid)
+            last->bytes += document.bytes;
+        else
+            g_array_append_val(job->documents, document);
+    }
+    g_string_append_len(job->text, text, (gssize)bytes);
+}
+
 /* One document into the job, unless it was seen. */
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
@@ -91,7 +130,10 @@ static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text,
             return true;
         }
     }
-    add_fields(pipeline, job, text, bytes);
+    if (pipeline->options->valid > 0 && bytes > DIVIDED_BYTES && corpus_is_whole_text(pipeline->corpus))
+        add_stretches(pipeline, job, text, bytes);
+    else
+        add_fields(pipeline, job, text, bytes);
     if (!job->where)
         job->where = g_strdup(corpus_where(pipeline->corpus));
     return true;

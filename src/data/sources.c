@@ -60,3 +60,35 @@ char *sources_split_valid(const DataConfig *config, GError **error)
         return NULL;
     return shares[SPLIT_VALID] > 0 ? cut_sources(config, shares, SPLIT_VALID, error) : g_strdup("");
 }
+
+size_t sources_valid_name(const char *item)
+{
+    size_t n = strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return item[n] == ':' ? n : 0;
+}
+
+char *sources_resolve_path(const char *path)
+{
+    g_autofree char *whole = g_canonicalize_filename(path, NULL);
+    return g_utf8_validate(whole, -1, NULL) ? g_steal_pointer(&whole) : g_strdup(path);
+}
+
+static char *resolve_item(const char *prefix)
+{
+    g_autofree char *whole = sources_resolve_path(prefix);
+    return strchr(whole, ',') ? g_strdup(prefix) : g_steal_pointer(&whole);
+}
+
+char *sources_resolve(const char *list, bool named)
+{
+    g_auto(GStrv) items = g_strsplit(list, ",", -1);
+    for (char **item = items; *item; item++) {
+        size_t n = named ? sources_valid_name(*item) : 0;
+        n += n > 0; /* the colon */
+        g_autofree char *path = (*item)[n] ? resolve_item(*item + n) : g_strdup("");
+        char *whole = g_strdup_printf("%.*s%s", (int)n, *item, path);
+        g_free(*item);
+        *item = whole;
+    }
+    return g_strjoinv(",", items);
+}

@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "base/fatal.h"
 #include "device/op_table.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ Device *device_new(const char *name, const OpTable *ops, Precision precision, bo
 {
     check_complete(name, ops);
     Device *dev = malloc(sizeof *dev);
-    CHECK(dev != NULL, "no memory for device %s", name);
+    if (dev == NULL)
+        fatal_memory("a device");
     *dev = (Device){ .name = name,
                      .ops = ops,
                      .precision = precision,

@@ -21,8 +21,14 @@ struct BeamSearch {
     BeamOptions options;
     int64_t length;                     /* tokens of the live ones */
     Hypothesis *live, *next, *finished; /* (beams) each; finished: the best score first */
-    Candidate *candidates;              /* (beams × 2 beams) */
+    Candidate *candidates;              /* (beams × n_candidates) */
 };
+
+/* So many that, whatever ends among them, there is one for each beam to go on with. */
+static int64_t n_candidates(const BeamOptions *options)
+{
+    return MAX(2, 1 + options->eos.n) * (int64_t)options->beams;
+}
 
 static double penalty(const BeamSearch *search, int64_t length)
 {
@@ -52,7 +58,7 @@ BeamSearch *beam_open(const BeamOptions *options)
     search->live = hypotheses_new(options);
     search->next = hypotheses_new(options);
     search->finished = hypotheses_new(options);
-    search->candidates = g_new(Candidate, 2 * options->beams * options->beams);
+    search->candidates = g_new(Candidate, n_candidates(options) * options->beams);
     search->live[0].logprob = 0;
     return search;
 }
@@ -77,6 +83,18 @@ static int by_logprob(const void *a, const void *b)
     return x->token - y->token;
 }
 
+/* Less likely is what the hypothesis says, and what was said before it. */
+static void penalize(const BeamSearch *search, const Hypothesis *hypothesis, float *logits)
+{
+    const BeamOptions *options = &search->options;
+    if (options->repetition_penalty == 1)
+        return;
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    g_array_append_vals(ids, options->said, (guint)options->n_said);
+    g_array_append_vals(ids, hypothesis->ids, (guint)hypothesis->n);
+    sampler_penalize(logits, (const int32_t *)(void *)ids->data, ids->len, options->repetition_penalty);
+}
+
 /* The `most` likeliest continuations of hypothesis `from`, in any order; returns how many there are. */
 static int64_t continuations(const BeamSearch *search, int32_t from, float *logits, int64_t most, Candidate *out)
 {
@@ -84,7 +102,7 @@ static int64_t continuations(const BeamSearch *search, int32_t from, float *logi
     int64_t n = 0;
     if (hypothesis->logprob == -INFINITY)
         return 0;
-    sampler_penalize(logits, hypothesis->ids, hypothesis->n, search->options.repetition_penalty);
+    penalize(search, hypothesis, logits);
     double base = hypothesis->logprob - sampler_log_sum(logits, search->options.vocab);
     for (int64_t token = 0; token < search->options.vocab; token++) {
         Candidate candidate = { base + (double)logits[token], from, (int32_t)token };
@@ -138,16 +156,16 @@ static bool settled(const BeamSearch *search)
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens)
 {
     const BeamOptions *options = &search->options;
-    int64_t n = 0, each = MIN(2 * (int64_t)options->beams, options->vocab);
+    int64_t n = 0, most = n_candidates(options), each = MIN(most, options->vocab);
     for (int32_t i = 0; i < options->beams; i++)
         n += continuations(search, i, logits + i * options->vocab, each, search->candidates + n);
     qsort(search->candidates, (size_t)n, sizeof *search->candidates, by_logprob);
 
     int32_t kept = 0;
-    for (int64_t i = 0; i < MIN(n, 2 * (int64_t)options->beams); i++) {
+    for (int64_t i = 0; i < MIN(n, most); i++) {
         const Candidate *candidate = &search->candidates[i];
         const Hypothesis *origin = &search->live[candidate->from];
-        if (candidate->token == options->eos) {
+        if (token_list_has(&options->eos, candidate->token)) {
             finish(search, origin, candidate->logprob);
         } else if (kept < options->beams) {
             from[kept] = candidate->from;

@@ -4,13 +4,16 @@
 #pragma once
 
 #include "eval/generation.h"
+#include "model/token_roles.h"
 
 typedef struct BeamOptions {
     int32_t beams;
-    double length_penalty; /* alpha */
-    double repetition_penalty;
+    double length_penalty;     /* alpha */
+    double repetition_penalty; /* of what was said and of `said`, n_said ids before it: the caller's */
+    const int32_t *said;
+    int64_t n_said;
     int64_t max_tokens;
-    int32_t eos;
+    TokenList eos;
     int64_t vocab;
 } BeamOptions;
 

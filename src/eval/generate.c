@@ -2,39 +2,58 @@
 
 #include "eval/beam.h"
 
-#define DECODER_START 0 /* T5's is its pad */
-
 /* One sequence that is being written. */
 typedef struct Writer {
     Generation *out;
+    GArray *said; /* int32_t: what the repetition penalty makes less likely; NULL: there is none */
     Philox rng;
 } Writer;
+
+/* What a decoder has read before it writes: a prompt, or behind an encoder the start. */
+static const int32_t *read_before(const Model *model, const Prompts *prompts, int32_t prompt,
+                                  const GenerateOptions *options, int64_t *n)
+{
+    bool encodes = model_config(model)->n_enc > 0;
+    *n = encodes ? 1 : prompts->cu[prompt + 1] - prompts->cu[prompt];
+    return encodes ? &options->decoder_start : prompts->ids + prompts->cu[prompt];
+}
 
 /* Appends the next token to what is written; false where that was the last. */
 static bool write_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
 {
     const Sampling *sampling = &options->sampling;
     GArray *ids = writer->out->ids;
-    sampler_penalize(logits, (const int32_t *)(void *)ids->data, ids->len, sampling->repetition_penalty);
+    if (writer->said)
+        sampler_penalize(logits, (const int32_t *)(void *)writer->said->data, writer->said->len,
+                         sampling->repetition_penalty);
     *token = sampler_pick(logits, vocab, sampling, sampling->temperature > 0 ? philox_uniform(&writer->rng) : 0);
     writer->out->logprob += (double)logits[*token] - sampler_log_sum(logits, vocab);
-    writer->out->finished = *token == options->eos;
+    writer->out->finished = token_list_has(&options->eos, *token);
     if (!writer->out->finished)
         g_array_append_val(ids, *token);
+    if (writer->said)
+        g_array_append_val(writer->said, *token);
     return !writer->out->finished;
 }
 
 /* Each sequence on its own: the likeliest token, or a drawn one. */
-static void write_all(Decoder *decoder, int64_t vocab, int32_t rows, int64_t first_prompt,
+static void write_all(Decoder *decoder, const Model *model, const Prompts *prompts, int64_t first_prompt,
                       const GenerateOptions *options, Generation *out)
 {
+    int64_t vocab = model_config(model)->vocab, n_before;
+    int32_t rows = prompts->n * options->n;
     g_autofree Writer *writers = g_new0(Writer, rows);
     g_autofree int32_t *tokens = g_new0(int32_t, rows);
     for (int32_t r = 0; r < rows; r++) {
         out[r] = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
         PhiloxKey key = philox_key(options->seed, PHILOX_SAMPLING, (uint32_t)(r % options->n));
-        writers[r] = (Writer){ &out[r], philox_open(key, (uint64_t)(first_prompt + r / options->n)) };
-        tokens[r] = decoder_first_token(decoder, r, DECODER_START);
+        writers[r] = (Writer){ .out = &out[r], .rng = philox_open(key, (uint64_t)(first_prompt + r / options->n)) };
+        tokens[r] = decoder_first_token(decoder, r, options->decoder_start);
+        if (options->sampling.repetition_penalty != 1) {
+            const int32_t *before = read_before(model, prompts, r / options->n, options, &n_before);
+            writers[r].said = g_array_new(false, false, sizeof(int32_t));
+            g_array_append_vals(writers[r].said, before, (guint)n_before);
+        }
     }
     int32_t running = rows;
     for (int64_t step = 0; step < options->max_tokens && running > 0; step++) {
@@ -43,6 +62,8 @@ static void write_all(Decoder *decoder, int64_t vocab, int32_t rows, int64_t fir
             if (!out[r].finished && !write_token(&writers[r], logits + r * vocab, vocab, options, &tokens[r]))
                 running--;
     }
+    for (int32_t r = 0; r < rows; r++)
+        g_clear_pointer(&writers[r].said, g_array_unref);
 }
 
 /* Feeds every search that is not over its rows of logits; false when all are over. */
@@ -61,23 +82,26 @@ static bool advance_all(BeamSearch **searches, bool *over, int32_t n, const Beam
     return running;
 }
 
-static void search_all(Decoder *decoder, int64_t vocab, int32_t n_prompts, const GenerateOptions *options,
+static void search_all(Decoder *decoder, const Model *model, const Prompts *prompts, const GenerateOptions *options,
                        Generation *out)
 {
-    const BeamOptions beam = { .beams = options->beams,
-                               .length_penalty = options->length_penalty,
-                               .repetition_penalty = options->sampling.repetition_penalty,
-                               .max_tokens = options->max_tokens,
-                               .eos = options->eos,
-                               .vocab = vocab };
+    int32_t n_prompts = prompts->n;
+    BeamOptions beam = { .beams = options->beams,
+                         .length_penalty = options->length_penalty,
+                         .repetition_penalty = options->sampling.repetition_penalty,
+                         .max_tokens = options->max_tokens,
+                         .eos = options->eos,
+                         .vocab = model_config(model)->vocab };
     g_autofree BeamSearch **searches = g_new(BeamSearch *, n_prompts);
     g_autofree bool *over = g_new0(bool, n_prompts);
     g_autofree int32_t *from = g_new0(int32_t, n_prompts * beam.beams);
     g_autofree int32_t *tokens = g_new(int32_t, n_prompts * beam.beams);
-    for (int32_t p = 0; p < n_prompts; p++)
+    for (int32_t p = 0; p < n_prompts; p++) {
+        beam.said = read_before(model, prompts, p, options, &beam.n_said);
         searches[p] = beam_open(&beam);
+    }
     for (int32_t r = 0; r < n_prompts * beam.beams; r++)
-        tokens[r] = decoder_first_token(decoder, r, DECODER_START);
+        tokens[r] = decoder_first_token(decoder, r, options->decoder_start);
     while (advance_all(searches, over, n_prompts, &beam, decoder_step(decoder, tokens), from, tokens))
         decoder_reorder(decoder, from);
     for (int32_t p = 0; p < n_prompts; p++) {
@@ -90,16 +114,15 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
               Generation *out, GError **error)
 {
     int32_t each = options->beams > 1 ? options->beams : options->n;
-    int64_t vocab = model_config(model)->vocab;
     for (int32_t i = 0; i < prompts->n * options->n; i++)
         out[i] = (Generation){ 0 };
     Decoder *decoder = decoder_open(model, prompts, each, options->max_tokens, error);
     if (decoder == NULL)
         return false;
     if (options->beams > 1)
-        search_all(decoder, vocab, prompts->n, options, out);
+        search_all(decoder, model, prompts, options, out);
     else
-        write_all(decoder, vocab, prompts->n * each, first_prompt, options, out);
+        write_all(decoder, model, prompts, first_prompt, options, out);
     decoder_close(decoder);
     return true;
 }

@@ -12,9 +12,10 @@ typedef struct GenerateOptions {
     int32_t beams;         /* 1: no search; more: temperature 0 */
     double length_penalty; /* of the search, ≥ 0 */
     int32_t n;             /* answers to a prompt: samples, or the best of the search (n ≤ beams) */
-    int64_t max_tokens;    /* of an answer, EOS included */
+    int64_t max_tokens;    /* of an answer, its end included */
     uint64_t seed;
-    int32_t eos;
+    TokenList eos;         /* each ends an answer; none: only max_tokens does */
+    int32_t decoder_start; /* what a decoder behind an encoder reads first */
 } GenerateOptions;
 
 /* prompts: what the encoder reads, EOS included, or what a decoder alone goes on from. out (prompts->n × n); ids is

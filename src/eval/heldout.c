@@ -1,5 +1,7 @@
 #include "eval/heldout.h"
 
+#include "base/log.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -9,15 +11,21 @@ static int64_t sample_count(const Loader *loader, int64_t n)
     return n > 0 ? MIN(n, all) : all;
 }
 
+static bool fail_stopped(GError **error)
+{
+    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request while evaluating");
+    return false;
+}
+
 /* Calls `each` with batches of up to `micro` samples until n are seen. */
-static bool for_batches(Loader *loader, int64_t n, int64_t micro, void (*each)(void *, const Batch *), void *context,
-                        GError **error)
+static bool for_batches(Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop,
+                        void (*each)(void *, const Batch *), void *context, GError **error)
 {
     Batch *batch = loader_batch(loader, (int32_t)micro);
     bool done = true;
     n = sample_count(loader, n);
     for (int64_t first = 0; done && first < n; first += micro) {
-        done = loader_get(loader, first, MIN(micro, n - first), batch, error);
+        done = stop && stop() ? fail_stopped(error) : loader_get(loader, first, MIN(micro, n - first), batch, error);
         if (done)
             each(context, batch);
     }
@@ -25,16 +33,29 @@ static bool for_batches(Loader *loader, int64_t n, int64_t micro, void (*each)(v
     return done;
 }
 
-static void add_loss(void *model, const Batch *batch)
+typedef struct LossContext {
+    Model *model;
+    LossSums *sums;
+    int64_t done; /* samples */
+} LossContext;
+
+static void add_loss(void *context, const Batch *batch)
 {
+    LossContext *loss = context;
     const ModelLoss plain = { .n_targets = 1 };
-    model_pass(model, batch, &plain);
+    model_loss(loss->model, batch, &plain, loss->sums);
+    loss->done += batch->n_samples;
+    progress_note("loss %.4f", loss->sums->nll / loss->sums->weight + loss_sums_label(loss->sums));
+    progress_update((uint64_t)loss->done);
 }
 
-bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, LossSums *sums, GError **error)
+bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
+                  GError **error)
 {
-    bool done = for_batches(loader, n, micro, add_loss, model, error);
-    model_take_sums(model, sums);
+    LossContext context = { model, sums, 0 };
+    progress_open("evaluating", "samples", (uint64_t)sample_count(loader, n));
+    bool done = for_batches(loader, n, micro, stop, add_loss, &context, error);
+    progress_close();
     return done;
 }
 
@@ -56,7 +77,7 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
 {
     g_autofree int64_t *counts = g_new0(int64_t, vocab);
     CountContext context = { counts, vocab, 0 };
-    if (!for_batches(loader, n, 16, count_targets, &context, error))
+    if (!for_batches(loader, n, 16, NULL, count_targets, &context, error))
         return false;
     double entropy = 0;
     for (int64_t id = 0; id < vocab; id++) {
@@ -117,7 +138,7 @@ bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *byt
         if (id >= 0)
             special[id] = true;
     }
-    bool done = for_batches(loader, n, 16, count_bytes, &context, error) && context.done;
+    bool done = for_batches(loader, n, 16, NULL, count_bytes, &context, error) && context.done;
     *bytes = context.bytes;
     return done;
 }

@@ -4,9 +4,13 @@
 #include "data/loader.h"
 #include "model/model.h"
 
-/* Adds the loss of samples [0, n) of the loader's epoch 0 to *sums, micro samples at a time, dropout off. n 0: the
- * whole epoch. */
-bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, LossSums *sums, GError **error);
+/* Asked before every microbatch: true ends the evaluation with LOAM_ERROR_STOPPED. */
+typedef bool (*HeldoutStopFn)(void);
+/* Adds the loss of samples [0, n) of the loader's epoch 0 to *sums, micro samples at a time, dropout off; the loader
+ * draws their order (loader.h), so that n of them stand for all. n 0: the whole epoch. stop may be NULL. A terminal
+ * shows how far it is. */
+bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
+                  GError **error);
 /* Nats per target token of the best unigram model of the very same targets, sentinels and EOS included: their entropy.
  * A model above it has learned nothing from the input. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);

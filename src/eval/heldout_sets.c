@@ -13,13 +13,6 @@ static void set_free(void *memory)
     g_free(set);
 }
 
-/* Bytes of the name before the colon of "NAME:PREFIX"; 0: there is none. */
-static size_t name_length(const char *item)
-{
-    size_t n = strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
-    return item[n] == ':' ? n : 0;
-}
-
 static bool check_name(const GPtrArray *sets, const char *item, const char *name, GError **error)
 {
     if (name == NULL && sets->len > 0)
@@ -62,11 +55,17 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
     g_auto(GStrv) items = g_strsplit(config->valid, ",", -1);
     for (char **item = items; *item; item++) {
         char *text = g_strstrip(*item);
-        size_t n = name_length(text);
+        size_t n = sources_valid_name(text);
         g_autofree char *name = n > 0 ? g_strndup(text, n) : NULL;
         if (!check_name(sets, text, name, error) ||
             !add_set(sets, config, name, n > 0 ? text + n + 1 : text, tok, seed, error))
             return NULL;
     }
     return g_steal_pointer(&sets);
+}
+
+void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id)
+{
+    for (guint i = 0; i < sets->len; i++)
+        loader_start_decoder(((HeldoutSet *)sets->pdata[i])->loader, id);
 }

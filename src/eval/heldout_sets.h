@@ -13,3 +13,5 @@ typedef struct HeldoutSet {
  * the option is, unless data.split keeps a part of data.train to validate on. Names are letters, digits, - and _, and
  * differ. */
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error);
+/* loader_start_decoder of each. */
+void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);

@@ -7,7 +7,8 @@ typedef struct Sampling {
     double temperature; /* 0: the likeliest token, and nothing below is read */
     int64_t top_k;      /* 0: all; else from the k likeliest tokens alone */
     double top_p;       /* 1: all; else from the fewest likeliest tokens that hold this share of what top_k left */
-    double repetition_penalty; /* 1: none; > 1 makes tokens that were said before less likely, at every temperature */
+    double repetition_penalty; /* 1: none; > 1 makes tokens that were read or said before less likely, at every
+                                  temperature */
 } Sampling;
 
 /* Divides positive logits of the ids by the penalty and multiplies negative ones, each id once (Keskar et al. 2019). */

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define DECODER_START 0
-#define MOST_TOKENS   (1 << 20)
+#define MOST_TOKENS (1 << 20)
 
 struct Scorer {
     Model *model;
@@ -100,7 +99,7 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
     LossSums sums = { 0 };
     batch_clear(batch);
     if (scorer->enc_len > 0)
-        batch_add(batch, 0, inputs, n_inputs, targets, n_targets, DECODER_START);
+        batch_add(batch, 0, inputs, n_inputs, targets, n_targets, MAX(model_roles(scorer->model)->decoder_start, 0));
     else
         add_continuation(batch, model_config(scorer->model)->prefix_lm, inputs, n_inputs, targets, n_targets);
     model_loss(scorer->model, batch, &plain, &sums);

@@ -12,6 +12,7 @@ typedef struct Score {
 
 Scorer *scorer_open(Model *model);
 void scorer_close(Scorer *scorer);
-/* log p(targets | inputs), both with the EOS they are to have. Memory grows with the longest seen so far. */
+/* log p(targets | inputs), both with the EOS they are to have; a T5's decoder starts as model_roles says. Memory grows
+ * with the longest seen so far. */
 bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const int32_t *targets, int64_t n_targets,
                   Score *out, GError **error);

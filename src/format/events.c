@@ -16,7 +16,7 @@ struct EventsWriter {
     char *path;
 };
 
-/* ---- protobuf: the few fields of tensorflow.Event that scalars need ---- */
+/* ---- protobuf: the few fields of tensorflow.Event that scalars and texts need ---- */
 
 static void put_varint(GByteArray *out, uint64_t value)
 {
@@ -39,14 +39,24 @@ static void put_fixed(GByteArray *out, int field, const void *data, guint bytes)
     g_byte_array_append(out, data, bytes);
 }
 
+static void put_message(GByteArray *out, int field, const GByteArray *message)
+{
+    put_bytes(out, field, message->data, message->len);
+}
+
+static void put_number(GByteArray *out, int field, uint64_t value)
+{
+    put_varint(out, (uint64_t)field << 3);
+    put_varint(out, value);
+}
+
 /* Event.wall_time (1) and .step (2). */
 static GByteArray *event_new(int64_t step)
 {
     GByteArray *event = g_byte_array_new();
     double now = (double)g_get_real_time() / 1e6;
     put_fixed(event, 1, &now, 8);
-    put_varint(event, 2 << 3);
-    put_varint(event, (uint64_t)step);
+    put_number(event, 2, (uint64_t)step);
     return event;
 }
 
@@ -104,7 +114,7 @@ static uint32_t masked_crc(const void *data, size_t bytes)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* Frees the event. */
+/* Frees the event. What the disk did not take is gone with all that came after the last flush. */
 static bool write_record(EventsWriter *writer, GByteArray *event, GError **error)
 {
     uint64_t bytes = event->len;
@@ -158,23 +168,48 @@ EventsWriter *events_open(const char *folder, GError **error)
     static const char version[] = "brain.Event:2";
     GByteArray *event = event_new(0);
     put_bytes(event, 3, version, sizeof version - 1);
-    if (!write_record(writer, event, error)) {
+    if (!write_record(writer, event, error) || !events_flush(writer, error)) {
         events_close(writer);
         return NULL;
     }
     return writer;
 }
 
+/* An event whose summary has this one Summary.Value. */
+static bool write_value(EventsWriter *writer, int64_t step, const GByteArray *value, GError **error)
+{
+    g_autoptr(GByteArray) summary = g_byte_array_new();
+    GByteArray *event = event_new(step);
+    put_message(summary, 1, value); /* Summary.value */
+    put_message(event, 5, summary); /* Event.summary */
+    return write_record(writer, event, error);
+}
+
 bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error)
 {
     float simple_value = (float)value;
-    g_autoptr(GByteArray) scalar = g_byte_array_new(), summary = g_byte_array_new();
+    g_autoptr(GByteArray) scalar = g_byte_array_new();
     put_bytes(scalar, 1, tag, strlen(tag)); /* Summary.Value.tag, .simple_value */
     put_fixed(scalar, 2, &simple_value, 4);
-    put_bytes(summary, 1, scalar->data, scalar->len); /* Summary.value */
-    GByteArray *event = event_new(step);
-    put_bytes(event, 5, summary->data, summary->len); /* Event.summary */
-    return write_record(writer, event, error);
+    return write_value(writer, step, scalar, error);
+}
+
+bool events_text(EventsWriter *writer, const char *tag, int64_t step, const char *markdown, GError **error)
+{
+    static const char plugin[] = "text";
+    enum { DT_STRING = 7, DATA_CLASS_TENSOR = 2 };
+    g_autoptr(GByteArray) text = g_byte_array_new(), tensor = g_byte_array_new(), shape = g_byte_array_new(),
+                          name = g_byte_array_new(), metadata = g_byte_array_new();
+    put_bytes(name, 1, plugin, sizeof plugin - 1); /* SummaryMetadata.PluginData.plugin_name */
+    put_message(metadata, 1, name);                /* SummaryMetadata.plugin_data */
+    put_number(metadata, 4, DATA_CLASS_TENSOR);    /* SummaryMetadata.data_class */
+    put_number(tensor, 1, DT_STRING);              /* TensorProto.dtype, .tensor_shape of no dimensions, .string_val */
+    put_message(tensor, 2, shape);
+    put_bytes(tensor, 8, markdown, strlen(markdown));
+    put_bytes(text, 1, tag, strlen(tag)); /* Summary.Value.tag, .metadata, .tensor */
+    put_message(text, 9, metadata);
+    put_message(text, 8, tensor);
+    return write_value(writer, step, text, error);
 }
 
 bool events_flush(EventsWriter *writer, GError **error)

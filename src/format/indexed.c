@@ -4,13 +4,21 @@
 #include "format/indexed_index.h"
 #include "format/map.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
+#define STORED_BYTES ((size_t)16 << 10) /* of tokens as stored, read at a time */
+
+/* The .idx is mapped. The .bin is read: where it was cut or its disk fails, a read tells so, while touching a mapping
+ * would kill the program. */
 struct Indexed {
-    GMappedFile *bin_map, *idx_map;
-    const char *tokens; /* the .bin */
+    GMappedFile *idx_map;
+    int bin; /* descriptor; -1: none */
+    size_t bin_bytes;
+    char *bin_path;
     IndexView view;
     int64_t first_document, first_sequence; /* where the window begins */
     int64_t n_documents, n_sequences, n_tokens;
@@ -20,16 +28,17 @@ void indexed_close(Indexed *set)
 {
     if (set == NULL)
         return;
-    if (set->bin_map)
-        g_mapped_file_unref(set->bin_map);
+    if (set->bin >= 0)
+        close(set->bin);
     if (set->idx_map)
         g_mapped_file_unref(set->idx_map);
+    g_free(set->bin_path);
     g_free(set);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Indexed, indexed_close)
 
 /* Every sequence must lie within the .bin. */
-static bool check_sequences(Indexed *set, const char *bin_path, size_t bin_bytes, GError **error)
+static bool check_sequences(Indexed *set, GError **error)
 {
     const IndexView *view = &set->view;
     for (int64_t i = 0; i < view->n_sequences; i++) {
@@ -41,11 +50,11 @@ static bool check_sequences(Indexed *set, const char *bin_path, size_t bin_bytes
                              "sequence %" G_GINT64_FORMAT " begins at byte %" G_GINT64_FORMAT ", which no token does",
                              i, offset);
         size_t begin = (size_t)offset * view->offset_bytes, bytes = (size_t)n * view->token_bytes;
-        if (begin > bin_bytes || bytes > bin_bytes - begin)
+        if (begin > set->bin_bytes || bytes > set->bin_bytes - begin)
             return fail_user(error,
                              "sequence %" G_GINT64_FORMAT
                              " ends at byte %zu of %s, which has only %zu: it is truncated, or of another dataset",
-                             i, begin + bytes, bin_path, bin_bytes);
+                             i, begin + bytes, set->bin_path, set->bin_bytes);
         set->n_tokens += n;
     }
     return true;
@@ -53,14 +62,16 @@ static bool check_sequences(Indexed *set, const char *bin_path, size_t bin_bytes
 
 Indexed *indexed_open(const char *prefix, GError **error)
 {
-    g_autofree char *bin_path = g_strconcat(prefix, ".bin", NULL), *idx_path = g_strconcat(prefix, ".idx", NULL);
+    g_autofree char *idx_path = g_strconcat(prefix, ".idx", NULL);
     g_autoptr(Indexed) set = g_new0(Indexed, 1);
-    if (!(set->idx_map = map_file(idx_path, error)) || !(set->bin_map = map_file(bin_path, error)))
+    set->bin_path = g_strconcat(prefix, ".bin", NULL);
+    set->bin = -1;
+    if (!(set->idx_map = map_file(idx_path, error)) ||
+        (set->bin = open_regular(set->bin_path, &set->bin_bytes, error)) < 0)
         return NULL;
-    set->tokens = g_mapped_file_get_contents(set->bin_map);
     if (!index_view_read(&set->view, g_mapped_file_get_contents(set->idx_map), g_mapped_file_get_length(set->idx_map),
                          error) ||
-        !check_sequences(set, bin_path, g_mapped_file_get_length(set->bin_map), error)) {
+        !check_sequences(set, error)) {
         fail_context(error, "%s", idx_path);
         return NULL;
     }
@@ -167,33 +178,75 @@ static void widen(int dtype, const char *p, int64_t n, int32_t *out)
     }
 }
 
-void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out)
+/* Bytes [at, at + n) of the .bin. */
+static bool read_bin(const Indexed *set, size_t at, size_t n, void *out, GError **error)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(set->bin, (char *)out + done, n - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno(error, "reading", set->bin_path);
+        if (got == 0)
+            return fail_machine(error,
+                                "%s was cut while it was in use: it had %zu bytes, and byte %zu is not there any more; "
+                                "put it back, or run loam prepare again",
+                                set->bin_path, set->bin_bytes, at + done);
+        done += (size_t)got;
+    }
+    return true;
+}
+
+bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error)
 {
     int64_t length = indexed_length(set, sequence);
     CHECK(from >= 0 && n >= 0 && from <= length && n <= length - from, "tokens [%lld, + %lld) of %lld", (long long)from,
           (long long)n, (long long)length);
-    if (n == 0)
-        return; /* the .bin may be empty, and then not mapped */
     const IndexView *view = &set->view;
-    widen(view->dtype,
-          set->tokens + index_offset(view, set->first_sequence + sequence) * (int64_t)view->offset_bytes +
-              from * (int64_t)view->token_bytes,
-          n, out);
+    size_t at = (size_t)index_offset(view, set->first_sequence + sequence) * view->offset_bytes +
+                (size_t)from * view->token_bytes;
+    char stored[STORED_BYTES];
+    const int64_t most = (int64_t)(STORED_BYTES / view->token_bytes);
+    for (int64_t done = 0, take; done < n; done += take, at += (size_t)take * view->token_bytes) {
+        take = MIN(n - done, most);
+        if (!read_bin(set, at, (size_t)take * view->token_bytes, stored, error))
+            return false;
+        widen(view->dtype, stored, take, out + done);
+    }
     for (int64_t i = 0; view->plus_one && i < n; i++)
         out[i] = out[i] > INT32_MIN ? out[i] - 1 : -1;
+    return true;
+}
+
+int64_t indexed_locate(const Indexed *set, int64_t sequence)
+{
+    int64_t low = set->first_document, high = low + set->n_documents;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (boundary(set, middle) <= set->first_sequence + sequence)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The xxh3 of n bytes of the .bin, chained to another hash; 0 where they cannot be read. */
+static uint64_t hash_bin(const Indexed *set, size_t at, size_t n, uint64_t seed)
+{
+    g_autofree char *bytes = g_malloc(n);
+    return read_bin(set, at, n, bytes, NULL) ? XXH3_64bits_withSeed(bytes, n, seed) : 0;
 }
 
 /* The .bin is sampled, for a corpus of terabytes must not be read before the first step. */
 int64_t indexed_fingerprint(const Indexed *set)
 {
-    const size_t sample = (size_t)1 << 20;
-    size_t idx = g_mapped_file_get_length(set->idx_map),
-           bin = set->bin_map ? g_mapped_file_get_length(set->bin_map) : 0;
-    uint64_t hash = XXH3_64bits(g_mapped_file_get_contents(set->idx_map), idx);
+    const size_t sample = (size_t)1 << 20, bin = set->bin_bytes;
+    uint64_t hash = XXH3_64bits(g_mapped_file_get_contents(set->idx_map), g_mapped_file_get_length(set->idx_map));
     if (bin > 0) {
         size_t n = MIN(bin, sample);
-        hash = XXH3_64bits_withSeed(set->tokens, n, hash);
-        hash = XXH3_64bits_withSeed(set->tokens + bin - n, n, hash);
+        hash = hash_bin(set, 0, n, hash);
+        hash = hash_bin(set, bin - n, n, hash);
     }
     if (set->n_documents != set->view.n_documents) {
         const int64_t window[] = { set->first_document, set->n_documents };

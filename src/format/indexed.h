@@ -11,7 +11,7 @@ typedef enum IndexedDType { INDEXED_U16 = 8, INDEXED_I32 = 4, INDEXED_U32 = 9 } 
 /* fairseq's forms know no documents: every sequence is one. */
 typedef enum IndexedForm { INDEXED_MEGATRON, INDEXED_FAIRSEQ, INDEXED_LEGACY, INDEXED_LEGACY_FAIRSEQ } IndexedForm;
 
-typedef struct Indexed Indexed; /* read-only, mapped */
+typedef struct Indexed Indexed; /* read-only; thread-safe */
 /* Every length, offset and document boundary is checked against the files' sizes. */
 Indexed *indexed_open(const char *prefix, GError **error);
 void indexed_close(Indexed *set);
@@ -24,8 +24,11 @@ int64_t indexed_tokens(const Indexed *set);
 int32_t indexed_length(const Indexed *set, int64_t sequence);
 /* Sequences [first, last) of a document. */
 void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last);
-/* Copies tokens [from, from + n) of a sequence as i32; one that does not fit becomes -1. */
-void indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out);
+/* Copies tokens [from, from + n) of a sequence as i32; one that does not fit becomes -1. Fails where the .bin cannot be
+ * read, or was cut since it was opened. */
+bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error);
+/* The document that a sequence belongs to, numbered from 0 in the whole set, whatever the window. */
+int64_t indexed_locate(const Indexed *set, int64_t sequence);
 /* xxh3 of the .idx, of the first and last MiB of the .bin and of a window, with the top bit clear. */
 int64_t indexed_fingerprint(const Indexed *set);
 int indexed_dtype(const Indexed *set); /* code: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16; fairseq's 9 u32, 10 u64 */

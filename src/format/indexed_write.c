@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "format/map.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHUNK 4096 /* elements converted at a time */
 
@@ -19,12 +21,49 @@ struct IndexedWriter {
     int64_t vocab, n_sequences, n_documents, sequences_ended; /* those before the last document boundary */
     IndexedForm form;
     int dtype;
+    IndexedWriter *next; /* of those that are open */
 };
+
+/* A program that must end at once (base/fatal.h) removes what it has not finished. */
+static GMutex open_mutex;
+static IndexedWriter *open_writers;
+
+static void remove_unfinished(void)
+{
+    if (!g_mutex_trylock(&open_mutex))
+        return; /* the end came while a writer was opened */
+    for (IndexedWriter *writer = open_writers; writer; writer = writer->next)
+        for (int i = 0; i < N_PARTS; i++)
+            unlink(writer->paths[i]);
+}
+
+static void remember(IndexedWriter *writer)
+{
+    static gsize once;
+    if (g_once_init_enter(&once))
+        g_once_init_leave(&once, at_quick_exit(remove_unfinished) == 0 ? 1 : 2);
+    g_mutex_lock(&open_mutex);
+    writer->next = open_writers;
+    open_writers = writer;
+    g_mutex_unlock(&open_mutex);
+}
+
+static void forget(const IndexedWriter *writer)
+{
+    g_mutex_lock(&open_mutex);
+    for (IndexedWriter **at = &open_writers; *at; at = &(*at)->next)
+        if (*at == writer) {
+            *at = writer->next;
+            break;
+        }
+    g_mutex_unlock(&open_mutex);
+}
 
 void indexed_writer_abort(IndexedWriter *writer)
 {
     if (writer == NULL)
         return;
+    forget(writer);
     for (int i = 0; i < N_PARTS; i++) {
         if (writer->files[i])
             io_abort(writer->files[i]);
@@ -50,6 +89,7 @@ static IndexedWriter *open_writer(const char *prefix, int64_t vocab, IndexedForm
     writer->dtype = vocab < 65500 ? INDEXED_U16 : form == INDEXED_FAIRSEQ ? INDEXED_U32 : INDEXED_I32;
     for (int i = 0; i < N_PARTS; i++)
         writer->paths[i] = g_strconcat(prefix, part_names[i], NULL);
+    remember(writer);
     bool ok = true;
     for (int i = BIN; ok && i <= DOCUMENTS; i++)
         ok = (writer->files[i] = io_create(writer->paths[i], error)) != NULL;

@@ -11,6 +11,9 @@ static const char *const position_names[] = {
 static const char *const init_names[] = { "t5", "normal", "fairseq", "fan_in", "fan_out", NULL };
 static const char *const rule_names[] = { "t5", "ast", NULL };
 
+/* "same", then the activations in their order. */
+static const char *const head_activation_names[] = { "same", "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", NULL };
+
 #define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
     {                                                                                                                  \
         "model." name, type, offsetof(ModelConfig, field), standard, min, max, class, help, choices                    \
@@ -41,6 +44,7 @@ const OptionRow model_options[] = {
     ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
     ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions, relative_key or a sparse layout", NULL),
     ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of a sequence's first token; fairseq and RoBERTa leave 2 rows unused", NULL),
+    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: row that is all zeros, as XGLM has it for the id of its padding; -1: none", NULL),
     ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
     ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
     ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
@@ -67,6 +71,7 @@ const OptionRow model_options[] = {
     ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
     ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
     ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "linear, activation and norm before the projection to the vocabulary (BERT)", NULL),
+    ROW("head_activation",  OPT_ENUM, head_activation, "same", 0, 0, OPT_IDENTITY, "of head_transform; same: that of the feed-forward network", head_activation_names),
     ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
     ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
     ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
@@ -130,6 +135,11 @@ double model_config_activation_dropout(const ModelConfig *config)
     return config->inner_dropout ? config->dropout : 0;
 }
 
+Activation model_config_head_activation(const ModelConfig *config)
+{
+    return (Activation)(config->head_activation ? config->head_activation - 1 : config->activation);
+}
+
 bool model_config_learned_positions(const ModelConfig *config)
 {
     return config->position == POSITION_LEARNED || config->position == POSITION_LEARNED_AND_BIAS;
@@ -146,11 +156,15 @@ bool model_config_distances(const ModelConfig *config)
     return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
 }
 
+bool model_config_ends(const ModelConfig *config)
+{
+    return model_config_learned_positions(config) || model_config_distances(config) ||
+           config->sparsity.pattern != SPARSE_NONE;
+}
+
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    bool ends = model_config_learned_positions(config) || model_config_distances(config) ||
-                config->sparsity.pattern != SPARSE_NONE;
-    if (!ends || length <= config->max_positions)
+    if (!model_config_ends(config) || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT

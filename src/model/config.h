@@ -21,6 +21,7 @@ typedef struct ModelConfig {
     int position;                     /* PositionKind */
     int64_t max_positions;            /* the longest sequence with learned positions, or distances */
     int64_t position_offset;          /* row of the first place: rows before it are unused (fairseq's pad + 1) */
+    int64_t position_zero;            /* row of the sinusoids that is all zeros; -1: none */
     double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
     int64_t rotary_dim;               /* 0: head_dim */
     int64_t segments;                 /* token types; 0: none */
@@ -30,6 +31,7 @@ typedef struct ModelConfig {
     bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
     bool qk_layer_scaling;          /* Megatron's: see AttnSpec.rescale */
     bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
+    int head_activation;            /* of head_transform: 0: `activation`, else an Activation + 1 */
     bool pooler, sentence_head;
     int init; /* InitScheme */
     double init_std;
@@ -86,11 +88,14 @@ bool model_config_check(const ModelConfig *config, GError **error);
 int64_t model_config_kv_heads(const ModelConfig *config);
 double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
+Activation model_config_head_activation(const ModelConfig *config);
 /* Positions are a set: learned ones, and a relative bias of the encoder's or the decoder's self-attention. */
 bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
 /* Embeddings of distances in the scores of self-attention. */
 bool model_config_distances(const ModelConfig *config);
-/* Learned positions, distances and sparse layouts end somewhere: whether sequences of this length fit in. */
+/* Learned positions, distances and sparse layouts hold sequences of up to max_positions tokens, others any. */
+bool model_config_ends(const ModelConfig *config);
+/* Whether sequences of this length fit in. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */

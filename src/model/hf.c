@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "model/hf_config.h"
+#include "model/hf_roles.h"
 #include "model/hf_tensors.h"
 
 #include <string.h>
@@ -27,8 +28,9 @@ static bool shape_matches(const SafeTensor *theirs, int rank, const int64_t *sha
 /* An opened folder: its tensors by the names that its kind of model gives them. */
 typedef struct Source {
     const HfKind *kind;
-    const SafeTensors *file;
+    SafeTensors *file;
     GHashTable *tensors;
+    bool says_untied; /* config.json does: the logits have a matrix of their own */
 } Source;
 
 /* Every parameter has its tensor, of its shape. */
@@ -116,11 +118,20 @@ static bool read_param(Device *dev, const Source *source, const Param *param, GE
     return true;
 }
 
-static Model *import_tensors(Device *dev, const Source *source, ModelConfig *config, bool gradients, GError **error)
+/* transformers would begin with random logits. */
+static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
-    config->tie_embeddings = file_is_tied(source);
-    if (source->kind->look)
-        source->kind->look(source->tensors, config);
+    g_autofree char *head = name_in_table(source->kind, "lm_head");
+    bool logits = config->n_dec > 0 || config->head_transform;
+    if (source->says_untied && logits && head && !g_hash_table_contains(source->tensors, head))
+        log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
+                    head);
+}
+
+static Model *import_tensors(Device *dev, const Source *source, const ModelConfig *config, bool gradients,
+                             GError **error)
+{
+    warn_missing_head(source, config);
     if (!check_tensors(source, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
@@ -145,24 +156,55 @@ static SafeTensors *open_tensors(const char *folder, GError **error)
     return file;
 }
 
+/* Reads config.json and the names of the tensors, which together make the shape. */
+static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
+{
+    *source = (Source){ .kind = hf_config_read(folder, config, error) };
+    if (source->kind == NULL || (source->file = open_tensors(folder, error)) == NULL)
+        return false;
+    source->tensors = hf_tensors_by_name(source->kind, source->file, error);
+    if (source->tensors == NULL)
+        return fail_context(error, "%s", folder);
+    source->says_untied = !config->tie_embeddings;
+    config->tie_embeddings = file_is_tied(source);
+    if (source->kind->look)
+        source->kind->look(source->tensors, config);
+    return true;
+}
+
+static void source_close(Source *source)
+{
+    g_clear_pointer(&source->tensors, g_hash_table_unref);
+    g_clear_pointer(&source->file, safetensors_close);
+}
+
+bool hf_shape(const char *folder, ModelConfig *config, GError **error)
+{
+    ModelConfig read = { 0 };
+    Source source;
+    bool done = source_open(&source, folder, &read, error);
+    if (done)
+        *config = model_config_copy(&read);
+    source_close(&source);
+    return done;
+}
+
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
-    Source source = { .kind = hf_config_read(folder, &config, error) };
-    SafeTensors *file = source.kind ? open_tensors(folder, error) : NULL;
-    if (file == NULL)
-        return NULL;
-    source.file = file;
-    source.tensors = hf_tensors_by_name(source.kind, file, error);
-    Model *model = source.tensors ? import_tensors(dev, &source, &config, gradients, error) : NULL;
-    g_clear_pointer(&source.tensors, g_hash_table_unref);
-    safetensors_close(file);
-    if (model == NULL) {
+    Source source;
+    Model *model = NULL;
+    if (source_open(&source, folder, &config, error) &&
+        !(model = import_tensors(dev, &source, &config, gradients, error)))
         fail_context(error, "%s", folder);
+    if (model && !hf_roles_read(folder, source.kind, model_config(model), model_roles(model), error))
+        g_clear_pointer(&model, model_close);
+    source_close(&source);
+    if (model == NULL)
         return NULL;
-    }
-    g_autofree char *tokenizer = tokenizer_find(folder);
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason);
     if (tokenizer == NULL)
-        log_warning("%s has no tokenizer that can be read: weights only; texts need tokenizer.path", folder);
+        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
     return model;
 }

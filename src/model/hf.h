@@ -19,3 +19,5 @@ bool hf_export(Model *model, const Tokenizer *tok /* may be NULL */, const char 
 /* Missing, unexpected and misshapen tensors are named. Tied unless the file holds a matrix for the logits that differs
  * from the embedding; what files of some years carry besides is passed over. */
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
+/* The shape of the model in FOLDER, without its weights; texts are the caller's until model_config_clear. */
+bool hf_shape(const char *folder, ModelConfig *config, GError **error);

@@ -1,4 +1,4 @@
-/* hf_bert.c: BertForPreTraining, BertForMaskedLM and the bare BertModel. */
+/* hf_bert.c: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
 #include "base/log.h"
 #include "model/hf_kind.h"
 
@@ -39,8 +39,8 @@ static const HfName names[] = {
 
 /* 0, 1, 2, … as a buffer, the bias of the logits under its other name, and the positions that a model of distances has
  * and does not read. */
-static const char *const passed_over[] = { "bert.embeddings.position_ids", "cls.predictions.decoder.bias",
-                                           HF_BERT_POSITIONS, NULL };
+#define BIAS_OF_DECODER "cls.predictions.decoder.bias"
+static const char *const passed_over[] = { "bert.embeddings.position_ids", BIAS_OF_DECODER, HF_BERT_POSITIONS, NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 30522, 1, 1 << 24 },
@@ -75,6 +75,7 @@ void hf_shape_bert(ModelConfig *config)
     config->segments = MAX(was.segments, 1);
     config->head_dim = config->width / config->heads;
     config->head_transform = config->head_bias = was.head_transform;
+    hf_fix_head(config, (Activation)config->activation);
     config->pooler = was.pooler;
     config->sentence_head = was.sentence_head;
 }
@@ -105,13 +106,14 @@ static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
-    return read_position(root, config, error) && hf_activation_read(root, "hidden_act", "gelu", config, error) &&
-           hf_check_heads(config, error);
+    return read_position(root, config, error) &&
+           hf_activation_read(root, "hidden_act", "gelu", &config->activation, error) && hf_check_heads(config, error);
 }
 
 /* Which of the heads are there. */
 static void look(GHashTable *tensors, ModelConfig *config)
 {
+    hf_prefer(tensors, "cls.predictions.bias", BIAS_OF_DECODER);
     config->pooler = g_hash_table_contains(tensors, "bert.pooler.dense.weight");
     config->sentence_head = g_hash_table_contains(tensors, "cls.seq_relationship.weight");
     config->head_transform = config->head_bias =
@@ -122,7 +124,7 @@ static const char *class_of(const ModelConfig *config)
 {
     if (config->head_transform)
         return config->sentence_head ? "BertForPreTraining" : "BertForMaskedLM";
-    return "BertModel";
+    return config->sentence_head ? "BertForNextSentencePrediction" : "BertModel";
 }
 
 static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
@@ -134,27 +136,27 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
     for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
         if ((int)positions[i].position == config->position)
             json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
-    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", ids.pad);
 }
 
-static bool check_bert(const ModelConfig *config, GError **error)
+/* With logits of the vocabulary there is a pooler only where there are classes of sentences too. */
+static void drop_heads(ModelConfig *config)
 {
-    bool masked = config->head_transform && !config->pooler, whole = config->head_transform && config->sentence_head,
-         bare = !config->head_transform && !config->sentence_head;
-    return masked || whole || bare ||
-           fail_user(error,
-                     "Hugging Face has a BERT with model.head_transform alone (BertForMaskedLM), with or without "
-                     "model.pooler alone (BertModel), or with both and model.sentence_head (BertForPreTraining)");
+    if (!config->head_transform)
+        hf_drop_vocabulary_head(config);
+    else if (!config->sentence_head)
+        config->pooler = false;
 }
 
 const HfKind hf_bert = { .model_type = "bert",
                          .architecture = "BertForPreTraining",
                          .prefix = "bert.",
+                         .untied_bias = BIAS_OF_DECODER,
                          HF_TABLES,
                          .read = read_bert,
                          .look = look,
                          .write = write_bert,
                          .shape = hf_shape_bert,
-                         .check = check_bert };
+                         .drop_heads = drop_heads };

@@ -1,6 +1,7 @@
 #include "model/hf_config.h"
 
 #include "base/file.h"
+#include "base/hub.h"
 
 #include <string.h>
 
@@ -47,7 +48,8 @@ static const HfKind *read_root(const json_t *root, ModelConfig *config, GError *
     const HfKind *kind = kind_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
     config->preset = (char *)"";
-    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error))
+    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error) ||
+        !hf_flag_read(root, "tie_word_embeddings", true, &config->tie_embeddings, error))
         return NULL;
     kind->shape(config);
     return check_ranges(config, error) && model_config_check(config, error) ? kind : NULL;
@@ -56,6 +58,10 @@ static const HfKind *read_root(const json_t *root, ModelConfig *config, GError *
 const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
+        hub_fail_absent(folder, "folder", error);
+        return NULL;
+    }
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
         return NULL;
@@ -83,7 +89,7 @@ static const char *dtype_in_json(const char *dtype)
     return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
 }
 
-char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, const char *dtype)
+char *hf_config_text(const HfKind *kind, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
 {
     ModelConfig rates = *config; /* with every rate of dropout as it is */
     rates.attention_dropout = model_config_attention_dropout(config);
@@ -91,7 +97,8 @@ char *hf_config_text(const HfKind *kind, const ModelConfig *config, HfIds ids, c
     json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", kind->architecture, "model_type",
                              kind->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
     hf_keys_write(kind, root, &rates);
-    kind->write(root, config, ids);
+    kind->write(root, config, hf_roles_ids(roles));
+    hf_roles_write_eos(root, roles);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     char *line = g_strconcat(text, "\n", NULL);
     free(text);
@@ -131,16 +138,19 @@ static const HfKind *nearest_kind(const ModelConfig *config)
     return config->rel_per_block ? &hf_umt5 : &hf_t5;
 }
 
-const HfKind *hf_kind_of(const ModelConfig *config, GError **error)
+const HfKind *hf_kind_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
     const HfKind *kind = nearest_kind(config);
-    ModelConfig shaped = *config;
+    *fitted = *config;
+    if (kind->drop_heads)
+        kind->drop_heads(fitted);
+    ModelConfig shaped = *fitted;
     kind->shape(&shaped);
     for (int i = 0; i < n_model_options; i++)
-        if (!same_option(&model_options[i], config, &shaped)) {
+        if (!same_option(&model_options[i], fitted, &shaped)) {
             fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", kind->architecture,
                       model_options[i].name);
             return NULL;
         }
-    return kind->check == NULL || kind->check(config, error) ? kind : NULL;
+    return kind->check == NULL || kind->check(fitted, error) ? kind : NULL;
 }

@@ -65,17 +65,19 @@ static bool read_gpt2(const json_t *root, ModelConfig *config, GError **error)
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
     config->init_scale_outputs = true;
+    hf_warn_unread_rate(root, "embd_pdrop", config->dropout);
     return hf_int_read(root, &inner, &config->ffn, error) &&
-           hf_activation_read(root, "activation_function", "gelu_new", config, error) && hf_check_heads(config, error);
+           hf_activation_read(root, "activation_function", "gelu_new", &config->activation, error) &&
+           hf_check_heads(config, error);
 }
 
 static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
-    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "bos_token_id", ids.eos);
+    hf_id_write(root, "bos_token_id", ids.bos);
     hf_id_write(root, "eos_token_id", ids.eos);
 }
 

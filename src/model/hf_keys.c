@@ -1,5 +1,8 @@
 #include "base/check.h"
+#include "base/log.h"
 #include "model/hf_kind.h"
+
+#include <string.h>
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error)
 {
@@ -30,10 +33,20 @@ bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError 
     return true;
 }
 
-bool hf_flag(const json_t *root, const char *key, bool standard)
+bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error)
 {
     const json_t *value = json_object_get(root, key);
-    return json_is_boolean(value) ? json_is_true(value) : standard;
+    *out = value ? json_is_true(value) : standard;
+    return value == NULL || json_is_boolean(value) || json_is_null(value) ||
+           fail_user(error, "%s is neither true nor false", key);
+}
+
+void hf_warn_unread_rate(const json_t *root, const char *key, double used)
+{
+    const json_t *value = json_object_get(root, key);
+    double rate = json_is_number(value) ? json_number_value(value) : used;
+    if (rate > used || rate < used)
+        log_warning("config.json has %s %g, which training here goes without: it is %g", key, rate, used);
 }
 
 static json_t *fixed_value(const HfFixedKey *row)
@@ -47,7 +60,7 @@ static bool fixed_read(const json_t *root, const HfFixedKey *row, GError **error
 {
     const json_t *found = json_object_get(root, row->key);
     json_t *wanted = fixed_value(row);
-    bool same = found == NULL || json_equal(found, wanted);
+    bool same = found == NULL || json_equal(found, wanted) || (json_is_null(found) && json_is_false(wanted));
     json_decref(wanted);
     if (same)
         return true;
@@ -107,6 +120,12 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
 }
 
+void hf_drop_vocabulary_head(ModelConfig *config)
+{
+    config->head_transform = config->head_bias = false;
+    config->tie_embeddings = true;
+}
+
 static const struct {
     const char *name;
     Activation activation;
@@ -116,37 +135,80 @@ static const struct {
     { "swish", ACT_SILU },          { "tanh", ACT_TANH },
 };
 
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, ModelConfig *config, GError **error)
+int hf_activation_of(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
+        if (g_strcmp0(activations[i].name, name) == 0)
+            return (int)activations[i].activation;
+    return -1;
+}
+
+bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error)
 {
     const json_t *value = json_object_get(root, key);
     const char *name = value ? json_string_value(value) : standard;
-    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
-        if (g_strcmp0(activations[i].name, name) == 0) {
-            config->activation = (int)activations[i].activation;
-            return true;
-        }
-    return fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh", key,
+    *activation = hf_activation_of(name);
+    return *activation >= 0 ||
+           fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh", key,
                      name ? name : "not a string");
 }
 
-const char *hf_activation_name(const ModelConfig *config)
+const char *hf_activation_name(int activation)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
-        if ((int)activations[i].activation == config->activation)
+        if ((int)activations[i].activation == activation)
             return activations[i].name;
-    CHECK(false, "activation %d", config->activation);
+    CHECK(false, "activation %d", activation);
+}
+
+void hf_fix_head(ModelConfig *config, Activation activation)
+{
+    if (config->head_transform && model_config_head_activation(config) != activation)
+        config->head_activation = (int)activation == config->activation ? 0 : (int)activation + 1;
+}
+
+void hf_prefer(GHashTable *tensors, const char *name, const char *live)
+{
+    gpointer tensor = g_hash_table_lookup(tensors, live);
+    if (tensor)
+        g_hash_table_replace(tensors, g_strdup(name), tensor);
+}
+
+/* A scaling that changes nothing: none, "default", or a linear one by 1. transformers of before 4.43 says "type". */
+static bool check_scaling(const json_t *scaling, const char *key, GError **error)
+{
+    if (scaling == NULL || json_is_null(scaling))
+        return true;
+    const json_t *type = json_object_get(scaling, "rope_type"), *factor = json_object_get(scaling, "factor");
+    const char *name = json_string_value(type ? type : json_object_get(scaling, "type"));
+    const json_t *part = json_object_get(scaling, "partial_rotary_factor");
+    bool by_one = json_is_number(factor) && json_number_value(factor) >= 1 && json_number_value(factor) <= 1;
+    bool whole = part == NULL || json_is_null(part) || (json_is_number(part) && json_number_value(part) >= 1);
+    bool plain =
+        name == NULL ? factor == NULL : strcmp(name, "default") == 0 || (strcmp(name, "linear") == 0 && by_one);
+    if (json_is_object(scaling) && plain && whole)
+        return true;
+    char *text = json_dumps(scaling, JSON_ENCODE_ANY | JSON_COMPACT);
+    fail_user(error, "%s is %s: loam reads null and \"rope_type\": \"default\" only", key, text);
+    free(text);
+    return false;
 }
 
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
                     GError **error)
 {
-    const json_t *parameters = json_object_get(root, "rope_parameters");
-    const json_t *own = layers ? json_object_get(parameters, layers) : parameters;
-    const char *type = json_string_value(json_object_get(own, "rope_type"));
-    HfRealKey row = { json_is_object(own) ? "rope_theta" : key, 0, standard, 1, 1e12 };
-    if (type && g_strcmp0(type, "default") != 0)
-        return fail_user(error, "rope_type is \"%s\": loam reads \"default\" only", type);
-    return hf_real_read(json_is_object(own) ? own : root, &row, base, error);
+    const json_t *parameters = json_object_get(root, "rope_parameters"),
+                 *scaling = json_object_get(root, "rope_scaling");
+    const json_t *of_layers = layers ? json_object_get(parameters, layers) : NULL;
+    const json_t *own = json_is_object(scaling) ? scaling : of_layers ? of_layers : parameters;
+    HfRealKey row = { key, 0, standard, 1, 1e12 }, inner = { "rope_theta", 0, 0, 1, 1e12 };
+    if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
+        !hf_real_read(root, &row, &inner.standard, error) || !hf_real_read(own, &inner, base, error))
+        return false;
+    /* transformers 4 takes the one, transformers 5 the other. */
+    bool differ = *base > inner.standard || *base < inner.standard;
+    return !differ || !json_is_number(json_object_get(root, key)) ||
+           fail_user(error, "%s is %g, but rope_theta of its rotary parameters is %g", key, inner.standard, *base);
 }
 
 json_t *hf_rotary_json(double base)

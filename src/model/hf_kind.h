@@ -41,7 +41,7 @@ typedef struct HfFixedKey {
 
 /* The ids that a config.json names; -1: it does not. */
 typedef struct HfIds {
-    int pad, eos;
+    int pad, bos, eos, decoder_start;
 } HfIds;
 
 typedef struct HfKind {
@@ -49,6 +49,8 @@ typedef struct HfKind {
     const char *prefix; /* of every tensor but the head's: files of the bare model leave it out; "" : there is none */
     const HfName *names;
     size_t n_names;
+    const char *untied_bias; /* second name of the logits' bias, which transformers 5 reads where nothing is tied; NULL:
+                                there is none */
     const char *const *passed_over; /* tensors that files of some years carry besides, ended by NULL */
     const HfIntKey *ints;
     size_t n_ints;
@@ -62,6 +64,8 @@ typedef struct HfKind {
     void (*write)(json_t *root, const ModelConfig *config, HfIds ids);
     /* What the tensors of a file say, by name; NULL: nothing. */
     void (*look)(GHashTable *tensors, ModelConfig *config);
+    /* Takes off the heads that no class has beside the others; NULL: every head stays. */
+    void (*drop_heads)(ModelConfig *config);
     /* Whether the architecture can hold a model of its shape; NULL: always. */
     bool (*check)(const ModelConfig *config, GError **error);
 } HfKind;
@@ -78,22 +82,31 @@ extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, 
 void hf_shape_plain(ModelConfig *config, Family family);
 
 void hf_shape_bert(ModelConfig *config);
+/* An encoder alone: no logits of the vocabulary. */
+void hf_drop_vocabulary_head(ModelConfig *config);
 #define HF_BERT_POSITIONS "bert.embeddings.position_embeddings.weight"
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);
 bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);
-/* Where the key is absent, `standard`. */
-bool hf_flag(const json_t *root, const char *key, bool standard);
+/* Where the key is absent, `standard`; null is false, as in Python. */
+bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error);
+/* Says that a rate of dropout, which matters to training alone, is not `used` here but something else there. */
+void hf_warn_unread_rate(const json_t *root, const char *key, double used);
 bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error);
 void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config);
 void hf_id_write(json_t *root, const char *key, int id);
-/* "gelu_new" at `key`, or `standard`; the name goes out as hf_activation_name. */
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, ModelConfig *config, GError **error);
-const char *hf_activation_name(const ModelConfig *config);
+int hf_activation_of(const char *name); /* "gelu_new"; -1: loam has no such activation */
+/* The name at `key`, or `standard`; it goes out as hf_activation_name. */
+bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error);
+const char *hf_activation_name(int activation);
 /* The base of rotary positions: rope_parameters of transformers 5, of one kind of layer where `layers` is not NULL,
- * else the key of transformers 4. */
+ * else the key of transformers 4. Positions that are scaled are refused. */
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
                     GError **error);
 json_t *hf_rotary_json(double base);
 /* Heads share the width evenly. */
 bool hf_check_heads(const ModelConfig *config, GError **error);
+/* Gives the transform before the vocabulary this activation, where there is a transform. */
+void hf_fix_head(ModelConfig *config, Activation activation);
+/* Where a file has tensor `live`, which transformers computes with, the one of this name is passed over for it. */
+void hf_prefer(GHashTable *tensors, const char *name, const char *live);

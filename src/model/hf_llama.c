@@ -36,8 +36,6 @@ static const HfRealKey reals[] = {
 static const HfFixedKey fixed[] = {
     { "attention_bias", "false" },
     { "mlp_bias", "false" },
-    { "rope_scaling", "null" },
-    { "pretraining_tp", "1" },
 };
 
 static void shape(ModelConfig *config)
@@ -57,7 +55,7 @@ static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
     config->inner_dropout = false;
     if (!hf_int_read(root, &kv_heads, &config->kv_heads, error) ||
         !hf_int_read(root, &head_dim, &config->head_dim, error) ||
-        !hf_activation_read(root, "hidden_act", "silu", config, error))
+        !hf_activation_read(root, "hidden_act", "silu", &config->activation, error))
         return false;
     return hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
 }
@@ -67,11 +65,11 @@ static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
-    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
     json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "bos_token_id", ids.eos);
+    hf_id_write(root, "bos_token_id", ids.bos);
     hf_id_write(root, "eos_token_id", ids.eos);
 }
 

@@ -56,6 +56,7 @@ static void shape(ModelConfig *config)
     config->global_every = was.global_every;
     config->head_dim = config->width / config->heads;
     config->head_transform = config->head_bias = was.head_transform;
+    config->head_activation = was.head_activation;
 }
 
 /* transformers 5 lists the kind of every layer instead of saying how often one is global. */
@@ -77,15 +78,26 @@ static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
     return true;
 }
 
+static const char *const rates[] = { "embedding_dropout", "attention_dropout", "mlp_dropout" };
+
 static bool read_modernbert(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
     config->init_scale_outputs = true;
+    int head;
+    if (!hf_activation_read(root, "classifier_activation", "gelu", &head, error))
+        return false;
+    config->head_activation = head + 1;
+    for (size_t i = 0; i < G_N_ELEMENTS(rates); i++)
+        hf_warn_unread_rate(root, rates[i], 0);
     return read_layers(root, config, error) &&
            hf_rotary_read(root, "full_attention", "global_rope_theta", 160000, &config->rotary_base, error) &&
-           hf_rotary_read(root, "sliding_attention", "local_rope_theta", 10000, &config->rotary_local, error) &&
-           hf_activation_read(root, "hidden_activation", "gelu", config, error) && hf_check_heads(config, error);
+           hf_rotary_read(root, "sliding_attention", "local_rope_theta",
+                          json_is_null(json_object_get(root, "local_rope_theta")) ? config->rotary_base : 10000,
+                          &config->rotary_local, error) &&
+           hf_activation_read(root, "hidden_activation", "gelu", &config->activation, error) &&
+           hf_check_heads(config, error);
 }
 
 static void look(GHashTable *tensors, ModelConfig *config)
@@ -109,11 +121,19 @@ static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "rope_parameters",
                         json_pack("{s:o, s:o}", "full_attention", hf_rotary_json(config->rotary_base),
                                   "sliding_attention", hf_rotary_json(local)));
-    json_object_set_new(root, "hidden_activation", json_string(hf_activation_name(config)));
-    json_object_set_new(root, "classifier_activation", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "hidden_activation", json_string(hf_activation_name(config->activation)));
+    json_object_set_new(root, "classifier_activation",
+                        json_string(hf_activation_name((int)model_config_head_activation(config))));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", MAX(ids.pad, 0));
     hf_id_write(root, "eos_token_id", ids.eos);
+}
+
+static void drop_heads(ModelConfig *config)
+{
+    config->pooler = config->sentence_head = false;
+    if (!config->head_transform)
+        hf_drop_vocabulary_head(config);
 }
 
 static bool check_modernbert(const ModelConfig *config, GError **error)
@@ -131,4 +151,5 @@ const HfKind hf_modernbert = { .model_type = "modernbert",
                                .look = look,
                                .write = write_modernbert,
                                .shape = shape,
+                               .drop_heads = drop_heads,
                                .check = check_modernbert };

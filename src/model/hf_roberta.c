@@ -35,7 +35,8 @@ static const HfName names[] = {
     HF_SAME("encoder.#.mlp.norm.bias", "roberta.encoder.layer.#.output.LayerNorm.bias"),
 };
 
-static const char *const passed_over[] = { "roberta.embeddings.position_ids", "lm_head.decoder.bias", NULL };
+#define BIAS_OF_DECODER "lm_head.decoder.bias"
+static const char *const passed_over[] = { "roberta.embeddings.position_ids", BIAS_OF_DECODER, NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 50265, 1, 1 << 24 },
@@ -66,6 +67,7 @@ static void shape(ModelConfig *config)
     config->position = POSITION_LEARNED;
     config->position_offset = offset;
     config->sentence_head = false;
+    hf_fix_head(config, ACT_GELU_ERF);
 }
 
 static bool read_roberta(const json_t *root, ModelConfig *config, GError **error)
@@ -81,13 +83,15 @@ static bool read_roberta(const json_t *root, ModelConfig *config, GError **error
                          padding);
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
-    return hf_activation_read(root, "hidden_act", "gelu", config, error) && hf_check_heads(config, error);
+    return hf_activation_read(root, "hidden_act", "gelu", &config->activation, error) && hf_check_heads(config, error);
 }
 
 static void look(GHashTable *tensors, ModelConfig *config)
 {
+    hf_prefer(tensors, "lm_head.bias", BIAS_OF_DECODER);
     config->pooler = g_hash_table_contains(tensors, "roberta.pooler.dense.weight");
     config->head_transform = config->head_bias = g_hash_table_contains(tensors, "lm_head.dense.weight");
+    hf_fix_head(config, ACT_GELU_ERF); /* whatever the feed-forward network has */
 }
 
 static void write_roberta(json_t *root, const ModelConfig *config, HfIds ids)
@@ -100,25 +104,28 @@ static void write_roberta(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "architectures",
                         json_pack("[s]", config->head_transform ? "RobertaForMaskedLM" : "RobertaModel"));
     json_object_set_new(root, "max_position_embeddings", json_integer(config->max_positions + config->position_offset));
-    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", pad);
 }
 
-static bool check_roberta(const ModelConfig *config, GError **error)
+/* Classes of sentences are in none, a pooler in the bare model. */
+static void drop_heads(ModelConfig *config)
 {
-    return !config->head_transform || !config->pooler ||
-           fail_user(error,
-                     "Hugging Face has a RoBERTa with model.head_transform (RobertaForMaskedLM) or with model.pooler "
-                     "(RobertaModel), not with both");
+    config->sentence_head = false;
+    if (config->head_transform)
+        config->pooler = false;
+    else
+        hf_drop_vocabulary_head(config);
 }
 
 const HfKind hf_roberta = { .model_type = "roberta",
                             .architecture = "RobertaForMaskedLM",
                             .prefix = "roberta.",
+                            .untied_bias = BIAS_OF_DECODER,
                             HF_TABLES,
                             .read = read_roberta,
                             .look = look,
                             .write = write_roberta,
                             .shape = shape,
-                            .check = check_roberta };
+                            .drop_heads = drop_heads };

@@ -1,6 +1,5 @@
 /* hf_t5.c: T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
  */
-#include "base/log.h"
 #include "model/hf_kind.h"
 
 #include <string.h>
@@ -70,36 +69,33 @@ static const HfRealKey reals[] = {
     { "layer_norm_epsilon", offsetof(ModelConfig, norm_eps), 1e-6, 0, 1 },
 };
 
-/* What feed_forward_proj means, and the dense_act_fn that transformers derives from it. */
-typedef struct ActivationName {
-    const char *feed_forward_proj, *dense_act_fn;
-    Activation activation;
-    bool gated;
-} ActivationName;
+#define GATED "gated-"
 
-static const ActivationName activations[] = {
-    { "relu", "relu", ACT_RELU, false },
-    { "gated-gelu", "gelu_new", ACT_GELU_TANH, true },
-};
-
+/* feed_forward_proj is an activation, "gated-" before it where there is a gate; "gated-gelu" means gelu_new. What
+ * transformers derives from it goes before where it is there too: dense_act_fn and is_gated_act. */
 static bool read_activation(const json_t *root, const char *standard, ModelConfig *config, GError **error)
 {
     const json_t *value = json_object_get(root, "feed_forward_proj");
-    const char *name = value ? json_string_value(value) : standard;
-    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++) {
-        const ActivationName *row = &activations[i];
-        if (g_strcmp0(name, row->feed_forward_proj) != 0)
-            continue;
-        const char *derived = json_string_value(json_object_get(root, "dense_act_fn"));
-        if (derived && strcmp(derived, row->dense_act_fn) != 0)
-            return fail_user(error, "dense_act_fn is \"%s\" with feed_forward_proj \"%s\", want \"%s\"", derived, name,
-                             row->dense_act_fn);
-        config->activation = (int)row->activation;
-        config->gated = row->gated;
-        return true;
-    }
-    return fail_user(error, "feed_forward_proj is \"%s\", want \"relu\" (T5 v1.0) or \"gated-gelu\" (T5 v1.1)",
-                     name ? name : "not a string");
+    const char *whole = value ? json_string_value(value) : standard;
+    bool gated = whole && g_str_has_prefix(whole, GATED);
+    const char *name = gated ? whole + strlen(GATED) : whole;
+    if (g_strcmp0(whole, GATED "gelu") == 0)
+        name = "gelu_new";
+    if (hf_activation_of(name) < 0)
+        return fail_user(error, "feed_forward_proj is \"%s\", want relu, gelu, silu or tanh, or such as gated-gelu",
+                         whole ? whole : "not a string");
+    return hf_activation_read(root, "dense_act_fn", name, &config->activation, error) &&
+           hf_flag_read(root, "is_gated_act", gated, &config->gated, error);
+}
+
+static void write_activation(json_t *root, const ModelConfig *config)
+{
+    const char *name = hf_activation_name(config->activation);
+    const char *short_name = config->gated && config->activation == ACT_GELU_TANH ? "gelu" : name;
+    g_autofree char *whole = g_strconcat(config->gated ? GATED : "", short_name, NULL);
+    json_object_set_new(root, "feed_forward_proj", json_string(whole));
+    json_object_set_new(root, "dense_act_fn", json_string(name));
+    json_object_set_new(root, "is_gated_act", json_boolean(config->gated));
 }
 
 static void shape_t5(ModelConfig *config)
@@ -117,29 +113,31 @@ static void shape_umt5(ModelConfig *config)
     config->rel_per_block = true;
 }
 
-/* What both have: blocks of the decoder, the feed-forward network, the first token of the decoder. */
+/* What both have: blocks of the decoder, the feed-forward network. */
 static bool read_shared(const json_t *root, const char *feed_forward_proj, ModelConfig *config, GError **error)
 {
     const HfIntKey decoder = { "num_decoder_layers", offsetof(ModelConfig, n_dec), config->n_enc, 1, 1000 };
-    if (!hf_int_read(root, &decoder, &config->n_dec, error) || !read_activation(root, feed_forward_proj, config, error))
-        return false;
-    const json_t *pad = json_object_get(root, "pad_token_id"), *start = json_object_get(root, "decoder_start_token_id");
-    if (json_is_integer(pad) && json_is_integer(start) && !json_equal(pad, start))
-        log_warning("config.json starts the decoder with token %lld; loam starts it with the padding token %lld",
-                    (long long)json_integer_value(start), (long long)json_integer_value(pad));
-    return true;
+    return hf_int_read(root, &decoder, &config->n_dec, error) &&
+           read_activation(root, feed_forward_proj, config, error);
 }
 
 static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
 {
     /* transformers 5 always says that embeddings are tied, so the tensors decide that. */
-    config->scale_logits = hf_flag(root, "scale_decoder_outputs", hf_flag(root, "tie_word_embeddings", true));
-    return read_shared(root, "relu", config, error);
+    bool tied;
+    return hf_flag_read(root, "tie_word_embeddings", true, &tied, error) &&
+           hf_flag_read(root, "scale_decoder_outputs", tied, &config->scale_logits, error) &&
+           read_shared(root, "relu", config, error);
 }
 
-/* Every mT5 has a head of its own, and transformers 5 scales the logits of none. */
+/* transformers 4 scales the logits of an mT5 that it ties, transformers 5 those of none. */
 static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
 {
+    const char *version = json_string_value(json_object_get(root, "transformers_version"));
+    bool tied;
+    if (!hf_flag_read(root, "tie_word_embeddings", false, &tied, error))
+        return false;
+    config->scale_logits = tied && !(version && g_ascii_strtoll(version, NULL, 10) >= 5);
     return read_shared(root, "gated-gelu", config, error);
 }
 
@@ -153,6 +151,13 @@ static void look_t5(GHashTable *tensors, ModelConfig *config)
     config->scale_logits = false;
 }
 
+/* An mT5 with a head of its own is scaled by neither. */
+static void look_mt5(GHashTable *tensors, ModelConfig *config)
+{
+    config->scale_logits = config->scale_logits && config->tie_embeddings;
+    look_t5(tensors, config);
+}
+
 /* Scaled are the logits of those umT5 whose embeddings are tied. transformers 5 scales those of the others too, which
  * transformers 4 and the published models do not. */
 static void look_umt5(GHashTable *tensors, ModelConfig *config)
@@ -161,17 +166,8 @@ static void look_umt5(GHashTable *tensors, ModelConfig *config)
     look_t5(tensors, config);
 }
 
-static const ActivationName *activation_name(const ModelConfig *config)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
-        if ((int)activations[i].activation == config->activation && activations[i].gated == config->gated)
-            return &activations[i];
-    return NULL;
-}
-
 static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
 {
-    const ActivationName *act = activation_name(config);
     if (config->n_dec == 0)
         json_object_set_new(root, "architectures",
                             json_pack("[s]", config->rel_per_block ? "UMT5EncoderModel" : "T5EncoderModel"));
@@ -179,26 +175,27 @@ static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "initializer_factor", json_real(1));
     json_object_set_new(root, "classifier_dropout", json_real(0));
     json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec ? config->n_dec : config->n_enc));
-    json_object_set_new(root, "feed_forward_proj", json_string(act->feed_forward_proj));
-    json_object_set_new(root, "dense_act_fn", json_string(act->dense_act_fn));
-    json_object_set_new(root, "is_gated_act", json_boolean(act->gated));
+    write_activation(root, config);
     /* transformers 4 reads tying and scaling off the one flag, transformers 5 scaling off the other. */
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
     json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
     hf_id_write(root, "pad_token_id", ids.pad);
     hf_id_write(root, "eos_token_id", ids.eos);
-    hf_id_write(root, "decoder_start_token_id", ids.pad);
+    hf_id_write(root, "decoder_start_token_id", ids.decoder_start);
+}
+
+static void drop_heads(ModelConfig *config)
+{
+    config->pooler = config->sentence_head = false;
+    if (config->n_dec == 0)
+        hf_drop_vocabulary_head(config);
 }
 
 static bool check_t5(const ModelConfig *config, GError **error)
 {
-    if (config->scale_logits && !config->tie_embeddings)
-        return fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
-                                "(model.tie_embeddings)");
-    if (activation_name(config) == NULL)
-        return fail_user(error, "Hugging Face's T5 has relu without a gate or gelu_tanh with one (model.activation, "
-                                "model.gated)");
-    return true;
+    return !config->scale_logits || config->tie_embeddings ||
+           fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
+                            "(model.tie_embeddings)");
 }
 
 static bool check_umt5(const ModelConfig *config, GError **error)
@@ -213,10 +210,10 @@ static bool check_umt5(const ModelConfig *config, GError **error)
         .model_type = type, .architecture = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),       \
         .passed_over = passed_over, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                \
         .n_reals = G_N_ELEMENTS(reals), .shape = shaper, .read = reader, .write = write_t5, .look = looker,            \
-        .check = checker                                                                                               \
+        .drop_heads = drop_heads, .check = checker                                                                     \
     }
 
 const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, look_t5, check_t5);
-const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, look_t5, check_t5);
+const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, look_mt5, check_t5);
 const HfKind hf_umt5 =
     KIND("umt5", "UMT5ForConditionalGeneration", mt5_ints, shape_umt5, read_mt5, look_umt5, check_umt5);

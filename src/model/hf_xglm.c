@@ -1,4 +1,5 @@
 /* hf_xglm.c: XGLMForCausalLM, which is fairseq's transformer_lm with sinusoidal positions. */
+#include "base/log.h"
 #include "model/hf_kind.h"
 
 static const HfName names[] = {
@@ -42,7 +43,9 @@ static const HfRealKey reals[] = {
     { "init_std", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
 };
 
-static const HfFixedKey fixed[] = { { "layerdrop", "0.0" } };
+static const HfFixedKey fixed[] = { { "add_cross_attention", "false" } };
+
+#define FIRST_ROW 2 /* of the sinusoids: that of a sequence's first token */
 
 static void shape(ModelConfig *config)
 {
@@ -51,27 +54,53 @@ static void shape(ModelConfig *config)
     config->norm = NORM_LAYER;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_SINUSOIDAL;
-    config->position_offset = 2;
+    config->position_offset = FIRST_ROW;
     config->scale_embedding = scaled;
     config->head_dim = config->width / config->heads;
     config->norm_eps = 1e-5;
+}
+
+/* The row of the sinusoids whose number is the id of the padding is all zeros. */
+static bool read_padding(const json_t *root, ModelConfig *config, GError **error)
+{
+    const HfIntKey pad = { "pad_token_id", 0, 1, 0, 1 << 24 };
+    int64_t padding;
+    if (!hf_int_read(root, &pad, &padding, error))
+        return false;
+    config->position_zero = padding < FIRST_ROW ? -1 : padding;
+    return true;
 }
 
 static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
 {
     config->init = INIT_SCHEME_NORMAL;
     config->inner_dropout = false;
-    config->scale_embedding = hf_flag(root, "scale_embedding", true);
-    return hf_activation_read(root, "activation_function", "gelu", config, error) && hf_check_heads(config, error);
+    hf_warn_unread_rate(root, "layerdrop", 0);
+    return read_padding(root, config, error) &&
+           hf_flag_read(root, "scale_embedding", true, &config->scale_embedding, error) &&
+           hf_activation_read(root, "activation_function", "gelu", &config->activation, error) &&
+           hf_check_heads(config, error);
+}
+
+/* A padding that leaves every row of the sinusoids as this model has it. */
+static int padding_of(const ModelConfig *config, int id)
+{
+    int64_t zero = config->position_zero;
+    int pad = zero >= FIRST_ROW ? (int)zero : id < FIRST_ROW ? id : 1;
+    if (id >= 0 && id != pad)
+        log_warning("transformers gives row %d of XGLM's positions, the id of its padding, no position: config.json "
+                    "names id %d as padding, the tokenizer's is %d",
+                    id, pad, id);
+    return pad;
 }
 
 static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
 {
-    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config)));
+    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "scale_embedding", json_boolean(config->scale_embedding));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "pad_token_id", ids.pad);
-    hf_id_write(root, "bos_token_id", ids.eos);
+    hf_id_write(root, "pad_token_id", padding_of(config, ids.pad));
+    hf_id_write(root, "bos_token_id", ids.bos);
     hf_id_write(root, "eos_token_id", ids.eos);
 }
 

@@ -3,6 +3,7 @@
 
 #include "data/batch.h"
 #include "model/config.h"
+#include "model/token_roles.h"
 #include "param/param.h"
 
 typedef struct Model Model;
@@ -33,6 +34,11 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
+/* Not known (token_roles_none) until whoever opened the model sets them. */
+TokenRoles *model_roles(Model *model);
+/* tokenizer_hash of the tokenizer that the model was trained with; NULL: not known. */
+const char *model_tokenizer_hash(const Model *model);
+void model_set_tokenizer_hash(Model *model, const char *hash);
 /* Sizes the arenas for batches of up to this capacity by a dry run on the null device, and allocates them; to be called
  * again when the capacity grows. Fails where memory is short. bytes may be NULL. */
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,

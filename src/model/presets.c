@@ -125,11 +125,9 @@ bool model_preset_settings(const char *name, GPtrArray *settings, GError **error
 {
     const Preset *preset = find(name);
     if (preset == NULL) {
-        const char *nearest = text_nearest(name, model_preset_names);
-        g_autofree char *all = g_strjoinv(", ", (char **)model_preset_names);
-        if (nearest)
-            return fail_user(error, "model.preset %s is unknown; did you mean %s?", name, nearest);
-        return fail_user(error, "model.preset %s is unknown; there are %s", name, all);
+        g_autofree char *nearest = text_nearest_few(name, model_preset_names);
+        return fail_user(error, "model.preset %s is unknown; nearest are %s; `loam plan --presets` lists them all",
+                         name, nearest);
     }
     const char *shape[][2] = {
         { "n_enc", preset->n_enc }, { "n_dec", preset->n_dec }, { "width", preset->width },

@@ -94,6 +94,7 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows 
                .heads = (int32_t)config->heads,
                .kv_heads = (int32_t)model_config_kv_heads(config),
                .activation = (Activation)config->activation,
+               .head_activation = model_config_head_activation(config),
                .norm = (NormKind)config->norm,
                .norm_after = config->norm_after,
                .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
@@ -106,6 +107,16 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows 
     if (loss->train)
         set_dropout(&cx, config);
     return cx;
+}
+
+/* The table of sinusoids from the row of the first place on. */
+static void make_sinusoids(Stack *stack, const Ctx *cx, const ModelConfig *config)
+{
+    int64_t zero = config->position_zero - config->position_offset;
+
+    op_sinusoid_table(cx->dev, stack->sinusoids, (int32_t)config->position_offset);
+    if (config->position_zero >= 0 && zero >= 0 && zero < stack->sinusoids.d[0])
+        op_fill(cx->dev, tensor_slice_rows(stack->sinusoids, zero, 1), 0);
 }
 
 void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
@@ -126,7 +137,7 @@ void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const
         op_alibi(cx->dev, stack->bias, first);
     if (config->position == POSITION_SINUSOIDAL) {
         stack->sinusoids = arena_tensor(&work->save, cx->dtype, n_places, config->width, "stack.sinusoids");
-        op_sinusoid_table(cx->dev, stack->sinusoids, (int32_t)config->position_offset);
+        make_sinusoids(stack, cx, config);
     }
     if (config->position != POSITION_ROTARY)
         return;

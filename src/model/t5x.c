@@ -8,6 +8,7 @@
 #define TARGET       "optimizer/target/"
 #define MAX_BLOCKS   1000
 #define MAX_DISTANCE 128 /* T5X's for every model; not in the file */
+#define START        0   /* what a decoder of T5X reads first, whatever the padding */
 
 /* One row per logical tensor; # stands for the number of a block. Every matrix but the embedding lies (in, out). */
 static const struct {
@@ -238,5 +239,7 @@ Model *t5x_import(Device *dev, const char *path, GError **error)
     if (model == NULL)
         fail_context(error, "%s", whole);
     flax_close(file);
+    if (model)
+        model_roles(model)->decoder_start = START;
     return model;
 }

@@ -19,6 +19,7 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
 
     model->dev = dev;
     model->config = model_config_copy(config);
+    model->roles = token_roles_none();
     model->params = params_open(dev, specs, n_specs, gradients);
     if (model->params == NULL) {
         g_autofree char *count = text_grouped(model_config_params(config));
@@ -49,7 +50,9 @@ void model_close(Model *model)
     stack_clear(&model->encoder, model->dev);
     stack_clear(&model->decoder, model->dev);
     params_close(model->params);
+    g_free(model->tokenizer_hash);
     model_config_clear(&model->config);
+    token_roles_clear(&model->roles);
     g_free(model);
 }
 
@@ -61,6 +64,22 @@ const ModelConfig *model_config(const Model *model)
 ParamStore *model_params(Model *model)
 {
     return model->params;
+}
+
+TokenRoles *model_roles(Model *model)
+{
+    return &model->roles;
+}
+
+const char *model_tokenizer_hash(const Model *model)
+{
+    return model->tokenizer_hash;
+}
+
+void model_set_tokenizer_hash(Model *model, const char *hash)
+{
+    g_free(model->tokenizer_hash);
+    model->tokenizer_hash = g_strdup(hash);
 }
 
 void model_head_acquire(Model *model, ModelW *w)

@@ -36,7 +36,9 @@ typedef struct Stack {
 struct Model {
     Device *dev;
     ModelConfig config;
+    TokenRoles roles;
     ParamStore *params;
+    char *tokenizer_hash; /* or NULL */
     Stack encoder, decoder;
     TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
     Tensor sums;                /* (2 XENT_STATS) f64 of the passes since model_take_sums: of tokens, of labels */

@@ -9,7 +9,7 @@ void transform_fwd(Ctx *cx, Tensor y, Tensor x, const TransformW *w, TransformSa
     save->x = x;
     save->h = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "transform.h");
     linear_fwd(cx, save->h, x, w->dense);
-    op_act_fwd(cx->dev, a, save->h, NO_TENSOR, cx->activation, &none);
+    op_act_fwd(cx->dev, a, save->h, NO_TENSOR, cx->head_activation, &none);
     norm_fwd(cx, y, a, w->norm, &save->norm);
 }
 
@@ -20,7 +20,7 @@ void transform_bwd(Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, const Tra
     Tensor dh = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "transform.dh");
 
     norm_bwd(cx, dh, dy, NO_TENSOR, w->norm, g->norm, &save->norm);
-    op_act_bwd(cx->dev, dh, NO_TENSOR, dh, save->h, NO_TENSOR, cx->activation, &none);
+    op_act_bwd(cx->dev, dh, NO_TENSOR, dh, save->h, NO_TENSOR, cx->head_activation, &none);
     linear_bwd(cx, dx, dh, save->x, w->dense, g->dense);
     arena_reset(cx->scratch, mark);
 }

@@ -51,7 +51,7 @@ typedef struct Ctx {
     const Rows *rows;        /* the stream whose rows the activations are */
     const Rows *memory_rows; /* the encoder's, where the activations are the decoder's */
     int32_t heads, kv_heads;
-    Activation activation;
+    Activation activation, head_activation; /* of the mlp, and of BERT's transform before the vocabulary */
     NormKind norm;
     bool norm_after;           /* of a sublayer's sum with its input (post-LN), not of its input */
     float score_scale;         /* on q·k */

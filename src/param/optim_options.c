@@ -17,7 +17,7 @@ const OptionRow optim_options[] = {
     { "optim.schedule", OPT_ENUM, AT(schedule), "inverse_sqrt", 0, 0, OPT_TUNABLE,
       "course of the learning rate after the warm-up", schedule_names },
     { "optim.warmup", OPT_AMOUNT, AT(warmup), "10k steps", 0, 1e15, OPT_TUNABLE,
-      "the learning rate rises from 0 to its peak over this amount", NULL },
+      "the learning rate rises from 0 to its peak over this amount; 6%: of train.length", NULL },
     { "optim.power", OPT_F64, AT(power), "1", 0, 100, OPT_TUNABLE, "exponent of the polynomial schedule", NULL },
     { "optim.clip_norm", OPT_F64, AT(clip_norm), "1", 0, 1e9, OPT_TUNABLE,
       "gradients with a larger global norm are scaled down to it; 0 switches it off", NULL },

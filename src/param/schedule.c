@@ -11,14 +11,25 @@ const char *const schedule_names[] = {
     [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt", [SCHEDULE_POLYNOMIAL] = "polynomial", NULL
 };
 
-double schedule_lr(const Schedule *schedule, int64_t update)
+/* The share of the decay that is done. Where the length is counted in another unit than the warm-up, the warm-up's end
+ * is found by how many of that unit an update has taken on average so far. */
+static double decay_done(const Schedule *schedule, double updates, double tokens)
 {
-    double u = (double)update, w = schedule->warmup, peak = schedule->lr, floor = schedule->min_lr;
+    double u = schedule->total_in_tokens ? tokens : updates, w = schedule->warmup;
+    if (schedule->warmup_in_tokens != schedule->total_in_tokens)
+        w *= schedule->total_in_tokens ? tokens / updates : updates / tokens;
+    return schedule->total > w ? fmin(1, (u - w) / (schedule->total - w)) : 1;
+}
+
+double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens)
+{
+    double u = schedule->warmup_in_tokens ? (double)tokens : (double)update;
+    double w = schedule->warmup, peak = schedule->lr, floor = schedule->min_lr;
     CHECK(update >= 1, "update %lld", (long long)update);
     if (u <= w)
         return peak * u / w;
 
-    double r = schedule->total > w ? fmin(1, (u - w) / (schedule->total - w)) : 1; /* share of the decay done */
+    double r = decay_done(schedule, (double)update, (double)tokens);
     switch ((ScheduleKind)schedule->kind) {
     case SCHEDULE_CONSTANT:
         return peak;

@@ -1,6 +1,8 @@
 #include "text/added_tokens.h"
 
 #include "text/trie.h"
+#include "text/unicode.h"
+#include "text/white_space.h"
 
 #include <string.h>
 
@@ -92,14 +94,10 @@ void added_tokens_close(AddedTokens *added)
 /* The characters of a word as the reference has them: \w of Unicode. */
 static bool is_word(gunichar c)
 {
+    c = unicode_known(c);
     GUnicodeType type = g_unichar_type(c);
     return g_unichar_isalnum(c) || g_unichar_ismark(c) || type == G_UNICODE_LETTER_NUMBER ||
            type == G_UNICODE_CONNECT_PUNCTUATION || c == 0x200c || c == 0x200d;
-}
-
-static bool is_space(gunichar c)
-{
-    return g_unichar_isspace(c) || c == 0x0b || c == 0x85;
 }
 
 /* The text of a pass, and where in it the search has come to. */
@@ -133,9 +131,9 @@ static bool stands_alone(const Search *search, const char *start, const char *st
 /* What the token at [*start, *stop) takes with it. */
 static void widen(const Search *search, const AddedToken *token, const char **start, const char **stop)
 {
-    while (token->lstrip && *start > search->taken && is_space(g_utf8_get_char(g_utf8_prev_char(*start))))
+    while (token->lstrip && *start > search->taken && is_white_space(g_utf8_get_char(g_utf8_prev_char(*start))))
         *start = g_utf8_prev_char(*start);
-    while (token->rstrip && *stop < search->end && is_space(g_utf8_get_char(*stop)))
+    while (token->rstrip && *stop < search->end && is_white_space(g_utf8_get_char(*stop)))
         *stop = g_utf8_next_char(*stop);
 }
 

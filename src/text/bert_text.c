@@ -1,6 +1,7 @@
 #include "text/bert_text.h"
 
 #include "base/check.h"
+#include "text/unicode.h"
 
 #include <string.h>
 
@@ -25,10 +26,12 @@ static const CodeRange later[] = {
     { 0xd00, 0xd00 },     { 0xd3b, 0xd3c },     { 0xd81, 0xd81 },     { 0xeba, 0xeba },     { 0xece, 0xece },
     { 0x180f, 0x1886 },   { 0x1abf, 0x1ace },   { 0x1b7d, 0x1b7e },   { 0x1df6, 0x1dfb },   { 0x2e43, 0x2e5d },
     { 0xa82c, 0xa82c },   { 0xa8c5, 0xa8c5 },   { 0xa8ff, 0xa8ff },   { 0xa9bd, 0xa9bd },   { 0x10d24, 0x10f89 },
-    { 0x11070, 0x11074 }, { 0x110c2, 0x110cd }, { 0x111c9, 0x111cf }, { 0x1123e, 0x11241 }, { 0x1133b, 0x1133b },
+    { 0x11070, 0x11074 }, { 0x110c2, 0x110cd }, { 0x111ce, 0x111cf }, { 0x1123e, 0x11241 }, { 0x1133b, 0x1133b },
     { 0x11438, 0x1145e }, { 0x11660, 0x1166c }, { 0x116b9, 0x116b9 }, { 0x1182f, 0x11fff }, { 0x12ff1, 0x13455 },
     { 0x16e97, 0x16f4f }, { 0x16fe2, 0x16fe4 }, { 0x1cf00, 0x1cf46 }, { 0x1e000, 0x1e4ef }, { 0x1e944, 0x1e95f },
 };
+
+#define NEVER_SPLIT 0x11938 /* decomposed since Unicode 13, which is newer than the reference's normal forms */
 
 static const CodeRange chinese[] = {
     { 0x3400, 0x4dbf },   { 0x4e00, 0x9fff },   { 0xf900, 0xfaff },   { 0x20000, 0x2a6df },
@@ -87,10 +90,10 @@ static bool is_dropped(gunichar c)
            type == G_UNICODE_PRIVATE_USE;
 }
 
-/* Appends to out a character in lower case, which may take two. GLib leaves Roman numerals and circled letters. */
+/* Appends to out a character in lower case, which may take two. */
 static int lower(gunichar c, gunichar *out)
 {
-    out[0] = c >= 0x2160 && c <= 0x216f ? c + 16 : c >= 0x24b6 && c <= 0x24cf ? c + 26 : g_unichar_tolower(c);
+    out[0] = unicode_lower(c);
     if (c != 0x130) /* I with a dot */
         return 1;
     out[0] = 'i';
@@ -123,7 +126,9 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     }
     bool apart = options->handle_chinese_chars && is_within(c, chinese, G_N_ELEMENTS(chinese));
     gunichar parts[G_UNICHAR_MAX_DECOMPOSITION_LENGTH] = { c };
-    gsize n = options->strip_accents ? g_unichar_fully_decompose(c, FALSE, parts, G_N_ELEMENTS(parts)) : 1;
+    gsize n = options->strip_accents && c != NEVER_SPLIT
+                  ? g_unichar_fully_decompose(c, FALSE, parts, G_N_ELEMENTS(parts))
+                  : 1;
     for (gsize i = 0; i < n; i++) {
         if (options->strip_accents && category(parts[i]) == G_UNICODE_NON_SPACING_MARK)
             continue;
@@ -134,7 +139,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     }
 }
 
-BertText *bert_text_open(BertTextOptions options)
+static BertText *make(BertTextOptions options)
 {
     BertText *text = g_new0(BertText, 1);
     uint8_t room[BERT_TEXT_ROOM];
@@ -153,10 +158,14 @@ BertText *bert_text_open(BertTextOptions options)
     return text;
 }
 
-void bert_text_close(BertText *text)
+const BertText *bert_text_of(BertTextOptions options)
 {
-    g_byte_array_unref(text->mapped);
-    g_free(text);
+    static BertText *made[16];
+    BertText **text = &made[options.clean_text | options.handle_chinese_chars << 1 | options.strip_accents << 2 |
+                            options.lowercase << 3];
+    if (g_once_init_enter(text))
+        g_once_init_leave(text, make(options));
+    return *text;
 }
 
 const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room)

@@ -17,8 +17,8 @@ typedef struct BertTextOptions {
 
 typedef struct BertText BertText;
 
-BertText *bert_text_open(BertTextOptions options);
-void bert_text_close(BertText *text);
+/* Made when it is first asked for, and kept: there are sixteen. Any thread may ask. */
+const BertText *bert_text_of(BertTextOptions options);
 
 /* What a character becomes: a length byte and UTF-8, in which a space ends a word; punctuation and Chinese characters
  * have spaces around them. `room` has BERT_TEXT_ROOM bytes and may be what is returned. */

@@ -1,22 +1,11 @@
 #include "text/byte_bpe_model.h"
 
 #include "base/file.h"
+#include "text/roles.h"
 
 #include <string.h>
 
-#define MAX_FILE  ((size_t)256 << 20) /* bytes */
-#define MAX_PIECE 1024                /* bytes of a ranked piece; those of o200k have at most 128 */
-
-/* The pattern of cl100k and of Llama 3, and that of o200k, as their authors publish them. */
-#define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define REST          "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+"
-#define SPACES        "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define UPPER         "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER         "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define PATTERN_CL100 ENDING "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+" REST "[\\r\\n]*" SPACES
-#define PATTERN_O200                                                                                                   \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ENDING "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ENDING "?" REST \
-    "[\\r\\n/]*" SPACES
+#define MAX_FILE ((size_t)256 << 20) /* bytes */
 
 /* ---- pieces as bytes ---- */
 
@@ -151,26 +140,22 @@ void byte_bpe_derive_merges(ByteBpe *model)
 
 /* ---- facts ---- */
 
-static int first_of(const ByteBpe *model, const char *const *names)
+static int role_of(const ByteBpe *model, TokenRole role)
 {
-    for (; *names; names++)
-        if (byte_bpe_id(model, *names) >= 0)
-            return byte_bpe_id(model, *names);
+    for (const char *const *name = token_role_pieces(role); *name; name++)
+        if (byte_bpe_id(model, *name) >= 0)
+            return byte_bpe_id(model, *name);
     return -1;
 }
 
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts)
 {
-    static const char *const eos[] = { "</s>", "<|endoftext|>", "<|end_of_text|>", "[SEP]", NULL };
-    static const char *const bos[] = { "<s>", "<|begin_of_text|>", "<|endoftext|>", "[CLS]", NULL };
-    static const char *const pad[] = { "<pad>", "[PAD]", "<|padding|>", NULL };
-    static const char *const unk[] = { "<unk>", "[UNK]", NULL };
     *facts = (TokenizerFacts){ .name = "byte-bpe",
                                .size = (int)model->names->len,
-                               .pad = first_of(model, pad),
-                               .eos = first_of(model, eos),
-                               .unk = first_of(model, unk),
-                               .bos = first_of(model, bos),
+                               .pad = role_of(model, ROLE_PAD),
+                               .eos = role_of(model, ROLE_EOS),
+                               .unk = role_of(model, ROLE_UNK),
+                               .bos = role_of(model, ROLE_BOS),
                                .added = g_array_copy(model->added) };
 }
 
@@ -251,110 +236,5 @@ void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, Toke
     if (model)
         byte_bpe_facts(model, facts);
     json_decref(vocab);
-    return model;
-}
-
-/* ---- tiktoken's ranks ---- */
-
-/* The specials of the published files, told apart by their number of ranks. */
-static const struct Published {
-    guint n_ranks;
-    const char *pattern; /* NULL: GPT-2's */
-    struct {
-        int id;
-        const char *name;
-    } specials[5];
-} published[] = {
-    { 50256, NULL, { { 50256, "<|endoftext|>" } } },
-    { 50280, NULL, { { 50256, "<|endoftext|>" } } },
-    { 100256,
-      PATTERN_CL100,
-      { { 100257, "<|endoftext|>" },
-        { 100258, "<|fim_prefix|>" },
-        { 100259, "<|fim_middle|>" },
-        { 100260, "<|fim_suffix|>" },
-        { 100276, "<|endofprompt|>" } } },
-    { 199998, PATTERN_O200, { { 199999, "<|endoftext|>" }, { 200018, "<|endofprompt|>" } } },
-    { 128000, PATTERN_CL100, { { 128000, "<|begin_of_text|>" }, { 128001, "<|end_of_text|>" } } },
-};
-
-/* One line: base64, a space, the rank, which is the id. */
-static bool read_rank(char *line, GPtrArray *names, GError **error)
-{
-    char *space = strchr(line, ' '), *end = NULL;
-    guint64 rank = space ? g_ascii_strtoull(space + 1, &end, 10) : 0;
-    if (space == NULL || end == space + 1 || *end != 0 || rank >= MERGES_MAX_ID)
-        return fail_user(error, "want a piece in base64, a space and a rank below %d", MERGES_MAX_ID);
-    *space = 0;
-    gsize n;
-    g_autofree guchar *bytes = g_base64_decode(line, &n);
-    if (n == 0 || n > MAX_PIECE)
-        return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
-    if (names->len <= rank)
-        g_ptr_array_set_size(names, (int)rank + 1);
-    if (names->pdata[rank])
-        return fail_user(error, "a second piece has the rank %" G_GUINT64_FORMAT, rank);
-    names->pdata[rank] = byte_bpe_name((const char *)bytes, n);
-    return true;
-}
-
-static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *text = g_strdup(data);
-    int number = 1;
-    for (char *line = text, *next; line; line = next, number++) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
-        g_strchomp(line);
-        *n_ranks += *line != 0;
-        if (*line && !read_rank(line, names, error)) {
-            fail_context(error, "line %d", number);
-            return NULL;
-        }
-    }
-    return g_steal_pointer(&names);
-}
-
-static void add_published(GPtrArray *names, const struct Published *known, GArray *added)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(known->specials) && known->specials[i].name; i++) {
-        AddedToken token = { .content = known->specials[i].name, .id = known->specials[i].id, .special = true };
-        if ((int)names->len <= token.id)
-            g_ptr_array_set_size(names, token.id + 1);
-        g_free(names->pdata[token.id]);
-        names->pdata[token.id] = g_strdup(token.content);
-        g_array_append_val(added, token);
-    }
-}
-
-void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
-{
-    (void)path, (void)bytes;
-    guint n_ranks = 0;
-    const char *pattern;
-    g_autoptr(GPtrArray) names = read_ranks(data, &n_ranks, error);
-    g_autoptr(GPtrArray) patterns = g_ptr_array_new();
-    g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    if (names == NULL)
-        return NULL;
-    const struct Published other = { n_ranks, PATTERN_CL100, { { (int)names->len, "<|endoftext|>" } } };
-    const struct Published *known = &other;
-    for (size_t i = 0; i < G_N_ELEMENTS(published); i++)
-        if (published[i].n_ranks == n_ranks)
-            known = &published[i];
-    pattern = known->pattern;
-    add_published(names, known, added);
-    g_ptr_array_add(patterns, (char *)pattern);
-    Words *words = pattern ? words_open(patterns, error) : words_open_gpt2();
-    if (words == NULL)
-        return NULL;
-    ByteBpe *model = byte_bpe_new(names, added);
-    model->words = words;
-    model->pattern = g_strdup(pattern);
-    model->whole_words = true;
-    byte_bpe_derive_merges(model);
-    byte_bpe_facts(model, facts);
     return model;
 }

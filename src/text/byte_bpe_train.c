@@ -90,7 +90,8 @@ static bool write_files(const TrainedPieces *pieces, const char *folder, GError 
 {
     g_autofree char *vocab = g_build_filename(folder, "vocab.json", NULL);
     g_autofree char *merges = g_build_filename(folder, "merges.txt", NULL);
-    return write_merges(pieces, merges, error) && write_vocab(pieces, vocab, error);
+    return trained_pieces_write_config(pieces, json_object(), error) && write_merges(pieces, merges, error) &&
+           write_vocab(pieces, vocab, error);
 }
 
 static bool train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
@@ -115,4 +116,4 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
     return ok;
 }
 
-const TokenizerTrainer trainer_byte_bpe = { "byte-bpe", TRAINER_WORDS, "vocab.json", train };
+const TokenizerTrainer trainer_byte_bpe = { "byte-bpe", TRAINER_WORDS, "vocab.json", SPELLING_BYTE_BPE, train };

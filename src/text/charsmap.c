@@ -21,10 +21,12 @@ bool charsmap_is_sound(const char *data, size_t bytes)
     if (bytes < sizeof trie_bytes)
         return false;
     memcpy(&trie_bytes, data, sizeof trie_bytes);
-    if (trie_bytes % 1024 != 0 || trie_bytes + sizeof trie_bytes >= bytes || data[bytes - 1] != 0)
+    if (trie_bytes == 0 || trie_bytes % 1024 != 0 || bytes - sizeof trie_bytes <= trie_bytes || data[bytes - 1] != 0)
         return false;
     size_t n = trie_bytes / sizeof(uint32_t);
     g_autofree uint32_t *units = g_memdup2(data + sizeof trie_bytes, trie_bytes);
+    if (offset_of(units[0]) >= n) /* the root is stepped from whatever its other bits say */
+        return false;
     uint64_t text_bytes = bytes - sizeof trie_bytes - trie_bytes;
     for (size_t i = 0; i < n; i++) {
         size_t target = i ^ offset_of(units[i]);
@@ -36,8 +38,7 @@ bool charsmap_is_sound(const char *data, size_t bytes)
     return true;
 }
 
-/* The text of the longest key that `text` begins with, and that key's length; NULL if there is none. */
-static const char *find(const CharsMap *map, const char *text, size_t bytes, size_t *key_bytes)
+const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, size_t *key_bytes)
 {
     const char *found = NULL;
     if (map->n_units == 0)
@@ -61,7 +62,7 @@ static bool is_alone(const CharsMap *map, char c)
 {
     size_t key_bytes;
     for (char next = 0; next >= 0 && next < 127; next++)
-        if (find(map, (char[]){ c, next }, 2, &key_bytes))
+        if (charsmap_find(map, (char[]){ c, next }, 2, &key_bytes))
             return false;
     return true;
 }
@@ -113,7 +114,7 @@ void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString
             continue;
         }
         size_t key_bytes;
-        const char *normal = find(map, at, (size_t)(end - at), &key_bytes);
+        const char *normal = charsmap_find(map, at, (size_t)(end - at), &key_bytes);
         if (normal == NULL) {
             at += g_utf8_skip[c];
             continue;

@@ -21,6 +21,8 @@ bool charsmap_is_sound(const char *data, size_t bytes);
 void charsmap_init(CharsMap *map, const char *data, size_t bytes);
 void charsmap_clear(CharsMap *map);
 
+/* The text of the longest key that `text` begins with, and that key's length; NULL if there is none. */
+const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, size_t *key_bytes);
 /* Appends to out the normal form of UTF-8 text, as the longest keys of the map give it. */
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out);
 

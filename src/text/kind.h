@@ -11,6 +11,7 @@ typedef struct TokenizerFacts {
     int pad, eos, unk, bos; /* -1 where there is none */
     bool adds_sentinels;    /* T5's lie above the pieces unless the file has them; without it, only those it has */
     GArray *added;          /* AddedToken, with contents of the model's; NULL: none. Of a tokenizer.json, its own */
+    const char *pattern;    /* in: the name of what a rank file is split by, as asked for; NULL: what its size says */
     uint64_t settings;      /* hash of what files beside it say about how text is split; 0: nothing */
 } TokenizerFacts;
 

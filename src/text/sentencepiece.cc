@@ -1,6 +1,8 @@
 #include "text/sentencepiece.h"
 
 #include "text/charsmap.h"
+#include "text/roles.h"
+#include "text/sentencepiece_encode.h"
 #include "text/sentencepiece_json.h"
 
 #include <exception>
@@ -8,6 +10,7 @@
 #include <sentencepiece_trainer.h>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 using sentencepiece::util::Status;
@@ -24,6 +27,12 @@ namespace
 struct Model {
     sentencepiece::SentencePieceProcessor processor;
     std::vector<std::string> pieces;
+    SpEncoder *encoder = nullptr;
+
+    ~Model()
+    {
+        sp_encoder_close(encoder);
+    }
 };
 
 /* The library's messages are "FILE(LINE) [CONDITION] words"; the words may be missing. */
@@ -131,6 +140,8 @@ GArray *list_specials(const Model &model)
         token.content = model.pieces[static_cast<size_t>(id)].c_str();
         token.id = id;
         token.special = true;
+        const char *piece;
+        token.lstrip = token_role_of(token.content, &piece) == ROLE_MASK; /* the space belongs to the hidden word */
         g_array_append_val(added, token);
     }
     return added;
@@ -149,15 +160,21 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
             model->pieces.push_back(processor.IdToPiece(id));
         return status;
     });
-    if (!ok) {
+    model->encoder = ok ? sp_encoder_open(data, bytes, error) : nullptr;
+    if (model->encoder == nullptr) {
         delete model;
         return nullptr;
     }
-    *facts = { name_of_type(data, bytes), processor.GetPieceSize(),
-               processor.pad_id(),        processor.eos_id(),
-               processor.unk_id(),        processor.bos_id(),
+    *facts = { name_of_type(data, bytes),
+               processor.GetPieceSize(),
+               processor.pad_id(),
+               processor.eos_id(),
+               processor.unk_id(),
+               processor.bos_id(),
                processor.bos_id() < 0, /* T5's layout */
-               list_specials(*model),     0 };
+               list_specials(*model),
+               nullptr,
+               0 };
     return model;
 }
 
@@ -180,13 +197,7 @@ const char *piece_of(const void *opaque, int id)
 
 bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *ids, GError **error)
 {
-    auto *model = static_cast<const Model *>(opaque);
-    std::vector<int> out;
-    if (!guarded("encoding", error, [&] { return model->processor.Encode({ text, bytes }, &out); }))
-        return false;
-    if (!out.empty())
-        g_array_append_vals(ids, out.data(), static_cast<guint>(out.size()));
-    return true;
+    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, error);
 }
 
 bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
@@ -270,25 +281,52 @@ class Lines : public sentencepiece::SentenceIterator
     bool done_ = false;
 };
 
+/* Special tokens get their ids in their order: those of the library's four roles by number and name, the others as
+ * control symbols, which it numbers from the first free id on. */
+void set_specials(const TokenizerTraining *training, std::unordered_map<std::string, std::string> *settings)
+{
+    static const char *const t5[] = { "<pad>", "</s>", "<unk>", nullptr };
+    static const std::pair<TokenRole, const char *> roles[] = {
+        { ROLE_PAD, "pad" }, { ROLE_UNK, "unk" }, { ROLE_BOS, "bos" }, { ROLE_EOS, "eos" }
+    };
+    std::string others;
+    int id = 0;
+    for (const auto &[role, name] : roles)
+        (*settings)[std::string(name) + "_id"] = "-1";
+    for (auto entry = training->special_tokens ? training->special_tokens : t5; *entry; entry++, id++) {
+        const char *piece;
+        TokenRole role = token_role_of(*entry, &piece);
+        bool own = false;
+        for (const auto &[known, name] : roles) {
+            if (known != role)
+                continue;
+            own = true;
+            (*settings)[std::string(name) + "_id"] = std::to_string(id);
+            (*settings)[std::string(name) + "_piece"] = piece;
+        }
+        if (!own)
+            others += (others.empty() ? "" : ",") + std::string(piece);
+    }
+    (*settings)["control_symbols"] = others;
+}
+
 std::unordered_map<std::string, std::string> settings_of(const char *type, const TokenizerTraining *training)
 {
     char coverage[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_dtostr(coverage, sizeof coverage, training->character_coverage);
-    return {
+    std::unordered_map<std::string, std::string> settings = {
         { "model_type", type },
         { "vocab_size", std::to_string(training->vocab_size) },
         { "character_coverage", coverage },
         { "byte_fallback", training->byte_fallback ? "true" : "false" },
-        { "pad_id", "0" },
-        { "eos_id", "1" },
-        { "unk_id", "2" },
-        { "bos_id", "-1" },
         { "num_threads", "8" }, /* a constant: it decides how sums of floats are split, hence the model's bytes */
         { "input_sentence_size", "0" },
         { "shuffle_input_sentence", "false" },
         { "train_extremely_large_corpus", "true" }, /* 64-bit offsets: with 32 bits the library exits at 2^31 */
         { "minloglevel", std::to_string(QUIET) },
     };
+    set_specials(training, &settings);
+    return settings;
 }
 } // namespace
 

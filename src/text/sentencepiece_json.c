@@ -1,142 +1,30 @@
 #include "text/sentencepiece_json.h"
 
-#include "text/charsmap.h"
 #include "text/json_parts.h"
+#include "text/roles.h"
+#include "text/sentencepiece_bpe.h"
 
 #include <string.h>
 
-#define SPACE "\xe2\x96\x81" /* U+2581 */
+/* What the model's own text and pieces ask of the other form. */
+typedef struct Form {
+    const SpModel *model;
+    bool by_words;     /* no piece reaches over the beginning of a word, so words may be encoded one by one */
+    bool adds_symbols; /* the user's symbols are added tokens: text around them is not touched */
+} Form;
 
-enum { TYPE_NORMAL = 1, TYPE_UNKNOWN, TYPE_CONTROL, TYPE_USER, TYPE_UNUSED, TYPE_BYTE };
-enum { MODEL_UNIGRAM = 1, MODEL_BPE };
-
-/* A field of a protobuf message: number, and a varint's value or the bytes of a string or of a fixed number. */
-typedef struct Field {
-    uint64_t number, value;
-    const char *bytes;
-    size_t n_bytes;
-} Field;
-
-typedef struct Piece {
-    char *text;
-    float score;
-    int type;
-} Piece;
-
-typedef struct Model {
-    GArray *pieces; /* of Piece */
-    uint64_t type;
-    bool byte_fallback, add_dummy_prefix, remove_extra_whitespaces;
-    const char *charsmap;
-    size_t charsmap_bytes;
-} Model;
-
-static bool take_varint(const char **at, const char *end, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = (unsigned char)*(*at)++;
-        *value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-/* False at the end of the message, or where it is broken. */
-static bool next_field(const char **at, const char *end, Field *field)
-{
-    static const size_t fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
-    uint64_t tag;
-    if (!take_varint(at, end, &tag))
-        return false;
-    int wire = (int)(tag & 7);
-    *field = (Field){ .number = tag >> 3 };
-    if (wire == 0)
-        return take_varint(at, end, &field->value);
-    uint64_t n = fixed_bytes[wire];
-    if ((wire == 2 && !take_varint(at, end, &n)) || n > (size_t)(end - *at))
-        return false;
-    field->bytes = *at;
-    field->n_bytes = n;
-    *at += n;
-    return wire == 1 || wire == 2 || wire == 5;
-}
-
-static void read_piece(const char *at, const char *end, GArray *pieces)
-{
-    Piece piece = { .type = TYPE_NORMAL };
-    for (Field field; next_field(&at, end, &field);) {
-        if (field.number == 1 && field.bytes && piece.text == NULL)
-            piece.text = g_strndup(field.bytes, field.n_bytes);
-        else if (field.number == 2 && field.n_bytes == sizeof piece.score)
-            memcpy(&piece.score, field.bytes, sizeof piece.score);
-        else if (field.number == 3)
-            piece.type = (int)(field.value & 15);
-    }
-    if (piece.text == NULL)
-        piece.text = g_strdup("");
-    g_array_append_val(pieces, piece);
-}
-
-static void clear_piece(void *piece)
-{
-    g_free(((Piece *)piece)->text);
-}
-
-/* sentencepiece_model.proto: ModelProto has pieces (1), trainer_spec (2) and normalizer_spec (3). */
-static void read_model(const char *at, size_t bytes, Model *model)
-{
-    const char *end = at + bytes;
-    *model = (Model){ .type = MODEL_UNIGRAM, .add_dummy_prefix = true, .remove_extra_whitespaces = true };
-    model->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
-    g_array_set_clear_func(model->pieces, clear_piece);
-    for (Field field; next_field(&at, end, &field);) {
-        const char *inner = field.bytes, *stop = field.bytes + field.n_bytes;
-        if (field.number == 1)
-            read_piece(inner, stop, model->pieces);
-        for (Field spec; field.number == 2 && next_field(&inner, stop, &spec);)
-            if (spec.number == 3)
-                model->type = spec.value;
-            else if (spec.number == 35)
-                model->byte_fallback = spec.value != 0;
-        for (Field spec; field.number == 3 && next_field(&inner, stop, &spec);) {
-            if (spec.number == 2) {
-                model->charsmap = spec.bytes;
-                model->charsmap_bytes = spec.n_bytes;
-            } else if (spec.number == 3) {
-                model->add_dummy_prefix = spec.value != 0;
-            } else if (spec.number == 4) {
-                model->remove_extra_whitespaces = spec.value != 0;
-            }
-        }
-    }
-}
-
-static Piece *piece_at(const Model *model, guint id)
-{
-    return &g_array_index(model->pieces, Piece, id);
-}
-
-static int find_type(const Model *model, int type)
-{
-    for (guint id = 0; id < model->pieces->len; id++)
-        if (piece_at(model, id)->type == type)
-            return (int)id;
-    return -1;
-}
-
-static json_t *unigram_model(const Model *model)
+static json_t *unigram_model(const SpModel *model)
 {
     json_t *vocab = json_array();
-    for (guint id = 0; id < model->pieces->len; id++) {
+    for (int id = 0; id < (int)model->pieces->len; id++) {
+        const SpPiece *piece = sp_piece(model, id);
         json_t *entry = json_array();
-        json_array_append_new(entry, json_string(piece_at(model, id)->text));
-        json_array_append_new(entry, json_real((double)piece_at(model, id)->score));
+        json_array_append_new(entry, json_string(piece->text));
+        json_array_append_new(entry, json_real((double)sp_score(piece)));
         json_array_append_new(vocab, entry);
     }
-    return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", find_type(model, TYPE_UNKNOWN), "vocab",
-                     vocab, "byte_fallback", (int)model->byte_fallback);
+    return json_pack("{s:s, s:i, s:o, s:b}", "type", "Unigram", "unk_id", model->unk, "vocab", vocab, "byte_fallback",
+                     (int)model->byte_fallback);
 }
 
 /* ---- BPE: SentencePiece joins any two neighbours that make a piece, the best piece first ---- */
@@ -156,18 +44,18 @@ static gint compare_merges(gconstpointer a, gconstpointer b)
     return x->cut > y->cut ? -1 : x->cut < y->cut;
 }
 
-static GArray *find_merges(const Model *model, GHashTable *ids)
+static GArray *find_merges(const SpModel *model, GHashTable *ids)
 {
     GArray *merges = g_array_new(FALSE, FALSE, sizeof(Merge));
-    for (guint id = 0; id < model->pieces->len; id++) {
-        const Piece *piece = piece_at(model, id);
-        if (piece->type != TYPE_NORMAL || piece->text[0] == 0)
+    for (int id = 0; id < (int)model->pieces->len; id++) {
+        const SpPiece *piece = sp_piece(model, id);
+        if (piece->type != SP_NORMAL || piece->text[0] == 0)
             continue;
         for (const char *cut = g_utf8_next_char(piece->text); *cut; cut = g_utf8_next_char(cut)) {
             g_autofree char *left = g_strndup(piece->text, (gsize)(cut - piece->text));
             if (!g_hash_table_contains(ids, left) || !g_hash_table_contains(ids, cut))
                 continue;
-            Merge merge = { piece->score, id, (guint)(cut - piece->text) };
+            Merge merge = { piece->score, (guint)id, (guint)(cut - piece->text) };
             g_array_append_val(merges, merge);
         }
     }
@@ -175,120 +63,247 @@ static GArray *find_merges(const Model *model, GHashTable *ids)
     return merges;
 }
 
-static json_t *bpe_model(const Model *model)
+static json_t *bpe_model(const Form *form)
 {
+    const SpModel *model = form->model;
     g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
     json_t *vocab = json_object(), *list = json_array();
-    for (guint id = 0; id < model->pieces->len; id++) {
-        json_object_set_new(vocab, piece_at(model, id)->text, json_integer(id));
-        if (piece_at(model, id)->type == TYPE_NORMAL)
-            g_hash_table_add(ids, piece_at(model, id)->text);
+    for (int id = 0; id < (int)model->pieces->len; id++) {
+        json_object_set_new(vocab, sp_piece(model, id)->text, json_integer(id));
+        if (sp_piece(model, id)->type == SP_NORMAL)
+            g_hash_table_add(ids, sp_piece(model, id)->text);
     }
     g_autoptr(GArray) merges = find_merges(model, ids);
     for (guint i = 0; i < merges->len; i++) {
         const Merge *merge = &g_array_index(merges, Merge, i);
-        const char *made = piece_at(model, merge->made)->text;
+        const char *made = sp_piece(model, (int)merge->made)->text;
         json_array_append_new(list, json_pack("[s%, s]", made, (size_t)merge->cut, made + merge->cut));
     }
-    int unk = find_type(model, TYPE_UNKNOWN);
-    return json_pack("{s:s, s:n, s:s?, s:n, s:n, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
-                     unk >= 0 ? piece_at(model, (guint)unk)->text : NULL, "continuing_subword_prefix",
-                     "end_of_word_suffix", "fuse_unk", 1, "byte_fallback", (int)model->byte_fallback, "vocab", vocab,
-                     "merges", list);
+    return json_pack("{s:s, s:n, s:s?, s:n, s:n, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
+                     model->unk >= 0 ? sp_piece(model, model->unk)->text : NULL, "continuing_subword_prefix",
+                     "end_of_word_suffix", "fuse_unk", 1, "byte_fallback", (int)model->byte_fallback, "ignore_merges",
+                     (int)(model->has_user_symbols && !form->adds_symbols), "vocab", vocab, "merges", list);
 }
 
 /* ---- what surrounds the model ---- */
 
-static json_t *metaspace(const Model *model)
+static json_t *replacement(const char *kind, const char *pattern, const char *content)
 {
-    return json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement", SPACE, "prepend_scheme",
-                     model->add_dummy_prefix ? "always" : "never", "split", 1);
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern, "content", content);
 }
 
-/* Whether a tab stays one: then only spaces part words, else all white space does. */
-static bool keeps_tabs(const Model *model)
+/* One part as it is, several as a Sequence, none as null. Takes parts. */
+static json_t *sequence(const char *list, json_t *parts)
 {
-    CharsMap map;
-    g_autoptr(GString) tab = g_string_new(NULL);
-    if (!charsmap_is_sound(model->charsmap, model->charsmap_bytes))
-        return false;
-    charsmap_init(&map, model->charsmap, model->charsmap_bytes);
-    charsmap_apply(&map, "\t", 1, tab);
-    charsmap_clear(&map);
-    return strcmp(tab->str, "\t") == 0;
-}
-
-static json_t *pre_tokenizer(const Model *model)
-{
-    if (!model->remove_extra_whitespaces || keeps_tabs(model))
-        return metaspace(model);
-    return json_pack("{s:s, s:[{s:s}, o]}", "type", "Sequence", "pretokenizers", "type", "WhitespaceSplit",
-                     metaspace(model));
-}
-
-static json_t *decoder(const Model *model)
-{
-    if (!model->byte_fallback)
-        return metaspace(model);
-    return json_pack("{s:s, s:[{s:s}, {s:s}, o]}", "type", "Sequence", "decoders", "type", "ByteFallback", "type",
-                     "Fuse", metaspace(model));
-}
-
-static json_t *replacement(const char *pattern, const char *content)
-{
-    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "Regex", pattern, "content", content);
-}
-
-static json_t *normalizer(const Model *model)
-{
-    json_t *steps = json_array();
-    if (model->charsmap_bytes > 0) {
-        g_autofree char *map = g_base64_encode((const guchar *)model->charsmap, model->charsmap_bytes);
-        json_array_append_new(steps, json_pack("{s:s, s:s}", "type", "Precompiled", "precompiled_charsmap", map));
-    }
-    if (model->remove_extra_whitespaces && keeps_tabs(model)) {
-        json_array_append_new(steps, replacement("^ +| +$", ""));
-        json_array_append_new(steps, replacement(" {2,}", " "));
-    }
     json_t *whole = NULL;
-    if (json_array_size(steps) == 1)
-        whole = json_incref(json_array_get(steps, 0));
-    else if (json_array_size(steps) > 1)
-        whole = json_pack("{s:s, s:O}", "type", "Sequence", "normalizers", steps);
-    json_decref(steps);
+    if (json_array_size(parts) == 1)
+        whole = json_incref(json_array_get(parts, 0));
+    else if (json_array_size(parts) > 1)
+        whole = json_pack("{s:s, s:O}", "type", "Sequence", list, parts);
+    json_decref(parts);
     return whole;
 }
 
-static json_t *added_tokens(const Model *model)
+/* Spaces are settled here and not by a Metaspace, which puts no U+2581 before text that begins with a space. */
+static json_t *normalizer(const SpModel *model)
+{
+    json_t *steps = json_array();
+    if (model->charsmap_bytes > 0) {
+        g_autofree char *map = g_base64_encode((const guchar *)model->charsmap_data, model->charsmap_bytes);
+        json_array_append_new(steps, json_pack("{s:s, s:s}", "type", "Precompiled", "precompiled_charsmap", map));
+    }
+    if (model->remove_extra_whitespaces) {
+        json_array_append_new(steps, replacement("Regex", "\\A +|[ " SP_SPACE "]+\\z", ""));
+        json_array_append_new(steps, replacement("Regex", " {2,}", " "));
+    }
+    if (model->add_dummy_prefix && model->treat_whitespace_as_suffix)
+        json_array_append_new(steps, replacement("Regex", "\\z", SP_SPACE));
+    else if (model->add_dummy_prefix)
+        json_array_append_new(steps, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", SP_SPACE));
+    json_array_append_new(steps, replacement("String", " ", SP_SPACE));
+    return sequence("normalizers", steps);
+}
+
+static gint longest_first(gconstpointer a, gconstpointer b)
+{
+    size_t x = strlen(*(char *const *)a), y = strlen(*(char *const *)b);
+    return x != y ? (x > y ? -1 : 1) : strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A pattern that the user's symbols match, the longest first. */
+static char *symbol_pattern(const SpModel *model)
+{
+    g_autoptr(GPtrArray) symbols = g_ptr_array_new_with_free_func(g_free);
+    for (int id = 0; id < (int)model->pieces->len; id++)
+        if (sp_piece(model, id)->type == SP_USER)
+            g_ptr_array_add(symbols, g_regex_escape_string(sp_piece(model, id)->text, -1));
+    g_ptr_array_sort(symbols, longest_first);
+    g_ptr_array_add(symbols, NULL);
+    return g_strjoinv("|", (char **)symbols->pdata);
+}
+
+static json_t *pre_tokenizer(const Form *form)
+{
+    const SpModel *model = form->model;
+    json_t *parts = json_array();
+    if (model->has_user_symbols && !form->adds_symbols && model->type == SP_BPE) {
+        g_autofree char *pattern = symbol_pattern(model);
+        json_array_append_new(parts, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex", pattern,
+                                               "behavior", "Isolated", "invert", 0));
+    }
+    if (form->by_words)
+        json_array_append_new(parts, json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement", SP_SPACE,
+                                               "prepend_scheme", "never", "split", 1));
+    return sequence("pretokenizers", parts);
+}
+
+static json_t *decoder(const SpModel *model)
+{
+    bool at_end = model->treat_whitespace_as_suffix;
+    json_t *parts = json_array();
+    json_array_append_new(parts, replacement("String", SP_SPACE, " "));
+    if (model->byte_fallback)
+        json_array_append_new(parts, json_pack("{s:s}", "type", "ByteFallback"));
+    json_array_append_new(parts, json_pack("{s:s}", "type", "Fuse"));
+    if (model->add_dummy_prefix)
+        json_array_append_new(parts, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start",
+                                               (int)!at_end, "stop", (int)at_end));
+    return sequence("decoders", parts);
+}
+
+static json_t *added_tokens(const Form *form)
 {
     json_t *added = json_array();
-    for (guint id = 0; id < model->pieces->len; id++) {
-        const Piece *piece = piece_at(model, id);
-        AddedToken token = { .content = piece->text, .id = (int)id, .special = piece->type != TYPE_USER };
-        if (piece->type == TYPE_UNKNOWN || piece->type == TYPE_CONTROL || piece->type == TYPE_USER)
+    for (int id = 0; id < (int)form->model->pieces->len; id++) {
+        const SpPiece *piece = sp_piece(form->model, id);
+        AddedToken token = { .content = piece->text, .id = id, .special = piece->type != SP_USER };
+        const char *name;
+        token.lstrip = piece->type == SP_CONTROL && token_role_of(piece->text, &name) == ROLE_MASK;
+        if (piece->type == SP_UNKNOWN || piece->type == SP_CONTROL || (piece->type == SP_USER && form->adds_symbols))
             json_array_append_new(added, json_added_token(&token));
     }
     return added;
 }
 
-static json_t *post_processor(const Model *model)
+static json_t *post_processor(const SpModel *model)
 {
-    for (guint id = 0; id < model->pieces->len; id++)
-        if (strcmp(piece_at(model, id)->text, "</s>") == 0)
-            return json_template(&(JsonTemplate){ .end = "</s>", .end_id = (int)id });
+    for (int id = 0; id < (int)model->pieces->len; id++)
+        if (strcmp(sp_piece(model, id)->text, "</s>") == 0)
+            return json_template(&(JsonTemplate){ .end = "</s>", .end_id = id });
     return NULL;
+}
+
+/* ---- what has no such form ---- */
+
+static bool is_word_wise(const SpModel *model)
+{
+    bool has_space = false;
+    for (int id = 0; id < (int)model->pieces->len; id++) {
+        const SpPiece *piece = sp_piece(model, id);
+        bool is_text = piece->type == SP_NORMAL || piece->type == SP_USER;
+        has_space |= is_text && strcmp(piece->text, SP_SPACE) == 0;
+        if (is_text && *piece->text && strstr(g_utf8_next_char(piece->text), SP_SPACE))
+            return false;
+    }
+    return has_space; /* without it, unknown characters on both sides of a space would count once */
+}
+
+/* The id of a user's symbol that reads otherwise once its text has been normalized; -1 where none does. */
+static int changed_symbol(const SpModel *model)
+{
+    for (int id = 0; id < (int)model->pieces->len; id++) {
+        const char *symbol = sp_piece(model, id)->text;
+        if (sp_piece(model, id)->type != SP_USER)
+            continue;
+        g_autoptr(GString) mapped = g_string_new(NULL), own = g_string_new(symbol);
+        charsmap_apply(&model->charsmap, symbol, strlen(symbol), mapped);
+        bool squeezed = model->remove_extra_whitespaces && strchr(mapped->str, ' ');
+        g_string_replace(mapped, " ", SP_SPACE, 0);
+        g_string_replace(own, " ", SP_SPACE, 0);
+        if (squeezed || strcmp(mapped->str, own->str) != 0)
+            return id;
+    }
+    return -1;
+}
+
+static void count_piece(void *context, const char *piece, size_t bytes, int32_t id)
+{
+    (void)piece, (void)bytes, (void)id;
+    ++*(int *)context;
+}
+
+/* The user's symbols are parted from the text before its pieces are joined, and each part that is a piece as a whole is
+ * taken for it: that is right if joining makes each piece of its own text. */
+static bool joins_every_piece(const SpModel *model)
+{
+    g_autofree TrieKey *keys = g_new(TrieKey, model->pieces->len);
+    size_t n = 0;
+    bool all = true;
+    for (int id = 0; id < (int)model->pieces->len; id++)
+        if (sp_piece(model, id)->type == SP_NORMAL && *sp_piece(model, id)->text)
+            keys[n++] = (TrieKey){ sp_piece(model, id)->text, (uint32_t)strlen(sp_piece(model, id)->text), id };
+    Trie trie;
+    trie_init(&trie, keys, n);
+    for (size_t i = 0; i < n && all; i++) {
+        int count = 0;
+        sp_bpe_each(model, &trie, keys[i].text, keys[i].bytes, count_piece, &count);
+        all = count == 1;
+    }
+    trie_clear(&trie);
+    return all;
+}
+
+static bool has_spaced_symbol(const SpModel *model)
+{
+    for (int id = 0; id < (int)model->pieces->len; id++)
+        if (sp_piece(model, id)->type == SP_USER && strstr(sp_piece(model, id)->text, SP_SPACE))
+            return true;
+    return false;
+}
+
+/* Added tokens are found before text is normalized, and part it: that is right where its ends are left as they are, and
+ * the symbols have nothing to do with spaces. */
+static bool check_symbols(Form *form, GError **error)
+{
+    const SpModel *model = form->model;
+    int changed = changed_symbol(model);
+    bool keeps_ends = !model->add_dummy_prefix && !model->remove_extra_whitespaces;
+    form->adds_symbols = changed >= 0 && keeps_ends && !has_spaced_symbol(model);
+    if (changed >= 0 && !form->adds_symbols)
+        return fail_user(error,
+                         "piece %d is of its user_defined_symbols, and its own normalization changes it in text; "
+                         "tokenizer.json cannot say that",
+                         changed);
+    if (changed < 0 && model->type == SP_BPE && !joins_every_piece(model))
+        return fail_user(error, "it has user_defined_symbols and pieces that it never makes of their own text; "
+                                "tokenizer.json cannot say that");
+    return true;
+}
+
+static bool check_form(Form *form, GError **error)
+{
+    const SpModel *model = form->model;
+    if (model->type != SP_UNIGRAM && model->type != SP_BPE)
+        return fail_user(error, "only unigram and BPE models have a form in tokenizer.json");
+    if (!model->escape_whitespaces)
+        return fail_user(error, "it has escape_whitespaces=false, which tokenizer.json cannot say");
+    for (int id = 0; id < (int)model->pieces->len; id++)
+        if (sp_piece(model, id)->type == SP_UNUSED)
+            return fail_user(error, "its piece \"%s\" is marked as unused, which tokenizer.json cannot say",
+                             sp_piece(model, id)->text);
+    return !model->has_user_symbols || check_symbols(form, error);
 }
 
 json_t *sentencepiece_json(const char *data, size_t bytes, GError **error)
 {
-    Model model;
+    SpModel *model = sp_model_open(data, bytes, error);
+    if (model == NULL)
+        return NULL;
+    Form form = { .model = model, .by_words = is_word_wise(model) };
     json_t *root = NULL;
-    read_model(data, bytes, &model);
-    if (model.type != MODEL_UNIGRAM && model.type != MODEL_BPE)
-        fail_user(error, "only unigram and BPE models have a form in tokenizer.json");
-    else
-        root = json_tokenizer(added_tokens(&model), normalizer(&model), pre_tokenizer(&model), post_processor(&model),
-                              decoder(&model), model.type == MODEL_BPE ? bpe_model(&model) : unigram_model(&model));
-    g_array_unref(model.pieces);
+    if (check_form(&form, error))
+        root = json_tokenizer(added_tokens(&form), normalizer(model), pre_tokenizer(&form), post_processor(model),
+                              decoder(model), model->type == SP_BPE ? bpe_model(&form) : unigram_model(model));
+    sp_model_close(model);
     return root;
 }

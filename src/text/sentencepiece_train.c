@@ -97,10 +97,27 @@ static void explain(const TokenizerTraining *training, GError **error)
                   training->vocab_size, bound, training->character_coverage);
 }
 
+/* The model file knows four roles; others are known by their names alone. */
+static bool check_specials(const char *const *entries, GError **error)
+{
+    bool unknown = false;
+    for (; *entries; entries++) {
+        const char *piece, *name;
+        TokenRole given = token_role_parse(*entries, &piece), role = token_role_of(piece, &name);
+        unknown |= given == ROLE_UNK || (given == TOKEN_ROLES && role == ROLE_UNK);
+        if (given >= ROLE_CLS && given < TOKEN_ROLES && given != role)
+            return fail_user(error, "a SentencePiece model cannot say that \"%s\" is %s: name it %s", piece,
+                             token_role_key(given), token_role_pieces(given)[0]);
+    }
+    return unknown || fail_user(error, "the special tokens lack <unk>, which stands for unknown characters");
+}
+
 static bool train_as(const char *type, const TokenizerTraining *asked, TokenizerText next, void *context,
                      GError **error)
 {
     TokenizerTraining training = *asked;
+    if (training.special_tokens && !check_specials(training.special_tokens, error))
+        return false;
     if (training.character_coverage == 0)
         training.character_coverage = STANDARD_COVERAGE;
     if (!(training.character_coverage >= 0.98 && training.character_coverage <= 1))
@@ -132,5 +149,7 @@ static bool train_bpe(const TokenizerTraining *training, TokenizerText next, voi
     return train_as("bpe", training, next, context, error);
 }
 
-const TokenizerTrainer trainer_sentencepiece_unigram = { "sentencepiece-unigram", TRAINER_LINES, NULL, train_unigram };
-const TokenizerTrainer trainer_sentencepiece_bpe = { "sentencepiece-bpe", TRAINER_LINES, NULL, train_bpe };
+const TokenizerTrainer trainer_sentencepiece_unigram = { "sentencepiece-unigram", TRAINER_LINES, NULL,
+                                                         SPELLING_SENTENCEPIECE, train_unigram };
+const TokenizerTrainer trainer_sentencepiece_bpe = { "sentencepiece-bpe", TRAINER_LINES, NULL, SPELLING_SENTENCEPIECE,
+                                                     train_bpe };

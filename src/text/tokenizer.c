@@ -2,9 +2,12 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/hub.h"
 #include "text/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
+#include "text/kinds.h"
+#include "text/roles.h"
 #include "text/sentencepiece.h"
 #include "text/tokenizer_config.h"
 #include "text/unigram.h"
@@ -16,12 +19,7 @@
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 
-static const TokenizerKind *const kinds[] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
-                                              &kind_tiktoken,      &kind_bytes,     &kind_unigram };
-
-#define JSON_FILE   "tokenizer.json"        /* read by every kind with a json_type */
-#define LLAMA_FILE  "tokenizer.model"       /* SentencePiece or ranks */
-#define CONFIG_FILE "tokenizer_config.json" /* what other files may add */
+#define LLAMA_FILE "tokenizer.model" /* SentencePiece or ranks */
 
 struct Tokenizer {
     const TokenizerKind *kind;
@@ -30,8 +28,9 @@ struct Tokenizer {
     char *path;
     char hash[17];
     int size;
-    GArray *added;    /* AddedToken, contents are its own: first the model's, then those of files beside it */
-    guint n_own;      /* the model's */
+    GArray *added; /* AddedToken, contents are its own: first the model's, then those of files beside it */
+    guint n_own;   /* the model's */
+    int roles[TOKEN_ROLES];
     json_t *settings; /* tokenizer_config.json beside the file; NULL: there is none */
     AddedTokens *finder;
     int sentinels[TOKENIZER_SENTINELS];           /* ids */
@@ -78,10 +77,10 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
         return NULL;
     if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
         return &kind_tiktoken;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name && g_str_has_suffix(path, kinds[i]->file_name))
-            return kinds[i];
-    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : kinds[0];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name && g_str_has_suffix(path, tokenizer_kinds[i]->file_name))
+            return tokenizer_kinds[i];
+    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
 }
 
 /* Its own file says that of a folder, whatever else lies in it. */
@@ -101,9 +100,9 @@ static char *find_file(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (kinds[i]->file_name)
-            g_ptr_array_add(names, (char *)kinds[i]->file_name);
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name)
+            g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)JSON_FILE);
     g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
     if (is_byt5(path))
@@ -170,24 +169,42 @@ static int id_of(const Tokenizer *tok, const char *piece)
     return token ? token->id : id;
 }
 
-/* What the files beside it add, and the ends and paddings that the model's pieces leave open. */
+/* The token that has a role by its name; -1 if there is none. */
+static int role_by_name(const Tokenizer *tok, TokenRole role)
+{
+    int id = -1;
+    for (const char *const *piece = token_role_pieces(role); id < 0 && *piece; piece++)
+        id = id_of(tok, *piece);
+    return id;
+}
+
+/* What the model knows, then what the files beside it say. Pieces named like the roles of an encoder have them. */
+static void find_roles(Tokenizer *tok, const TokenizerConfig *config)
+{
+    const TokenizerFacts *facts = &tok->facts;
+    const int known[TOKEN_ROLES] = { facts->pad, facts->unk, facts->eos, facts->bos, -1, -1, -1 };
+    for (int role = 0; role < TOKEN_ROLES; role++) {
+        int *id = &tok->roles[role];
+        *id = known[role];
+        if (*id < 0 && config->roles[role])
+            *id = id_of(tok, config->roles[role]);
+        if (*id < 0 && role >= ROLE_CLS)
+            *id = role_by_name(tok, (TokenRole)role);
+    }
+}
+
+/* What the files beside it add. */
 static bool read_beside(Tokenizer *tok, GError **error)
 {
     g_auto(TokenizerConfig) config = { 0 };
     g_autofree char *folder = g_path_get_dirname(tok->path);
-    if (!g_file_test(tok->path, G_FILE_TEST_EXISTS)) /* "bytes" */
-        return true;
-    if (!tokenizer_config_read(folder, &config, error))
-        return false;
-    add_tokens(tok, config.added);
-    tok->settings = json_incref(config.root);
-    const struct {
-        int *id;
-        const char *piece;
-    } roles[] = { { &tok->facts.pad, config.pad }, { &tok->facts.eos, config.eos }, { &tok->facts.bos, config.bos } };
-    for (size_t i = 0; i < G_N_ELEMENTS(roles); i++)
-        if (*roles[i].id < 0 && roles[i].piece)
-            *roles[i].id = id_of(tok, roles[i].piece);
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS)) { /* not "bytes" */
+        if (!tokenizer_config_read(folder, &config, error))
+            return false;
+        add_tokens(tok, config.added);
+        tok->settings = json_incref(config.root);
+    }
+    find_roles(tok, &config);
     return true;
 }
 
@@ -205,9 +222,9 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
     g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
     if (json == NULL)
         return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
-        if (g_strcmp0(kinds[i]->json_type, json->type) == 0)
-            tok->kind = kinds[i];
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (g_strcmp0(tokenizer_kinds[i]->json_type, json->type) == 0)
+            tok->kind = tokenizer_kinds[i];
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
     tok->model = tok->kind->open_json(json, &tok->facts, error);
@@ -224,6 +241,8 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
     tok->kind = kind_of_file(tok->path, data);
     if (tok->kind == NULL && !open_json(tok, data, bytes, error))
         return false;
+    if (tok->facts.pattern && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a pattern");
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
@@ -282,10 +301,11 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 /* The bytes of the file at tok->path; the tokenizer of bytes needs none. */
 static char *read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
-    if (strcmp(tok->path, BYTES_PATH) != 0 || g_file_test(tok->path, G_FILE_TEST_EXISTS))
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
         return io_read_file(tok->path, MAX_FILE, bytes, error);
+    bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
-    return g_strdup(BYTES_FILE);
+    return is_bytes ? g_strdup(BYTES_FILE) : NULL;
 }
 
 /* The other file that the tokenizer was read from; NULL if there is none. */
@@ -330,8 +350,14 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
 
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
+    return tokenizer_open_ranks(path, NULL, error);
+}
+
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+{
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
+    tok->facts.pattern = pattern;
     tok->path = find_file(path, error);
     g_autofree char *data = tok->path ? read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
@@ -403,12 +429,12 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
            copy_settings(tok, folder, error);
 }
 
-char *tokenizer_find(const char *folder)
+char *tokenizer_find(const char *folder, GError **error)
 {
-    g_autofree char *path = find_file(folder, NULL);
-    if (path == NULL || g_str_has_suffix(path, kinds[0]->file_name))
+    g_autofree char *path = find_file(folder, error);
+    if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
         return g_steal_pointer(&path);
-    Tokenizer *tok = tokenizer_open(path, NULL); /* folders of Hugging Face hold what no kind here can read */
+    Tokenizer *tok = tokenizer_open(path, error); /* folders of Hugging Face hold what no kind here can read */
     bool found = tok != NULL;
     tokenizer_close(tok);
     return found ? g_steal_pointer(&path) : NULL;
@@ -434,24 +460,9 @@ int tokenizer_size(const Tokenizer *tok)
     return tok->size;
 }
 
-int tokenizer_pad(const Tokenizer *tok)
+int tokenizer_role(const Tokenizer *tok, TokenRole role)
 {
-    return tok->facts.pad;
-}
-
-int tokenizer_eos(const Tokenizer *tok)
-{
-    return tok->facts.eos;
-}
-
-int tokenizer_unk(const Tokenizer *tok)
-{
-    return tok->facts.unk;
-}
-
-int tokenizer_bos(const Tokenizer *tok)
-{
-    return tok->facts.bos;
+    return tok->roles[role];
 }
 
 int tokenizer_special(const Tokenizer *tok, const char *piece)
@@ -507,7 +518,7 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof *ids);
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
-        if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tok->facts.pad || ids[i] == tok->facts.eos)
+        if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tokenizer_pad(tok) || ids[i] == tokenizer_eos(tok))
             continue;
         if (ids[i] < tok->facts.size && sentinel_index(tok, ids[i]) < 0) {
             g_array_append_val(run, ids[i]);
@@ -557,19 +568,27 @@ bool tokenizer_has_json(const Tokenizer *tok)
 
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
 {
+    return tokenizer_write_json_around(tok, path, NULL, error);
+}
+
+bool tokenizer_write_json_around(const Tokenizer *tok, const char *path, json_t *given, GError **error)
+{
     size_t bytes;
+    json_auto_t *around = given;
     g_autofree char *data = read_file(tok, &bytes, error);
     if (data == NULL)
         return false;
     if (!tokenizer_has_json(tok))
         return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
-    if (is_json(tok->path) && tok->added->len == tok->n_own)
+    if (is_json(tok->path) && tok->added->len == tok->n_own && around == NULL)
         return io_write_file(path, data, bytes, error);
     json_t *root = is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
                                       : tok->kind->to_json(tok->model, data, bytes, error);
     if (root == NULL)
         return fail_context(error, "%s", tok->path);
     put_added(tok, root);
+    if (around)
+        json_object_set(root, "post_processor", around);
     bool done = write_object(root, path, error);
     json_decref(root);
     return done;

@@ -1,6 +1,7 @@
 #include "text/tokenizer_config.h"
 
 #include "base/file.h"
+#include "text/roles.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>
@@ -129,9 +130,8 @@ bool tokenizer_config_read(const char *folder, TokenizerConfig *config, GError *
     json_t *decoder = json_object_get(config->root, "added_tokens_decoder");
     if (decoder ? !read_decoder(config, decoder, error) : !read_old(config, error))
         return false;
-    config->pad = role(config, "pad_token");
-    config->eos = role(config, "eos_token");
-    config->bos = role(config, "bos_token");
+    for (int i = 0; i < TOKEN_ROLES; i++)
+        config->roles[i] = role(config, token_role_key((TokenRole)i));
     return true;
 }
 

@@ -3,14 +3,15 @@
 #pragma once
 
 #include "text/added_tokens.h"
+#include "text/tokenizer.h"
 
 #include <jansson.h>
 
 typedef struct TokenizerConfig {
-    json_t *root, *map;          /* tokenizer_config.json, special_tokens_map.json; NULL: absent */
-    json_t *old;                 /* added_tokens.json */
-    GArray *added;               /* AddedToken; contents are the objects' */
-    const char *pad, *eos, *bos; /* pieces; NULL: not said */
+    json_t *root, *map;             /* tokenizer_config.json, special_tokens_map.json; NULL: absent */
+    json_t *old;                    /* added_tokens.json */
+    GArray *added;                  /* AddedToken; contents are the objects' */
+    const char *roles[TOKEN_ROLES]; /* pieces; NULL: not said */
 } TokenizerConfig;
 
 /* Of the files in the folder, if any. */

@@ -34,7 +34,6 @@ static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraini
         { "max-sentences", TRAINER_LINES, training->max_sentences != 0 },
         { "character-coverage", TRAINER_LINES, training->character_coverage != 0 },
         { "byte-fallback", TRAINER_LINES, training->byte_fallback },
-        { "special-tokens", TRAINER_WORDS, training->special_tokens != NULL },
         { "sentinels", TRAINER_WORDS, training->sentinels },
         { "min-frequency", TRAINER_WORDS, training->min_frequency != 0 },
         { "max-piece", TRAINER_WORDS, training->max_piece != 0 },
@@ -70,13 +69,28 @@ static bool check_ranges(const TokenizerTraining *training, GError **error)
     return true;
 }
 
+/* What a family of models needs, but for what was asked for otherwise. SentencePiece has sentinels on top anyhow. */
+static bool take_family(const TokenizerTrainer *trainer, TokenizerTraining *training, GError **error)
+{
+    if (training->family) {
+        const TokenFamily *family = token_family_find(training->family, error);
+        if (family == NULL)
+            return false;
+        training->sentinels |= family->sentinels;
+        if (training->special_tokens == NULL)
+            training->special_tokens = family->special_tokens[trainer->spelling];
+    }
+    return training->special_tokens == NULL || token_roles_check(training->special_tokens, error);
+}
+
 bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
     const TokenizerTrainer *trainer = find_trainer(training->type);
     if (trainer == NULL)
         return fail_unknown(training->type, error);
+    TokenizerTraining whole = *training;
     return check_options(trainer, training, error) && check_ranges(training, error) &&
-           trainer->train(training, next, context, error);
+           take_family(trainer, &whole, error) && trainer->train(&whole, next, context, error);
 }
 
 const char *tokenizer_trained_file(const char *type)

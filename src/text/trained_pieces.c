@@ -1,8 +1,12 @@
 #include "text/trained_pieces.h"
 
+#include "base/file.h"
 #include "base/log.h"
+#include "text/roles.h"
+#include "text/tokenizer_config.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_SPECIAL        256  /* bytes */
@@ -47,9 +51,12 @@ bool trained_pieces_init(TrainedPieces *pieces, const TokenizerTraining *trainin
     pieces->ids = g_hash_table_new(g_str_hash, g_str_equal);
     pieces->merges = g_array_new(FALSE, FALSE, sizeof(TrainedMerge));
     const char *const *special = training->special_tokens ? training->special_tokens : standard;
-    for (; *special; special++)
-        if (!add_special(pieces, *special, error))
+    for (; *special; special++) {
+        const char *name;
+        token_role_parse(*special, &name);
+        if (!add_special(pieces, name, error))
             return false;
+    }
     pieces->n_specials = (int)pieces->names->len;
     return true;
 }
@@ -59,6 +66,40 @@ void trained_pieces_clear(TrainedPieces *pieces)
     g_array_unref(pieces->merges);
     g_hash_table_unref(pieces->ids);
     g_ptr_array_unref(pieces->names);
+}
+
+/* The first that is hidden behind; NULL: none. */
+static const char *find_mask(const json_t *roles, const TrainedPieces *pieces)
+{
+    const char *mask = json_string_value(json_object_get(roles, token_role_key(ROLE_MASK)));
+    const char *const *name = token_role_pieces(ROLE_MASK);
+    for (; mask == NULL && *name; name++)
+        mask = trained_pieces_id(pieces, *name) >= 0 ? *name : NULL;
+    return mask;
+}
+
+/* A mask takes the space before it where that belongs to the word that it hides: not in WordPiece. */
+bool trained_pieces_write_config(const TrainedPieces *pieces, json_t *config, GError **error)
+{
+    static const char *const none[] = { NULL };
+    const TokenizerTraining *training = pieces->training;
+    g_autofree char *path = g_build_filename(training->out, "tokenizer_config.json", NULL);
+    g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    json_t *roles = token_roles_given(training->special_tokens ? training->special_tokens : none);
+    const char *mask = *pieces->prefix == 0 ? find_mask(roles, pieces) : NULL;
+    for (int id = 0; id < pieces->n_specials; id++) {
+        AddedToken token = { .content = pieces->names->pdata[id], .id = id, .special = true };
+        token.lstrip = g_strcmp0(token.content, mask) == 0;
+        g_array_append_val(added, token);
+    }
+    json_object_update(config, roles);
+    json_object_set_new(config, "added_tokens_decoder", tokenizer_config_decoder(added));
+    char *text = json_dumps(config, JSON_INDENT(1));
+    bool done = io_write_file(path, text, strlen(text), error);
+    free(text);
+    json_decref(roles);
+    json_decref(config);
+    return done;
 }
 
 /* ---- counting ---- */

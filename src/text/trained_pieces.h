@@ -5,6 +5,7 @@
 #include "text/word_count.h"
 
 #include <glib.h>
+#include <jansson.h>
 
 typedef struct TrainedPieces {
     const TokenizerTraining *training;
@@ -27,6 +28,9 @@ void trained_pieces_clear(TrainedPieces *pieces);
 /* Id of a piece, made if there was none. */
 int32_t trained_pieces_add(TrainedPieces *pieces, const char *name);
 int32_t trained_pieces_id(const TrainedPieces *pieces, const char *name); /* -1 if there is none */
+/* Writes a tokenizer_config.json that names the special tokens and their roles, with what is in `config`, whose
+ * reference it takes. */
+bool trained_pieces_write_config(const TrainedPieces *pieces, json_t *config, GError **error);
 /* The words of the texts, of which there must be one; the caller has initialised `words`. */
 bool trained_pieces_count(const TrainedPieces *pieces, const WordSplitter *splitter, WordTable *words,
                           TokenizerText next, void *context, GError **error);

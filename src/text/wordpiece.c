@@ -14,7 +14,7 @@
 typedef struct WordPiece {
     GPtrArray *pieces;
     WordPieceOptions options; /* strings are the model's */
-    BertText *text;
+    const BertText *text;
     Trie trie;
     uint32_t inner; /* the unit of the prefix; 0 if no piece has it */
     int unk;
@@ -24,8 +24,6 @@ static void close_model(void *model)
 {
     WordPiece *wordpiece = model;
     g_ptr_array_unref(wordpiece->pieces);
-    if (wordpiece->text)
-        bert_text_close(wordpiece->text);
     trie_clear(&wordpiece->trie);
     g_free((char *)wordpiece->options.unk);
     g_free((char *)wordpiece->options.prefix);
@@ -94,7 +92,7 @@ void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, Tokeniz
         close_model(wordpiece);
         return NULL;
     }
-    wordpiece->text = bert_text_open(options->text);
+    wordpiece->text = bert_text_of(options->text);
     *facts = (TokenizerFacts){ .name = "wordpiece",
                                .size = (int)pieces->len,
                                .pad = id_of(wordpiece, "[PAD]"),

@@ -143,14 +143,6 @@ static void learn(TrainedPieces *pieces, const WordTable *words, const GArray *a
     merge_learner_close(learner);
 }
 
-static bool write_config(const TokenizerTraining *training, GError **error)
-{
-    g_autofree char *path = g_build_filename(training->out, "tokenizer_config.json", NULL);
-    const char *word = training->lowercase ? "true" : "false";
-    g_autofree char *text = g_strdup_printf("{\"do_lower_case\": %s}\n", word);
-    return io_write_file(path, text, strlen(text), error);
-}
-
 /* vocab.txt comes last, for a folder is known by it. */
 static bool write_files(const TrainedPieces *pieces, GError **error)
 {
@@ -158,7 +150,8 @@ static bool write_files(const TrainedPieces *pieces, GError **error)
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint id = 0; id < pieces->names->len; id++)
         g_string_append_printf(text, "%s\n", (char *)pieces->names->pdata[id]);
-    return write_config(pieces->training, error) && io_write_file(path, text->str, text->len, error);
+    json_t *config = json_pack("{s:b}", "do_lower_case", (int)pieces->training->lowercase);
+    return trained_pieces_write_config(pieces, config, error) && io_write_file(path, text->str, text->len, error);
 }
 
 static bool make_vocabulary(TrainedPieces *pieces, const WordTable *words, GError **error)
@@ -177,7 +170,7 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
     static const char *const standard[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
     TrainedPieces pieces;
     WordTable words;
-    BertText *text = bert_text_open((BertTextOptions){ true, true, training->lowercase, training->lowercase });
+    const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
     WordSplitter splitter = { text, split };
     word_table_init(&words);
     bool ok = trained_pieces_init(&pieces, training, PREFIX, standard, error);
@@ -187,8 +180,8 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
          make_vocabulary(&pieces, &words, error);
     word_table_clear(&words);
     trained_pieces_clear(&pieces);
-    bert_text_close(text);
     return ok;
 }
 
-const TokenizerTrainer trainer_wordpiece = { "wordpiece", TRAINER_WORDS | TRAINER_BERT, "vocab.txt", train };
+const TokenizerTrainer trainer_wordpiece = { "wordpiece", TRAINER_WORDS | TRAINER_BERT, "vocab.txt", SPELLING_WORDPIECE,
+                                             train };

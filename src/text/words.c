@@ -1,5 +1,7 @@
 #include "text/words.h"
 
+#include "text/unicode.h"
+
 #include <string.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -7,6 +9,8 @@
 
 #define MAX_PATTERNS 8
 #define TABLED       0x30000 /* characters with a table entry; those above are rare */
+
+#define PAGE_BITS 8
 
 enum { OTHER, LETTER, NUMBER, SPACE };
 
@@ -18,16 +22,18 @@ struct Words {
 
 struct WordsScratch {
     pcre2_match_data *matches[MAX_PATTERNS];
+    GString *known; /* the text in characters that PCRE2 knows */
 };
 
 static uint8_t class_table[TABLED];
+static bool newer_pages[0x110000 >> PAGE_BITS]; /* that hold a character which PCRE2 may not know */
 
 /* \p{L}, \p{N} and \s of the reference; white space is Unicode's White_Space. */
 static uint8_t find_class(gunichar c)
 {
     if ((c >= 9 && c <= 13) || c == 0x85)
         return SPACE;
-    switch (g_unichar_type(c)) {
+    switch (unicode_type(c)) {
     case G_UNICODE_UPPERCASE_LETTER:
     case G_UNICODE_LOWERCASE_LETTER:
     case G_UNICODE_TITLECASE_LETTER:
@@ -54,6 +60,8 @@ static void fill_classes(void)
         return;
     for (gunichar c = 0; c < TABLED; c++)
         class_table[c] = find_class(c);
+    for (gunichar c = 0; c < 0x110000; c++)
+        newer_pages[c >> PAGE_BITS] |= unicode_known(c) != c;
     g_once_init_leave(&filled, 1);
 }
 
@@ -126,8 +134,9 @@ static bool each_gpt2(const char *at, const char *end, WordFn fn, void *context)
     return true;
 }
 
-static bool each_match(const Words *words, WordsScratch *scratch, int level, const char *text, size_t bytes, WordFn fn,
-                       void *context)
+/* `known` is the text as PCRE2 sees it, byte for byte as long. */
+static bool each_match(const Words *words, WordsScratch *scratch, int level, const char *text, const char *known,
+                       size_t bytes, WordFn fn, void *context)
 {
     if (level == words->n_patterns)
         return bytes == 0 || fn(context, text, bytes);
@@ -135,7 +144,8 @@ static bool each_match(const Words *words, WordsScratch *scratch, int level, con
     const size_t *place = pcre2_get_ovector_pointer(match);
     size_t at = 0, from = 0;
     while (from < bytes) {
-        int found = pcre2_match(words->patterns[level], (PCRE2_SPTR)text, bytes, from, PCRE2_NO_UTF_CHECK, match, NULL);
+        int found =
+            pcre2_match(words->patterns[level], (PCRE2_SPTR)known, bytes, from, PCRE2_NO_UTF_CHECK, match, NULL);
         if (found < 0 && found != PCRE2_ERROR_NOMATCH)
             return false;
         size_t first = found < 0 ? bytes : place[0], last = found < 0 ? bytes : place[1];
@@ -143,19 +153,37 @@ static bool each_match(const Words *words, WordsScratch *scratch, int level, con
             from = (size_t)(g_utf8_next_char(text + MAX(last, from)) - text);
             continue;
         }
-        if ((first > at && !each_match(words, scratch, level + 1, text + at, first - at, fn, context)) ||
-            (last > first && !each_match(words, scratch, level + 1, text + first, last - first, fn, context)))
+        if ((first > at && !each_match(words, scratch, level + 1, text + at, known + at, first - at, fn, context)) ||
+            (last > first &&
+             !each_match(words, scratch, level + 1, text + first, known + first, last - first, fn, context)))
             return false;
         at = from = last;
     }
-    return at == bytes || each_match(words, scratch, level + 1, text + at, bytes - at, fn, context);
+    return at == bytes || each_match(words, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
+}
+
+/* The text with others of their category in the place of characters that PCRE2 may not know; itself where there are
+ * none. */
+static const char *known_text(WordsScratch *scratch, const char *text, size_t bytes)
+{
+    bool copied = false;
+    for (const char *at = text, *end = text + bytes; at < end; at = g_utf8_next_char(at)) {
+        gunichar c = (uint8_t)*at < 0xe0 ? 0 : g_utf8_get_char(at);
+        if (!newer_pages[c >> PAGE_BITS] || unicode_known(c) == c)
+            continue;
+        if (!copied)
+            g_string_append_len(g_string_truncate(scratch->known, 0), text, (gssize)bytes);
+        g_unichar_to_utf8(unicode_known(c), scratch->known->str + (at - text));
+        copied = true;
+    }
+    return copied ? scratch->known->str : text;
 }
 
 bool words_each(const Words *words, WordsScratch *scratch, const char *text, size_t bytes, WordFn fn, void *context)
 {
     if (words->gpt2)
         return each_gpt2(text, text + bytes, fn, context);
-    return each_match(words, scratch, 0, text, bytes, fn, context);
+    return each_match(words, scratch, 0, text, known_text(scratch, text, bytes), bytes, fn, context);
 }
 
 Words *words_open_gpt2(void)
@@ -181,6 +209,7 @@ Words *words_open(const GPtrArray *patterns, GError **error)
         fail_user(error, "%u patterns split the text, more than %d", patterns->len, MAX_PATTERNS);
         return NULL;
     }
+    fill_classes();
     Words *words = g_new0(Words, 1);
     for (; words->n_patterns < (int)patterns->len; words->n_patterns++) {
         const char *pattern = patterns->pdata[words->n_patterns];
@@ -204,6 +233,7 @@ Words *words_open(const GPtrArray *patterns, GError **error)
 WordsScratch *words_scratch_open(const Words *words)
 {
     WordsScratch *scratch = g_new0(WordsScratch, 1);
+    scratch->known = g_string_new(NULL);
     for (int i = 0; i < words->n_patterns; i++)
         scratch->matches[i] = pcre2_match_data_create_from_pattern(words->patterns[i], NULL);
     return scratch;
@@ -215,5 +245,6 @@ void words_scratch_close(WordsScratch *scratch)
         return;
     for (int i = 0; i < MAX_PATTERNS; i++)
         pcre2_match_data_free(scratch->matches[i]);
+    g_string_free(scratch->known, TRUE);
     g_free(scratch);
 }

@@ -34,6 +34,13 @@ const StateField checkpoint_reals[] = {
     { NULL, 0 },
 };
 
+const LaterField checkpoint_later[] = {
+    { "best_data", offsetof(TrainState, best_data), 0 },
+    { "evaluation_left", offsetof(TrainState, evaluation_left), 0 },
+    { "tokens_by_capacity", offsetof(TrainState, tokens_by_capacity), 1 },
+    { NULL, 0, 0 },
+};
+
 static json_t *shape_json(int rank, const int64_t *shape)
 {
     json_t *array = json_array();
@@ -112,6 +119,8 @@ static json_t *state_json(const TrainState *state)
     json_t *object = json_object();
     for (const StateField *field = checkpoint_counters; field->name; field++)
         json_object_set_new(object, field->name, json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
+    for (const LaterField *field = checkpoint_later; field->name; field++)
+        json_object_set_new(object, field->name, json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
     for (const StateField *field = checkpoint_reals; field->name; field++)
         json_object_set_new(object, field->name, json_real(G_STRUCT_MEMBER(double, state, field->offset)));
     return object;
@@ -156,6 +165,8 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
                              "files", files);
     if (checkpoint->state)
         json_object_set_new(root, "state", state_json(checkpoint->state));
+    if (checkpoint->roles)
+        json_object_set_new(root, "tokens", token_roles_json(checkpoint->roles));
     if (checkpoint->tokenizer_hash)
         json_object_set_new(root, "tokenizer", json_string(checkpoint->tokenizer_hash));
     checkpoint_seal(root);
@@ -166,20 +177,19 @@ static bool write_folder(const char *folder, const Checkpoint *checkpoint, GErro
 
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
-    g_autofree char *parent = g_path_get_dirname(folder), *name = g_path_get_basename(folder);
-    g_autofree char *tmp_name = g_strconcat("tmp-", name, NULL);
-    g_autofree char *tmp = g_build_filename(parent, tmp_name, NULL);
-    if (!io_make_directories(parent, error) || !io_remove_tree(tmp, error) || !io_make_directories(tmp, error))
+    g_autofree char *fresh = io_make_folder_beside(folder, error);
+    if (fresh == NULL)
         return false;
-    if (write_folder(tmp, checkpoint, error) && io_remove_tree(folder, error) && io_rename(tmp, folder, error) &&
-        io_sync_directory(parent, error))
+    if (write_folder(fresh, checkpoint, error) && io_swap_in(fresh, folder, error))
         return true;
-    io_remove_tree(tmp, NULL);
+    io_remove_tree(fresh, NULL);
     return false;
 }
 
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error)
 {
-    Checkpoint checkpoint = { .model = model_config(model), .params = model_params(model) };
+    Checkpoint checkpoint = { .model = model_config(model),
+                              .params = model_params(model),
+                              .roles = model_roles(model) };
     return checkpoint_save(folder, &checkpoint, error);
 }

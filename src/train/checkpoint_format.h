@@ -15,6 +15,14 @@ typedef struct StateField {
 extern const StateField checkpoint_counters[]; /* int64_t */
 extern const StateField checkpoint_reals[];    /* double */
 
+/* A counter (int64_t) that checkpoints of earlier versions lack, and its value there. */
+typedef struct LaterField {
+    const char *name;
+    size_t offset;
+    int64_t absent;
+} LaterField;
+extern const LaterField checkpoint_later[];
+
 /* The option table of a ModelConfig alone. */
 OptionTable checkpoint_model_table(OptionGroup *group);
 /* xxh3-64 of a file, in hexadecimal. */

@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/file.h"
+#include "format/map.h"
 #include "format/safetensors.h"
 #include "train/checkpoint_format.h"
 
@@ -12,12 +13,9 @@
 
 bool checkpoint_hash_file(const char *path, char hex[17], int64_t *bytes, GError **error)
 {
-    g_autoptr(GError) map_error = NULL;
-    GMappedFile *file = g_mapped_file_new(path, false, &map_error);
-    if (file == NULL && g_error_matches(map_error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-        return fail_user(error, "%s", map_error->message);
+    GMappedFile *file = map_file(path, error);
     if (file == NULL)
-        return fail_machine(error, "%s", map_error->message);
+        return false;
     *bytes = (int64_t)g_mapped_file_get_length(file);
     uint64_t hash = *bytes ? XXH3_64bits(g_mapped_file_get_contents(file), (size_t)*bytes) : XXH3_64bits("", 0);
     g_mapped_file_unref(file);
@@ -212,9 +210,21 @@ static bool read_state(const char *folder, json_t *object, TrainState *state, GE
                              field->name);
         G_STRUCT_MEMBER(int64_t, state, field->offset) = json_integer_value(value);
     }
+    for (const LaterField *field = checkpoint_later; field->name; field++) {
+        json_t *value = json_object_get(object, field->name);
+        G_STRUCT_MEMBER(int64_t, state, field->offset) =
+            json_is_integer(value) ? json_integer_value(value) : field->absent;
+    }
     for (const StateField *field = checkpoint_reals; field->name; field++)
         G_STRUCT_MEMBER(double, state, field->offset) = json_number_value(json_object_get(object, field->name));
     return true;
+}
+
+/* A checkpoint without them is of a program that knew of none. */
+static bool read_roles(const char *folder, const json_t *object, TokenRoles *roles, int64_t vocab, GError **error)
+{
+    return object == NULL || token_roles_parse(roles, object, vocab, error) ||
+           fail_context(error, "%s/state.json", folder);
 }
 
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
@@ -234,6 +244,8 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **
     done = done && all_filled(folder, targets, error);
     if (done && checkpoint->state)
         done = read_state(folder, json_object_get(root, "state"), checkpoint->state, error);
+    if (done && checkpoint->roles)
+        done = read_roles(folder, json_object_get(root, "tokens"), checkpoint->roles, checkpoint->model->vocab, error);
     g_hash_table_unref(targets);
     json_decref(root);
     return done;

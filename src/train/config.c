@@ -1,6 +1,8 @@
 #include "train/config.h"
 
+#include "base/text.h"
 #include "data/sources.h"
+#include "train/resolve.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,11 +35,15 @@ static const OptionRow train_options[] = {
       "global batch of an update, in samples or tokens", NULL },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
       "samples computed at once; accumulation follows", NULL },
-    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE, "how often to log", NULL },
+    { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
+      "how often to log; a time (30s) will do", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to evaluate data.valid; 0: only at the end", NULL },
+      "how often to evaluate data.valid; a time (2h) will do; 0: only at the end", NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to save; 0: only at the end", NULL },
+      "how often to save; a time (20m) will do; 0: only at the end and by save_within", NULL },
+    { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
+      "also save when so much time has passed since the last save, unless save_every is a time itself; 0: never",
+      NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
       "samples of data.valid in each evaluation; 0: all", NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "newest checkpoints to keep", NULL },
@@ -48,7 +54,10 @@ static const OptionRow train_options[] = {
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations", recompute_names },
     { "train.init", OPT_STRING, ROW(init), "", 0, 0, OPT_IDENTITY,
-      "start from the weights of this model (run, checkpoint or Hugging Face folder) with a fresh optimizer", NULL },
+      "start from the weights of this model (run, checkpoint or Hugging Face folder), of its shape and with its "
+      "tokenizer, "
+      "with a fresh optimizer",
+      NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, "mass taken off the target",
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
@@ -72,32 +81,6 @@ const OptionTable *config_options(void)
         g_once_init_leave(&ready, 1);
     }
     return &table;
-}
-
-/* Configurations of earlier versions have data.sentence_order, a switch. */
-static void rename_settings(GPtrArray *settings)
-{
-    for (guint i = 0; i < settings->len; i++) {
-        OptionSetting *setting = settings->pdata[i];
-        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
-        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
-            continue;
-        g_free(setting->name);
-        g_free(setting->value);
-        setting->name = g_strdup("data.sentence_pairs");
-        setting->value = g_strdup(on ? "order" : "none");
-    }
-}
-
-/* The preset's settings come before everything that was asked for by name. */
-static bool apply_settings(Config *config, GPtrArray *settings, GError **error)
-{
-    const char *preset = option_settings_find(settings, "model.preset");
-    g_autoptr(GPtrArray) preset_settings = option_settings_new();
-    if (preset && *preset && !model_preset_settings(preset, preset_settings, error))
-        return false;
-    return options_apply(config_options(), config, preset_settings, error) &&
-           options_apply(config_options(), config, settings, error);
 }
 
 /* What a reference system's order depends on is, where nothing else is said, the run's length and its microbatch. */
@@ -126,15 +109,10 @@ void config_fit_model(Config *config, const ModelConfig *model)
 
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
-    g_autoptr(GPtrArray) settings = option_settings_new();
     options_set_defaults(config_options(), config);
-    if (path && !option_settings_read_yaml(settings, path, error))
-        return false;
-    for (int i = 0; i < n_overrides; i++)
-        if (!option_settings_parse(settings, overrides[i], error))
-            return false;
-    rename_settings(settings);
-    if (!apply_settings(config, settings, error) || !config_check(config, error) || !resolve_compat(config, error))
+    g_autoptr(GPtrArray) layers = resolve_layers(path, overrides, n_overrides, error);
+    if (layers == NULL || !options_apply(config_options(), config, layers, error) ||
+        !resolve_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
     config->model.prefix_lm |=
@@ -151,7 +129,7 @@ void config_clear(Config *config)
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;
-    bool masks = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0;
+    bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
     bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }
@@ -209,9 +187,15 @@ int64_t config_samples(const Config *config, Amount amount, int64_t epoch_sample
         return (int64_t)ceil(amount.value * (double)epoch_samples);
     case UNIT_STEPS:
     case UNIT_SECONDS:
+    case UNIT_PERCENT:
         break;
     }
     return -1;
+}
+
+int64_t config_share(Amount amount, int64_t total)
+{
+    return (int64_t)ceil(amount.value * (double)total / 100);
 }
 
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
@@ -219,48 +203,94 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
     int64_t samples = config_samples(config, amount, epoch_samples), batch = config_batch_samples(config);
     if (amount.unit == UNIT_STEPS)
         return (int64_t)amount.value;
+    if (amount.unit == UNIT_PERCENT)
+        return config_share(amount, config_steps(config, config->train.length, epoch_samples));
     return samples < 0 ? -1 : (samples + batch - 1) / batch;
 }
 
-Schedule config_schedule(const Config *config, int64_t epoch_samples)
+double config_tokens(const Config *config, Amount amount)
 {
-    const OptimConfig *optim = &config->optim;
-    return (Schedule){ .kind = optim->schedule,
-                       .lr = optim->lr,
-                       .min_lr = optim->min_lr,
-                       .power = optim->power,
-                       .warmup = (double)config_steps(config, optim->warmup, epoch_samples),
-                       .total = (double)config_steps(config, config->train.length, epoch_samples) };
+    Amount length = config->train.length;
+    if (amount.unit == UNIT_PERCENT && length.unit == UNIT_TOKENS)
+        return ceil(amount.value * length.value / 100);
+    return amount.unit == UNIT_TOKENS ? amount.value : 0;
 }
 
-/* Amounts that count work within a step: their unit must be one that a step is made of. */
-static bool check_unit(const char *name, Amount amount, bool steps, GError **error)
+Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
-    if (steps ? amount.unit != UNIT_SECONDS : amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
+    const OptimConfig *optim = &config->optim;
+    Amount warmup = optim->warmup, length = config->train.length;
+    Schedule schedule = { .kind = optim->schedule,
+                          .lr = optim->lr,
+                          .min_lr = optim->min_lr,
+                          .power = optim->power,
+                          .warmup = (double)config_steps(config, warmup, epoch_samples),
+                          .total = (double)config_steps(config, length, epoch_samples) };
+    schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;
+    if (schedule.warmup_in_tokens)
+        schedule.warmup = config_tokens(config, warmup);
+    schedule.total_in_tokens = count_tokens && config_tokens(config, length) > 0;
+    if (schedule.total_in_tokens)
+        schedule.total = config_tokens(config, length);
+    return schedule;
+}
+
+/* Samples of a step are counted in samples or tokens, not in steps. */
+static bool check_batch(const char *name, Amount amount, GError **error)
+{
+    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
         return true;
+    g_autofree char *text = amount_format(amount), *number = text_number(amount.value);
     if (amount.unit == UNIT_STEPS)
         return fail_user(error,
-                         "%s: steps (a number without a unit counts them) do not fit; write samples or tokens, such "
-                         "as \"128 samples\"",
-                         name);
+                         "%s: %s of what? A number alone would be steps; write %s=\"%s samples\", or tokens, such as "
+                         "\"64k tokens\"",
+                         name, number, name, number);
+    return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
+}
+
+/* How long, or how often: in whole steps, so that a time does not fit, and a share of the length only
+ * where that has steps. */
+static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
+{
     g_autofree char *text = amount_format(amount);
-    return fail_user(error, "%s: \"%s\" does not fit; write %s", name, text,
-                     steps ? "steps, samples, tokens or epochs" : "samples or tokens, such as \"128 samples\"");
+    if (amount.unit == UNIT_SECONDS)
+        return fail_user(error, "%s: \"%s\" does not fit; write steps, samples, tokens or epochs", name, text);
+    if (amount.unit != UNIT_PERCENT)
+        return true;
+    if (amount.value > 100)
+        return fail_user(error, "%s: %s is more than the whole of train.length", name, text);
+    return length.unit != UNIT_SECONDS ||
+           fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
+}
+
+/* How often something is done may be a time too. */
+static bool check_every(const char *name, Amount amount, Amount length, GError **error)
+{
+    return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
+}
+
+static bool check_within(Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    return amount.unit == UNIT_SECONDS || amount.value == 0 ||
+           fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
-    if (!check_unit("train.batch", train->batch, false, error) ||
-        !check_unit("train.micro_batch", train->micro_batch, false, error) ||
-        !check_unit("train.log_every", train->log_every, true, error) ||
-        !check_unit("train.eval_every", train->eval_every, true, error) ||
-        !check_unit("train.save_every", train->save_every, true, error) ||
-        !check_unit("optim.warmup", config->optim.warmup, true, error) ||
-        (config->data.mixture.cap.value > 0 &&
-         !check_unit("data.mixture_cap", config->data.mixture.cap, false, error)) ||
-        (config->data.compat_batch.value > 0 &&
-         !check_unit("data.compat_batch", config->data.compat_batch, false, error)) ||
+    if (train->length.unit == UNIT_PERCENT)
+        return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
+    if (!check_batch("train.batch", train->batch, error) ||
+        !check_batch("train.micro_batch", train->micro_batch, error) ||
+        !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        !check_every("train.log_every", train->log_every, train->length, error) ||
+        !check_every("train.eval_every", train->eval_every, train->length, error) ||
+        !check_every("train.save_every", train->save_every, train->length, error) ||
+        !check_within(train->save_within, error) ||
+        (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
+        (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
@@ -289,17 +319,27 @@ static bool check_segments(const DataConfig *data, const ModelConfig *model, GEr
                      "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
+/* Whether an objective fills the streams that the model has. */
+static bool suits(const Objective *objective, const ModelConfig *model)
+{
+    return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+}
+
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
     const Objective *objective = data_objective_row(data);
-    bool enc = objective->streams != STREAMS_DECODER, dec = objective->streams != STREAMS_ENCODER;
-    if (enc != (model->n_enc > 0) || dec != (model->n_dec > 0))
-        return fail_user(error,
-                         "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
-                         " decoder blocks; choose another objective or another model",
-                         objective->name, trains[objective->streams], model->n_enc, model->n_dec);
-    return check_segments(data, model, error);
+    if (suits(objective, model))
+        return check_segments(data, model, error);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (int i = 0; objective_names[i]; i++)
+        if (suits(objective_for(i, model->n_enc == 0), model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", objective_names[i]);
+    return fail_user(error,
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective (%s) or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }

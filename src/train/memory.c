@@ -4,6 +4,8 @@
 #include "model/model.h"
 
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static size_t state_bytes(const Optimizer *optimizer)
 {
@@ -128,9 +130,32 @@ static size_t available(void)
                memory_group_room("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
-bool memory_check(const MemoryPlan *plan, GError **error)
+/* Addresses that a thread takes beside what is planned: its stack, malloc's arena, packed matrices of a product. */
+#define THREAD_BYTES  ((size_t)88 << 20)
+#define OTHER_THREADS 2 /* the loader's and the one that waits for signals */
+
+/* What a limit of the address space (ulimit -v) leaves to the plan of a run with so many compute threads. Where it
+ * leaves too little, libraries end in other ways than with an error: they must not come to it. */
+static size_t address_room(int threads)
 {
-    size_t there = available();
+    struct rlimit limit;
+    size_t pages = kernel_number("/proc/self/statm", "");
+    if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || pages == NO_LIMIT)
+        return NO_LIMIT;
+    size_t used = pages * (size_t)sysconf(_SC_PAGESIZE) + (size_t)(threads + OTHER_THREADS) * THREAD_BYTES;
+    return (size_t)limit.rlim_cur - MIN(used, (size_t)limit.rlim_cur);
+}
+
+bool memory_check(const MemoryPlan *plan, int threads, GError **error)
+{
+    size_t there = available(), addresses = address_room(threads);
+    if (memory_total(plan) > addresses) {
+        g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses);
+        return fail_machine(error,
+                            "the run needs %s; the limit of its address space (ulimit -v) leaves %s beside its %d "
+                            "threads and their libraries",
+                            needed, has, threads);
+    }
     if (memory_total(plan) <= there)
         return true;
     g_autofree char *needed = memory_describe(plan), *has = text_bytes(there);

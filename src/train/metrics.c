@@ -12,18 +12,28 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A file that a failing disk keeps from being written is named once, and again when it goes on; training does not stop
+ * for it. */
+typedef struct Sink {
+    const char *name;
+    bool failing;
+} Sink;
+
 struct Metrics {
     IoFile *file;
     EventsWriter *events;
-    bool warned; /* a disk that fails is named once; training goes on */
+    Sink lines, series;
+    double wall_before; /* seconds that earlier processes spent on the run */
+    gint64 opened;
 };
 
-/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole. */
-static int64_t line_step(const char *line, size_t bytes)
+/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole; *wall grows to its "wall_s". */
+static int64_t read_line(const char *line, size_t bytes, double *wall)
 {
     json_t *object = json_loadb(line, bytes, 0, NULL);
     json_t *step = json_object_get(object, "step");
     int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    *wall = MAX(*wall, json_number_value(json_object_get(object, "wall_s")));
     json_decref(object);
     return value;
 }
@@ -33,6 +43,7 @@ typedef struct KeptLines {
     GString *text;
     size_t prefix;   /* bytes of the file before the first line that goes */
     int64_t damaged; /* lines that cannot be read, a torn last one aside */
+    double wall;     /* the last "wall_s" of what is kept */
 } KeptLines;
 
 static KeptLines keep_lines(FILE *file, int64_t last)
@@ -43,24 +54,28 @@ static KeptLines keep_lines(FILE *file, int64_t last)
     ssize_t n;
     bool whole = true;
     while ((n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
-        int64_t step = line_step(line, (size_t)n);
+        double wall = kept.wall;
+        int64_t step = read_line(line, (size_t)n, &wall);
         kept.damaged += step < 0;
         whole = whole && step >= 0 && step <= last;
         kept.prefix += whole ? (size_t)n : 0;
-        if (step >= 0 && step <= last)
-            g_string_append_len(kept.text, line, n);
+        if (step < 0 || step > last)
+            continue;
+        g_string_append_len(kept.text, line, n);
+        kept.wall = wall;
     }
     free(line);
     return kept;
 }
 
-static bool cut_lines(const char *path, int64_t last, GError **error)
+static bool cut_lines(const char *path, int64_t last, double *wall, GError **error)
 {
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return errno == ENOENT || fail_errno(error, "reading", path);
     KeptLines kept = keep_lines(file, last);
     g_autoptr(GString) text = kept.text;
+    *wall = kept.wall;
     bool read = !ferror(file);
     fclose(file);
     if (!read)
@@ -75,9 +90,14 @@ static bool cut_lines(const char *path, int64_t last, GError **error)
 Metrics *metrics_open(const char *dir, int64_t step, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
-    if (!cut_lines(path, step, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
+    double wall = 0;
+    if (!cut_lines(path, step, &wall, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
         return NULL;
-    Metrics *metrics = g_new0(Metrics, 1);
+    Metrics *metrics = g_new(Metrics, 1);
+    *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
+                          .series = { "tb/", false },
+                          .wall_before = wall,
+                          .opened = g_get_monotonic_time() };
     if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
         return metrics;
     metrics_close(metrics);
@@ -95,11 +115,14 @@ void metrics_close(Metrics *metrics)
     g_free(metrics);
 }
 
-static void complain(Metrics *metrics, GError *problem)
+/* Frees the problem; NULL: there was none. */
+static void note_problem(Sink *sink, GError *problem)
 {
-    if (problem && !metrics->warned)
-        log_warning("metrics are not complete: %s", problem->message);
-    metrics->warned = metrics->warned || problem;
+    if (problem && !sink->failing)
+        log_warning("%s: %s; what cannot be written is left out", sink->name, problem->message);
+    if (!problem && sink->failing)
+        log_warning("%s is written again; what was left out is missing", sink->name);
+    sink->failing = problem != NULL;
     g_clear_error(&problem);
 }
 
@@ -107,13 +130,16 @@ static void write_line(Metrics *metrics, json_t *object)
 {
     GError *problem = NULL;
     g_autoptr(GString) line = g_string_new(NULL);
+    double here = (double)(g_get_monotonic_time() - metrics->opened) / G_USEC_PER_SEC;
+    json_object_set_new(object, "time", json_integer(g_get_real_time() / G_USEC_PER_SEC));
+    json_object_set_new(object, "wall_s", json_real(metrics->wall_before + here));
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     g_string_append_printf(line, "%s\n", text);
     free(text);
     json_decref(object);
     if (io_write(metrics->file, line->str, line->len, &problem))
         io_flush(metrics->file, &problem);
-    complain(metrics, problem);
+    note_problem(&metrics->lines, problem);
 }
 
 typedef struct Scalar {
@@ -136,7 +162,7 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     }
     if (problem == NULL)
         events_flush(metrics->events, &problem);
-    complain(metrics, problem);
+    note_problem(&metrics->series, problem);
 }
 
 /* Where sequences have labels the loss is that of the tokens and that of the labels together; these tell them apart.
@@ -244,5 +270,17 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
 
 void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
-    write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", what));
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may name a file */
+    write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
+}
+
+void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
+{
+    GError *problem = NULL;
+    g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
+    g_autofree char *body = g_strjoinv("\n    ", lines); /* Markdown's code: it keeps the lines */
+    g_autofree char *text = g_strconcat("    ", body, NULL);
+    if (events_text(metrics->events, "options", step, text, &problem))
+        events_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
 }

@@ -26,3 +26,5 @@ void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossS
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
 /* Something that happened: "skipped a step", "resumed" … */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
+/* The whole configuration as a text of the TensorBoard series. */
+void metrics_options(Metrics *metrics, int64_t step, const char *yaml);

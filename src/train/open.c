@@ -1,5 +1,6 @@
 #include "train/open.h"
 
+#include "base/hub.h"
 #include "base/log.h"
 #include "model/hf.h"
 #include "model/params.h"
@@ -65,7 +66,7 @@ char *checkpoint_find(const char *path, GError **error)
         return g_strdup(path);
     if (!has_file(path, "checkpoints")) {
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
-            fail_user(error, "%s: no such run, checkpoint or Hugging Face folder", path);
+            hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
         else
             fail_user(error,
                       "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
@@ -82,14 +83,21 @@ char *checkpoint_find(const char *path, GError **error)
     return NULL;
 }
 
+/* RUN of RUN/checkpoints/step-00001000, whether it is one or not. */
+static char *run_above(const char *folder)
+{
+    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
+    g_autofree char *above = g_path_get_dirname(resolved);
+    return g_path_get_dirname(above);
+}
+
 /* The tokenizer beside the checkpoint (an imported model), or in the run directory above checkpoints/. */
 static char *find_tokenizer(const char *folder)
 {
-    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
-    g_autofree char *above = g_path_get_dirname(resolved), *run = g_path_get_dirname(above);
+    g_autofree char *run = run_above(folder);
     const char *places[] = { folder, run };
     for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
-        char *found = tokenizer_find(places[i]);
+        char *found = tokenizer_find(places[i], NULL);
         if (found)
             return found;
     }
@@ -100,11 +108,17 @@ static Model *open_checkpoint(const char *folder, Device *dev, bool gradients, G
 {
     ModelConfig config = { 0 };
     Model *model = NULL;
-    if (checkpoint_config(folder, &config, NULL, error))
+    g_autofree char *hash = NULL;
+    if (checkpoint_config(folder, &config, &hash, error))
         model = model_open(dev, &config, gradients, error);
     checkpoint_clear_config(&config);
-    Checkpoint checkpoint = { .params = model ? model_params(model) : NULL };
-    if (model && !checkpoint_load(folder, &checkpoint, error)) {
+    if (model == NULL)
+        return NULL;
+    model_set_tokenizer_hash(model, hash);
+    const Checkpoint checkpoint = { .model = model_config(model),
+                                    .params = model_params(model),
+                                    .roles = model_roles(model) };
+    if (!checkpoint_load(folder, &checkpoint, error)) {
         model_close(model);
         return NULL;
     }
@@ -115,7 +129,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
 {
     if (has_file(path, "config.json")) {
         if (tokenizer_path)
-            *tokenizer_path = tokenizer_find(path);
+            *tokenizer_path = tokenizer_find(path, NULL);
         return hf_import(dev, path, gradients, error);
     }
     g_autofree char *folder = checkpoint_find(path, error);
@@ -126,25 +140,59 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return open_checkpoint(folder, dev, gradients, error);
 }
 
+Tokenizer *model_open_tokenizer(const Model *model, const char *path, bool given, GError **error)
+{
+    Tokenizer *tok = tokenizer_open(path, error);
+    const char *trained = model_tokenizer_hash(model);
+    if (tok == NULL || trained == NULL || strcmp(trained, tokenizer_hash(tok)) == 0)
+        return tok;
+    if (given) {
+        log_warning("%s (hash %s) is not the tokenizer that the model was trained with (hash %s)", path,
+                    tokenizer_hash(tok), trained);
+        return tok;
+    }
+    fail_user(error,
+              "%s (hash %s) is not the tokenizer that the model was trained with (hash %s); put that one in its place",
+              path, tokenizer_hash(tok), trained);
+    tokenizer_close(tok);
+    return NULL;
+}
+
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
+{
+    *run = NULL;
+    if (has_file(path, "config.json")) {
+        *tokenizer_path = tokenizer_find(path, NULL);
+        return hf_shape(path, config, error);
+    }
+    g_autofree char *folder = checkpoint_find(path, error);
+    if (folder == NULL)
+        return false;
+    *tokenizer_path = find_tokenizer(folder);
+    *run = run_above(folder);
+    return checkpoint_config(folder, config, NULL, error);
+}
+
 /* Options that shape no weight, or only those that stand on the last stack: heads may be new, or left behind. */
 static const char *const free_options[] = {
     "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
     "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
 };
 
-/* Every other option of the shape must agree, not only the sizes of the tensors. */
-static bool same_shape(const ModelConfig *to, const ModelConfig *from, GError **error)
+char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
     OptionGroup group;
     OptionTable table = checkpoint_model_table(&group);
     g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
         g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
         if (!g_strv_contains(free_options, row->name))
-            return fail_user(error, "its %s is %s, this model's is %s", row->name, its, ours);
+            g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
+                                   ours);
     }
-    return true;
+    return text->len ? g_string_free(g_steal_pointer(&text), false) : NULL;
 }
 
 static bool is_head(const Param *param)
@@ -166,8 +214,9 @@ static char *heads_beyond(Model *a, Model *b)
 
 bool model_copy_weights(Model *to, Model *from, GError **error)
 {
-    if (!same_shape(model_config(to), model_config(from), error))
-        return false;
+    g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
+    if (differences)
+        return fail_user(error, "%s", differences);
     ParamStore *params = model_params(to);
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);

@@ -1,16 +1,11 @@
 #include "train/run.h"
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/log.h"
-#include "text/tokenizer.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#define CONFIG_LIMIT ((size_t)1 << 20)
 
 char *run_checkpoint_path(const char *dir, int64_t step)
 {
@@ -84,72 +79,14 @@ bool run_set_aside(const char *dir, int64_t step, GError **error)
     return true;
 }
 
-static char *shown(const Config *config, const OptionRow *row)
-{
-    g_autofree char *value = options_value(config_options(), config, row);
-    return *value ? g_steal_pointer(&value) : g_strdup("(none)");
-}
-
-static bool compare_config(const Config *saved, const Config *config, const char *path, GError **error)
-{
-    g_autoptr(GPtrArray) identity = options_differences(config_options(), saved, config, OPT_IDENTITY);
-    if (identity->len) {
-        const OptionRow *row = identity->pdata[0];
-        g_autofree char *was = shown(saved, row), *is = shown(config, row);
-        return fail_user(error,
-                         "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
-                         path, row->name, was, is);
-    }
-    g_autoptr(GPtrArray) tunable = options_differences(config_options(), saved, config, OPT_TUNABLE);
-    for (guint i = 0; i < tunable->len; i++) {
-        const OptionRow *row = tunable->pdata[i];
-        g_autofree char *was = shown(saved, row), *is = shown(config, row);
-        log_info("%s changed from %s to %s", row->name, was, is);
-    }
-    return true;
-}
-
-static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
-{
-    g_autofree char *saved = tokenizer_find(config->run.dir);
-    if (saved)
-        return true;
-    return tokenizer_copy(tok, config->run.dir, error);
-}
-
 bool run_lock(const char *dir, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "lock", NULL);
-    if (!io_make_directories(dir, error))
-        return false;
-    int file =
-        open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666); /* stays open: the kernel drops the lock with the process */
-    if (file < 0)
-        return fail_errno(error, "opening", path);
-    if (flock(file, LOCK_EX | LOCK_NB) == 0)
-        return true;
-    close(file);
-    return fail_user(error, "another process is training in %s; stop it, or choose another run.dir", dir);
-}
-
-bool run_check(const Config *config, GError **error)
-{
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    Config saved = { 0 };
-    bool same = config_load(&saved, path, NULL, 0, error) && compare_config(&saved, config, config->run.dir, error);
-    config_clear(&saved);
-    return same;
-}
-
-bool run_write_config(const Config *config, const Tokenizer *tok, GError **error)
-{
-    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    g_autofree char *checkpoints = g_build_filename(config->run.dir, "checkpoints", NULL);
-    g_autofree char *yaml = options_to_yaml(config_options(), config);
-    return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
-           save_tokenizer(config, tok, error);
+    LockResult result = io_make_directories(dir, error) ? lock_file(path, error) : LOCK_FAILED;
+    return result == LOCK_HELD || (result == LOCK_TAKEN && fail_user(error,
+                                                                     "another process is training in %s; stop it, "
+                                                                     "or choose another run.dir",
+                                                                     dir));
 }
 
 bool run_link(const char *dir, const char *name, int64_t step, GError **error)
@@ -159,8 +96,7 @@ bool run_link(const char *dir, const char *name, int64_t step, GError **error)
     return io_replace_link(link, target, error);
 }
 
-/* Folders that an interrupted save left behind. */
-static bool remove_unfinished(const char *dir, GError **error)
+bool run_remove_unfinished(const char *dir, GError **error)
 {
     g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
     g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
@@ -184,5 +120,5 @@ bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t 
         if (!io_remove_tree(folder, error))
             return false;
     }
-    return remove_unfinished(dir, error);
+    return run_remove_unfinished(dir, error);
 }

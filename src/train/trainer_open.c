@@ -2,8 +2,11 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "device/peak.h"
+#include "train/advice.h"
 #include "train/mixture_report.h"
 #include "train/open.h"
+#include "train/room.h"
+#include "train/tokens.h"
 #include "train/trainer_state.h"
 
 #include <inttypes.h>
@@ -41,24 +44,55 @@ static void open_batches(Trainer *t)
 }
 
 /* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
- * batches of another size. */
+ * batches of another size. Tokens are counted as they are read, except by runs that began otherwise. */
 static void plan_steps(Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
+    bool count_tokens = !t->state.tokens_by_capacity;
     int64_t epoch = loader_epoch_samples(t->train, 0), samples = config_samples(&t->config, train->length, epoch);
     t->total = config_steps(&t->config, train->length, epoch);
     if (samples >= 0)
         t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
-    t->schedule = config_schedule(&t->config, epoch);
-    t->schedule.total = (double)t->total;
-    t->log_every = MAX(1, config_steps(&t->config, train->log_every, epoch));
-    t->eval_every = config_steps(&t->config, train->eval_every, epoch);
-    t->save_every = config_steps(&t->config, train->save_every, epoch);
+    t->schedule = config_schedule(&t->config, epoch, count_tokens);
+    if (t->schedule.total_in_tokens) {
+        t->total = -1;
+        t->total_tokens = train->length.value;
+    } else {
+        t->schedule.total = (double)t->total;
+        if (t->config.optim.warmup.unit == UNIT_PERCENT)
+            t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
+    }
+    t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
+    t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
+    t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
+    if (train->save_every.unit != UNIT_SECONDS)
+        t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
+    t->started = g_get_monotonic_time();
+    t->first_step = t->window_step = t->state.attempts;
+    t->first_tokens = t->state.tokens;
+}
+
+/* Held-out losses are compared where they are of the same samples of the same set. */
+static void plan_best(Trainer *t)
+{
+    const TrainState *state = &t->state;
+    if (t->valid->len == 0)
+        return;
+    Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
+    int64_t all = loader_epoch_samples(first, 0), n = t->config.train.eval_samples;
+    t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
+    if (state->best_step >= 0 && state->best_data != t->best_data)
+        log_info("the best loss so far (step %" PRId64
+                 ") is of other held-out samples: the next evaluation begins anew",
+                 state->best_step);
 }
 
 static void report_mixture(const Trainer *t)
 {
-    g_autoptr(GPtrArray) lines = mixture_report(t->train, t->total >= 0 ? t->total * t->samples : -1);
+    int64_t samples = t->total * t->samples;
+    if (t->total_tokens > 0)
+        samples = config_samples(&t->config, t->config.train.length, 0);
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, MAX(samples, -1));
     for (guint i = 0; i < lines->len; i++)
         log_info("%s", (char *)lines->pdata[i]);
 }
@@ -66,7 +100,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, error);
+           memory_check(&t->memory, device_threads(t->dev), error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -84,7 +118,7 @@ static bool open_model(Trainer *t, GError **error)
                            .recompute = config->train.recompute == RECOMPUTE_BLOCK };
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
-    double share = objective_target_share(&objectives[config->data.objective], loader_objective(t->train));
+    double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
     t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
                     (double)t->micro;
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
@@ -97,19 +131,37 @@ static bool open_model(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
+/* Ids of another tokenizer mean other pieces, which weights that were trained can only unlearn. */
+static void compare_tokenizers(const Trainer *t, const char *theirs)
+{
+    Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
+        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
+                    "pieces",
+                    t->config.tokenizer.path, theirs);
+    g_clear_pointer(&tok, tokenizer_close);
+}
+
 /* Fresh weights: from the seed, over which go those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
-    const char *init = t->config.train.init;
-    t->state = (TrainState){ .best_step = -1, .evaluated = -1, .data = loader_fingerprint(t->train) };
-    params_init(model_params(t->model), (uint64_t)t->config.run.seed);
+    const Config *config = &t->config;
+    const char *init = config->train.init;
+    g_autofree char *tokenizer = NULL;
+    t->state = (TrainState){ .best_step = -1,
+                             .evaluated = -1,
+                             .data = loader_fingerprint(t->train),
+                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
-    Model *source = model_open_path(init, t->dev, false, NULL, error);
+    Model *source = model_open_path(init, t->dev, false, &tokenizer, error);
     if (source == NULL)
         return fail_context(error, "train.init");
     bool same = model_copy_weights(t->model, source, error);
+    token_roles_copy(model_roles(t->model), model_roles(source));
     model_close(source);
+    compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
 }
 
@@ -140,9 +192,12 @@ static bool resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(dir, step);
-    Checkpoint checkpoint = {
-        .params = model_params(t->model), .optimizer = t->optimizer, .state = &t->state, .verified = true
-    };
+    Checkpoint checkpoint = { .model = model_config(t->model),
+                              .params = model_params(t->model),
+                              .optimizer = t->optimizer,
+                              .state = &t->state,
+                              .roles = model_roles(t->model),
+                              .verified = true };
     if (!checkpoint_load(folder, &checkpoint, error) || !check_sources(t, folder, error) ||
         !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
         return false;
@@ -154,6 +209,17 @@ static bool resume(Trainer *t, GError **error)
     return true;
 }
 
+/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
+ * generation too. */
+static void start_decoders(Trainer *t)
+{
+    TokenRoles *roles = model_roles(t->model);
+    token_roles_complete(roles, t->tok);
+    token_roles_add_eos(roles, tokenizer_eos(t->tok));
+    loader_start_decoder(t->train, roles->decoder_start);
+    heldout_sets_start_decoder(t->valid, roles->decoder_start);
+}
+
 static bool check_paths(const Config *config, GError **error)
 {
     if (*config->run.dir == '\0')
@@ -163,34 +229,60 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
-static void warn_of_labels(const Config *config)
+/* What is said from here on is in log.txt. */
+static bool open_directory(Trainer *t, GError **error)
 {
-    if (config->data.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
-        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
-                    "model.pooler, or data.sentence_pairs=none");
+    const char *dir = t->config.run.dir;
+    g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    return run_lock(dir, error) && log_to_file(log, error) && run_check(&t->config, t->changes, error);
+}
+
+/* A run that has steps left must be able to save them. */
+static bool check_room(const Trainer *t, GError **error)
+{
+    return trainer_finished(t) || room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+}
+
+static bool open_metrics(Trainer *t, GError **error)
+{
+    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
+    if (t->metrics == NULL)
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
+    metrics_options(t->metrics, t->state.attempts, yaml);
+    for (guint i = 0; i < t->changes->len; i++)
+        metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
+    return true;
+}
+
+static void advise(const Trainer *t)
+{
+    const Config *config = &t->config;
+    int64_t epoch = loader_epoch_samples(t->train, 0), length = config_steps(config, config->train.length, epoch);
+    advice_give(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
-        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error))
+        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
+        !tokens_check(config, t->tok, error))
         return false;
     t->dev = device_open_cpu((int)config->train.threads);
-    if (!open_loaders(t, error) || !plan_memory(t, error) || !run_lock(config->run.dir, error) ||
-        !run_check(config, error))
+    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
+        !resume(t, error) || !run_write_config(config, t->tok, error))
         return false;
-    g_autofree char *log = g_build_filename(config->run.dir, "log.txt", NULL);
-    if (!log_to_file(log, error) || !open_model(t, error) || !resume(t, error) ||
-        !run_write_config(config, t->tok, error))
-        return false;
-    warn_of_labels(config);
+    start_decoders(t);
     plan_steps(t);
+    plan_best(t);
+    if (!check_room(t, error))
+        return false;
+    advise(t);
     report_mixture(t);
     open_batches(t);
-    t->first_step = t->state.attempts;
-    t->metrics = metrics_open(config->run.dir, t->saved.attempts, error);
-    return t->metrics != NULL;
+    return open_metrics(t, error);
 }
 
 void trainer_close(Trainer *t)
@@ -206,5 +298,6 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->train, loader_close);
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
+    g_clear_pointer(&t->changes, g_ptr_array_unref);
     log_to_file(NULL, NULL);
 }

@@ -56,6 +56,14 @@ static void times(void)
     expect("0.25s", 0.25, UNIT_SECONDS);
 }
 
+static void shares(void)
+{
+    expect("6%", 6, UNIT_PERCENT);
+    expect("12.5 %", 12.5, UNIT_PERCENT);
+    expect_error("6% steps", "unknown unit");
+    expect_error("%", "is not an amount");
+}
+
 static void errors_say_what_would_be_right(void)
 {
     expect_error("", "write one like 10k steps");
@@ -126,6 +134,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/amount/reads_units_and_multiples", units_and_multiples);
     g_test_add_func("/amount/reads_times", times);
+    g_test_add_func("/amount/reads_shares", shares);
     g_test_add_func("/amount/errors_say_what_would_be_right", errors_say_what_would_be_right);
     g_test_add_func("/amount/format_is_short", format_is_short);
     g_test_add_func("/amount/format_reads_back", format_reads_back);

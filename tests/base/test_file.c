@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -370,6 +372,73 @@ static void interrupted_calls_go_on(Folder *folder, gconstpointer data)
     expect_content(path, "abc");
 }
 
+static void a_place_to_write_is_tried_without_a_trace(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "f"), *below = inside(folder, "none/f");
+    g_assert_true(io_check_writable(path, NULL));
+    g_assert_false(io_check_writable(below, &error));
+    g_assert_nonnull(strstr(error->message, "none/f"));
+    g_clear_error(&error);
+    g_assert_false(io_check_writable(folder->path, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_autoptr(GDir) dir = g_dir_open(folder->path, 0, NULL);
+    g_assert_null(g_dir_read_name(dir));
+}
+
+/* No file may grow beyond this: a write that would is cut short, the next fails. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+    limit.rlim_cur = MIN(bytes, limit.rlim_max);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+static bool write_record(IoFile *file, const char *text)
+{
+    return io_write(file, text, strlen(text), NULL) && io_flush(file, NULL);
+}
+
+static void a_record_is_there_as_a_whole_or_not_at_all(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    for (int append = 0; append < 2; append++) {
+        unlink(path);
+        IoFile *file = append ? io_append(path, NULL) : io_create(path, NULL);
+        g_assert_true(write_record(file, "first\n"));
+        limit_files(9);
+        g_assert_false(write_record(file, "second\n"));
+        expect_content(path, "first\n");
+        limit_files(RLIM_INFINITY);
+        g_assert_true(write_record(file, "third\n"));
+        io_abort(file);
+        expect_content(path, "first\nthird\n");
+    }
+}
+
+/* The disk fails again when the torn part is to be cut off: that is done before anything else is written. */
+static void what_could_not_be_cut_off_is_cut_off_later(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "f");
+    IoFile *file = io_append(path, NULL);
+    g_assert_true(write_record(file, "first\n"));
+    limit_files(9);
+    io_fail_at(3, EIO); /* a write cut short, one that fails, the cut */
+    g_assert_false(write_record(file, "second\n"));
+    expect_content(path, "first\nsec");
+    io_fail_at(1, EIO);
+    g_assert_false(write_record(file, "third\n"));
+    limit_files(RLIM_INFINITY);
+    g_assert_true(write_record(file, "fourth\n"));
+    io_abort(file);
+    expect_content(path, "first\nfourth\n");
+}
+
 static void add(const char *name, void (*test)(Folder *, gconstpointer))
 {
     g_test_add(name, Folder, NULL, set_up, test, tear_down);
@@ -393,5 +462,8 @@ int main(int argc, char **argv)
     add("/file/nth_call_failing_keeps_a_link", nth_call_failing_keeps_a_link);
     add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
     add("/file/interrupted_calls_go_on", interrupted_calls_go_on);
+    add("/file/a_place_to_write_is_tried_without_a_trace", a_place_to_write_is_tried_without_a_trace);
+    add("/file/a_record_is_there_as_a_whole_or_not_at_all", a_record_is_there_as_a_whole_or_not_at_all);
+    add("/file/what_could_not_be_cut_off_is_cut_off_later", what_could_not_be_cut_off_is_cut_off_later);
     return g_test_run();
 }

@@ -1,7 +1,9 @@
 #include "base/file.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,10 +93,37 @@ static void a_full_disk_stops_only_the_copy(void)
     log_info("two");
     g_autofree char *text = stderr_back(before, false);
     g_assert_cmpstr(text, ==,
-                    "one\nwarning: writing /dev/full: No space left on device; the log goes on here only\ntwo\n");
+                    "one\nwarning: writing /dev/full: No space left on device; until it can be written the log is here "
+                    "only\ntwo\n");
     g_autoptr(GError) error = NULL;
     g_assert_false(log_to_file("/absent/log.txt", &error));
     g_assert_nonnull(strstr(error->message, "/absent/log.txt: No such file or directory"));
+}
+
+static void lines_missing_in_the_copy_are_counted(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("loam-log-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "log.txt", NULL);
+    Stderr before = stderr_into_file();
+    g_assert_true(log_to_file(path, NULL));
+    log_info("one");
+    for (int i = 0; i < 2; i++) {
+        io_fail_at(1, ENOSPC);
+        log_info("lost");
+    }
+    io_fail_at(0, 0);
+    log_info("two");
+    log_file_only("three");
+    g_assert_true(log_to_file(NULL, NULL));
+    g_autofree char *talk = stderr_back(before, false);
+    g_autofree char *text = io_read_file(path, 1000, NULL, NULL);
+    g_assert_null(strstr(talk, "three"));
+    g_assert_true(g_regex_match_simple("^\\S+Z one\n"
+                                       "\\S+Z warning: 2 lines are missing here: they could not be written\n"
+                                       "\\S+Z two\n"
+                                       "\\S+Z three\n$",
+                                       text, 0, 0));
+    io_remove_tree(folder, NULL);
 }
 
 static void no_bar_without_a_terminal(void)
@@ -107,6 +136,19 @@ static void no_bar_without_a_terminal(void)
     progress_close();
     g_autofree char *text = stderr_back(before, false);
     g_assert_cmpstr(text, ==, "line\n");
+}
+
+static void no_bar_on_a_terminal_that_clears_no_line(void)
+{
+    g_setenv("TERM", "dumb", true);
+    Stderr before = stderr_into_terminal();
+    progress_open("reading", "B", 100);
+    progress_update(50);
+    log_info("line");
+    progress_close();
+    g_autofree char *text = stderr_back(before, true);
+    g_setenv("TERM", "xterm", true);
+    g_assert_cmpstr(text, ==, "line\r\n");
 }
 
 static void the_bar_is_redrawn_around_lines(void)
@@ -158,6 +200,39 @@ static void the_bar_fits_the_terminal(void)
     g_assert_cmpint((int)g_utf8_strlen(draws[3], -1), ==, 79);
 }
 
+/* The bar gives way to what is said beside it. */
+static void a_note_has_room_beside_the_bar(void)
+{
+    Stderr before = stderr_into_terminal();
+    progress_open("step 123456", "samples", 2048);
+    progress_update(512);
+    progress_note("loss 10.1234, some 20 letters more");
+    log_info("line");
+    progress_close();
+    g_autofree char *text = stderr_back(before, true);
+    g_assert_nonnull(strstr(text, "step 123456  25% [=     ] 512/2.05k samples  loss 10.1234, some 20 letters more\r"));
+}
+
+/* SIGPIPE is blocked, as it is while training. */
+static void a_pipe_that_nobody_reads_is_noticed(void)
+{
+    int ends[2];
+    sigset_t broken;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, NULL);
+    g_assert_cmpint(pipe(ends), ==, 0);
+    Stderr before = stderr_into(ends[1], ends[0]);
+    close(ends[1]);
+    log_info("read");
+    g_assert_false(log_unread());
+    close(ends[0]);
+    log_info("lost");
+    g_assert_cmpint(dup2(before.saved, STDERR_FILENO), ==, STDERR_FILENO);
+    close(before.saved);
+    g_assert_true(log_unread());
+}
+
 static gpointer talk(gpointer name)
 {
     for (int i = 0; i < 200; i++) {
@@ -183,13 +258,18 @@ static void lines_of_threads_are_not_torn(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_setenv("TERM", "xterm", true);
     g_test_add_func("/log/lines_go_to_stderr", lines_go_to_stderr);
     g_test_add_func("/log/lines_are_copied_with_the_time", lines_are_copied_with_the_time);
     g_test_add_func("/log/a_full_disk_stops_only_the_copy", a_full_disk_stops_only_the_copy);
+    g_test_add_func("/log/lines_missing_in_the_copy_are_counted", lines_missing_in_the_copy_are_counted);
     g_test_add_func("/progress/no_bar_without_a_terminal", no_bar_without_a_terminal);
+    g_test_add_func("/progress/no_bar_on_a_terminal_that_clears_no_line", no_bar_on_a_terminal_that_clears_no_line);
     g_test_add_func("/progress/the_bar_is_redrawn_around_lines", the_bar_is_redrawn_around_lines);
     g_test_add_func("/progress/the_bar_shows_rate_and_time_left", the_bar_shows_rate_and_time_left);
     g_test_add_func("/progress/the_bar_fits_the_terminal", the_bar_fits_the_terminal);
+    g_test_add_func("/progress/a_note_has_room_beside_the_bar", a_note_has_room_beside_the_bar);
+    g_test_add_func("/log/a_pipe_that_nobody_reads_is_noticed", a_pipe_that_nobody_reads_is_noticed);
     g_test_add_func("/log/lines_of_threads_are_not_torn", lines_of_threads_are_not_torn);
     return g_test_run();
 }

@@ -300,7 +300,9 @@ static void yaml_is_grouped(void)
 
 static void markdown_lists_every_option(void)
 {
-    g_autofree char *text = options_to_markdown(&table);
+    static const char *const by_model[] = { "train.length", NULL };
+    g_autofree char *text = options_to_markdown(&table, by_model);
+    g_assert_nonnull(strstr(text, "| `train.length` | [by model](defaults.md) |"));
     g_assert_nonnull(strstr(text,
                             "## optim\n\n| option | default | accepts | on resume | meaning |\n|---|---|---|---|---|\n"
                             "| `optim.name` | `adafactor` | adamw, adafactor | logged | which optimizer |\n"

@@ -54,6 +54,20 @@ static void nearest_is_close_or_nothing(void)
     g_assert_cmpstr(text_nearest("sg", list), ==, NULL); /* 1 is not less than half of 2 */
     g_assert_cmpstr(text_nearest("sgdd", list), ==, "sgd");
     g_assert_cmpstr(text_nearest("", list), ==, NULL);
+
+    g_autofree char *longer = g_strnfill(70, 'a'); /* each shares all but two letters with the other */
+    const char *const near_it[] = { longer + 2, NULL };
+    g_assert_cmpstr(text_nearest(longer, near_it), ==, NULL);
+}
+
+static void what_begins_alike_is_nearer(void)
+{
+    static const char *const list[] = { "t5-small", "gpt2-xl", "gpt2-large", "gpt2", "gpt2-tiny", "batch", NULL };
+    g_assert_cmpstr(text_nearest("gpt2-smal", list), ==, "gpt2");
+    g_assert_cmpstr(text_nearest("batch_size", list), ==, "batch");
+    g_autofree char *few = text_nearest_few("gpt2-smal", list), *all = text_nearest_few("x", list + 4);
+    g_assert_cmpstr(few, ==, "gpt2, gpt2-xl, gpt2-tiny");
+    g_assert_cmpstr(all, ==, "batch, gpt2-tiny");
 }
 
 static void counts(void)
@@ -127,6 +141,7 @@ int main(int argc, char **argv)
     g_test_add_func("/text/distance_counts_edits_and_swaps", distances);
     g_test_add_func("/text/distance_equals_plain_recursion", distance_equals_plain_recursion);
     g_test_add_func("/text/nearest_is_close_or_nothing", nearest_is_close_or_nothing);
+    g_test_add_func("/text/what_begins_alike_is_nearer", what_begins_alike_is_nearer);
     g_test_add_func("/text/count_has_three_digits", counts);
     g_test_add_func("/text/bytes_are_binary", bytes);
     g_test_add_func("/text/duration_has_two_parts", durations);

@@ -22,6 +22,14 @@ expect() {
     echo "ok: $text"
 }
 
+# until_true COMMAND…: waits for it while the process "$pid" lives.
+until_true() {
+    until "$@"; do
+        kill -0 "$pid" 2>/dev/null || fail "the run ended: $(tail -n 2 "$work/log")"
+        sleep 0.01
+    done
+}
+
 # A corpus of short documents in a made-up language, a tokenizer of 200 pieces and a dataset, made here in a second or two.
 make_dataset() {
     awk 'BEGIN {

@@ -17,4 +17,5 @@ steps=$(grep -c '"kind":"train"' "$run/metrics.jsonl")
 grep -q "^train/loss: $steps values, step 1 = " "$work/series" || fail "not $steps steps: $(cat "$work/series")"
 grep -q '^valid/loss: ' "$work/series" || fail "$(cat "$work/series")"
 grep -q '^perf/tokens_per_s: ' "$work/series" || fail "$(cat "$work/series")"
+grep -q '^options: a text of ' "$work/series" || fail "$(cat "$work/series")"
 echo "ok: $(grep train/loss "$work/series")"

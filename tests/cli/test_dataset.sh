@@ -21,6 +21,31 @@ expect 0 "documents" "$loam" dataset shuffle "$work/bin" --out "$work/bin2/train
 grep -q '"kind":"train"' "$work/run/metrics.jsonl" || fail "training does not read fairseq's folder"
 echo "ok: training reads fairseq's folder"
 
+expect 0 "of a vocabulary of 300" "$loam" inspect dataset "$work/data" --check
+cp "$work/data.bin" "$work/bad.bin" && cp "$work/data.idx" "$work/bad.idx" && cp "$work/data.json" "$work/bad.json"
+printf '\377\377' | dd of="$work/bad.bin" bs=2 seek=1000 conv=notrunc status=none
+expect 1 "1 of " "$loam" inspect dataset "$work/bad" --check
+grep -q "the first, 65535, is in document" "$work/err" || fail "the place is not told: $(cat "$work/err")"
+expect 1 '"largest":65535' "$loam" inspect dataset "$work/bad" --check --json
+expect 0 "documents" "$loam" inspect dataset "$work/bad"
+
+# Where memory is refused prepare ends with one line and status 2, and leaves nothing; where is the allocator's affair.
+if (ulimit -v 2000000 && "$loam" --version) >/dev/null 2>&1; then # not under a sanitizer
+    refused=0
+    for limit in 40000 60000 70000 80000 90000 100000 120000; do
+        mkdir "$work/limit" && status=0
+        (ulimit -v $limit && exec "$loam" prepare --tokenizer bytes --workers 8 --out "$work/limit/d" \
+            "$work/corpus.txt") >/dev/null 2>"$work/err" || status=$?
+        [ $status = 0 ] || [ -z "$(ls -A "$work/limit")" ] || fail "left behind: $(ls -A "$work/limit")"
+        [ $status != 2 ] || [ "$(grep -c '^loam[: ]' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
+        [ $status != 2 ] || refused=$((refused + 1))
+        [ $status -le 2 ] || [ $status = 127 ] || fail "status $status at ulimit -v $limit: $(cat "$work/err")"
+        rm -r "$work/limit"
+    done
+    [ $refused -gt 0 ] || fail "memory was never refused"
+    echo "ok: refused memory is one line"
+fi
+
 printf 'b a c\n\na b b\n' >"$work/words.txt"
 printf 'c d\n' >"$work/others.txt"
 words() { "$loam" prepare --format fairseq --out "$work/words" "$@"; }
@@ -50,8 +75,34 @@ expect 1 "use one of them" fields --fields text,summary --field text
 expect 1 'no field "body" in the object' fields --fields text,body
 expect 1 "has room for one dataset" fields --fields text,summary --format fairseq
 
+expect 0 "400 documents" "$loam" dataset merge "$work/all" --out "$work/one"
+cmp "$work/all.bin" "$work/one.bin" && cmp "$work/all.idx" "$work/one.idx"
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
+echo '{"text": "x"}' >"$work/qa.jsonl"
+expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl" \
+    "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"
+expect 1 "is a file of a dataset, which is named without suffix: $work/data" "$loam" dataset shuffle "$work/data.bin" --out "$work/x"
+printf 'id,text\n' >"$work/rows.csv"
+expect 1 "rows.csv: a table, not a text" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/rows.csv"
+printf '{"text": "a\\u0000b"}\n' >"$work/nul.jsonl"
+expect 0 "NUL characters replaced by U+FFFD: 1" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/nul.jsonl"
+awk 'BEGIN { for (i = 0; i < 1200000; i++) printf "%d", i % 10 }' >"$work/long.txt"
+expect 1 "a line longer than 1.0 MiB (--max-document takes longer ones)" "$loam" prepare --tokenizer "$work/tok.model" \
+    --max-document 1 --out "$work/x" "$work/long.txt"
+printf 'ba ce\n\nba ce\n\ndi fo\n' >"$work/novel.txt"
+expect 0 "cut at blank lines into 3 documents" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/novel.txt"
+"$loam" tokenizer train --kind byte-bpe --vocab-size 300 --out "$work/bpe" "$work/corpus.txt" 2>/dev/null
+expect 0 "x: 1 documents" "$loam" prepare --tokenizer "$work/bpe" --out "$work/x" "$work/novel.txt"
+expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --out "$work/x" "$work/novel.txt"
+expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --out "$work/x" "$work/novel.txt"
 expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
 expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x
+
+# A document that is no text any more is shown with what can be shown.
+printf 'abcdef\n\nghijkl\n' >"$work/two.txt"
+"$loam" prepare --tokenizer bytes --out "$work/bytes" "$work/two.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+printf '\310\000' | dd of="$work/bytes.bin" bs=1 seek=4 conv=notrunc status=none # the third token: byte 0xC5
+expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json
+grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"

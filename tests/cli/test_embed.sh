@@ -55,3 +55,5 @@ expect 1 'another --pooling than none' "$loam" embed --model "$work/bert" --pool
 expect 1 'line 1: not JSON' "$loam" embed --model "$work/bert" --jsonl text "$work/lines"
 expect 1 '--model is missing' "$loam" embed
 expect 1 'cannot read' "$loam" embed --model "$work/bert" "$work/absent"
+echo '{"text": [5, 6, 7]}' >"$work/ids.jsonl"
+expect 0 '{"embedding":[' "$loam" embed --model tests/parity/bert --jsonl text "$work/ids.jsonl"

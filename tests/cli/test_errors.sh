@@ -13,7 +13,7 @@ expect 1 'train.batch' train 'train.batch=2 parsecs'
 expect 1 'did you mean linear' train optim.schedule=liner
 expect 1 'run.dir is not set' "$loam" train "$work/config.yaml"
 expect 1 'nothing.idx' train "data.train=$work/nothing"
-expect 1 'tokenizer.path: opening' train "tokenizer.path=$work/nothing.model"
+expect 1 "tokenizer.path: $work/nothing.model: no such file or folder" train "tokenizer.path=$work/nothing.model"
 expect 1 'smaller than the tokenizer' train model.vocab=128
 expect 1 '1809' train data.input_length=2048
 expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \
@@ -137,7 +137,7 @@ grep -qF '{"prompt":"ba\rce",' "$work/out" && grep -qF '{"prompt":"bace",' "$wor
 
 # Folders that are files, and text where there is none.
 expect 1 'config.yaml is a file; a folder is wanted' train "run.dir=$work/config.yaml"
-expect 1 'train.batch: steps' train train.batch=2
+expect 1 'write train.batch="2 samples"' train train.batch=2
 expect 1 '1809' "$loam" plan "$work/config.yaml" data.input_length=1000000
 [ ! -s "$work/out" ] || fail 'a plan that fails prints no configuration'
 mkdir "$work/tokenizer" && cp "$work/tok.model" "$work/tokenizer/spiece.model"

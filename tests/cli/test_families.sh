@@ -41,6 +41,17 @@ expect 0 'step 20/20' "$loam" train "$work/config.yaml" run.dir="$work/short" $b
     'train.batch=1 samples' 'train.length=20 steps' 'train.log_every=1 steps'
 grep -q '"loss":null' "$work/short/metrics.jsonl" || fail "every step hid something"
 
+# A length in tokens is that of the tokens read, and the rate falls to its end with them.
+"$loam" train "$work/config.yaml" run.dir="$work/tokens" $bert data.sentence_pairs=none data.short_sequence_probability=0.9 \
+    data.train="$work/sentences" data.valid= data.compat=none model.vocab=auto 'train.length=4k tokens' \
+    'optim.warmup=800 tokens' 'train.log_every=1 steps' 2>"$work/log" || fail "tokens: $(tail -n 2 "$work/log")"
+sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\).*"lr":\([0-9.e-]*\),.*"fill":\([0-9.]*\).*/\1 \2 \3/p' "$work/tokens/metrics.jsonl" |
+    awk '{ before = last; last = $1; lr = $2; rate = $1 <= 800 ? 3e-3 * $1 / 800 : $1 < 4000 ? 3e-3 * (4000 - $1) / 3200 : 0
+           if (lr - rate > 1e-12 || rate - lr > 1e-12) bad = 1 }
+         END { exit !(before < 4000 && last >= 4000 && !bad) }' || fail "a length in tokens: $(tail -n 2 "$work/tokens/metrics.jsonl")"
+expect 0 'about 8 steps, 4.1k input tokens (an estimate: of full rows)' "$loam" plan "$work/config.yaml" model.vocab=auto 'train.length=4k tokens'
+echo "ok: a length in tokens"
+
 learns bert-relative-key $bert model.position=relative_key_query
 learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
@@ -103,8 +114,18 @@ bench_step() {
     "$loam" bench step configs/t5-1.1-small.yaml $small model.vocab=100 data.input_length=32 --seconds 0.1 --json "$@" \
         >"$work/out" 2>"$work/err" || fail "bench step of $family: $(cat "$work/err")"
     grep -q '"tokens_per_s": *[0-9.]*[1-9]' "$work/out" || fail "$(cat "$work/out")"
-    echo "ok: bench step of $family"
+    echo "ok: bench step of $*"
 }
-bench_step t5 model.n_enc=1 model.n_dec=1
-bench_step bert model.preset=bert-base model.n_enc=1 model.n_dec=0 data.objective=mlm
-bench_step gpt2 model.preset=gpt2 model.n_enc=0 model.n_dec=1 data.objective=clm
+for objective in span_corruption prefix_lm iid_denoising ul2; do
+    for family in t5-1.1-small t5-small ast-t5-base; do
+        bench_step $family model.preset=$family model.n_enc=1 model.n_dec=1 data.objective=$objective
+    done
+done
+for family in bert-base roberta-base modernbert-base; do
+    bench_step $family model.preset=$family model.n_enc=1 model.n_dec=0 data.objective=mlm
+done
+for objective in clm full_lm prefix_lm; do
+    for family in gpt2 tinyllama-1.1b fairseq-gpt3-small tr1-13b; do
+        bench_step $family model.preset=$family model.kv_heads=0 model.n_enc=0 model.n_dec=1 data.objective=$objective
+    done
+done

@@ -1,4 +1,4 @@
-# A disk that fills up during a save: the checkpoint before it stands, the run says so and goes on.
+# A disk that fills up: the checkpoint before stands, the run says so, goes on, and tears no record of its logs.
 . tests/cli/lib.sh "$1"
 make_dataset
 
@@ -15,25 +15,58 @@ check() { # check DIR: what the run in DIR must have done
 status=0
 (
     ulimit -f 40
-    trap '' XFSZ
     "$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=20 steps' 2>"$work/log"
 ) || status=$?
 [ "$status" = 2 ] || fail "exit status $status: the last save failed, which is the machine's: $(tail -n 2 "$work/log")"
 check "$work/run"
+status=0
+(LOAM_FAULT=save:1 "$loam" train "$work/config.yaml" run.dir="$work/never" 2>"$work/log" || true) 2>"$work/err"
+(
+    ulimit -f 40
+    "$loam" train "$work/config.yaml" run.dir="$work/never" 'train.length=6 steps' 2>"$work/log"
+) || status=$?
+[ "$status" = 2 ] || fail "exit status $status: $(tail -n 2 "$work/log")"
+grep -q 'step 5 was not saved, no save has succeeded so far' "$work/log" || fail "$(cat "$work/log")"
+grep -q '^loam train: the last save failed, no save has succeeded so far' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: files limited in size"
+
+# For a while no file may grow: it begins at the second save and ends a few steps later.
+LOAM_FAULT=save:2:STOP "$loam" train "$work/config.yaml" run.dir="$work/while" 'train.length=2k steps' train.eval_every=0 \
+    train.save_every=500 2> >(cat >"$work/log") & # by a pipe: a file would be limited as well
+pid=$!
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+prlimit --pid "$pid" --fsize=6000:
+kill -CONT "$pid"
+until_true grep -q 'step 1[1-9][0-9][0-9]/' "$work/log"
+prlimit --pid "$pid" --fsize=unlimited:
+wait "$pid" || fail "the run ended: $(tail -n 2 "$work/log")"
+lines=$(wc -l <"$work/while/metrics.jsonl")
+[ "$(grep -c '^{"kind":.*}$' "$work/while/metrics.jsonl")" = "$lines" ] || fail "a torn line in metrics.jsonl"
+[ "$(grep -c '{"kind"' "$work/while/metrics.jsonl")" = "$lines" ] || fail "two records in one line"
+grep -q '"kind":"train","step":2000,' "$work/while/metrics.jsonl" || fail "metrics.jsonl did not go on"
+! grep -q '"kind":"train","step":1001,' "$work/while/metrics.jsonl" || fail "the disk was not full"
+grep -q 'lines are missing here' "$work/while/log.txt" || fail "log.txt does not say what is missing"
+! grep -qv '^[0-9-]*T[0-9:]*Z ' "$work/while/log.txt" || fail "a torn line in log.txt"
+"$loam" train "$work/config.yaml" run.dir="$work/while" 'train.length=2001 steps' 2>"$work/log"
+! grep -q 'torn' "$work/log" || fail "a torn record of TensorBoard: $(grep torn "$work/log")"
+echo "ok: full for a while"
 
 # A small file system, where this user may mount one.
 mkdir "$work/disk"
 if mount -t tmpfs -o size=4m tmpfs "$work/disk" 2>/dev/null; then
     trap 'umount "$work/disk"; rm -rf "$work"' EXIT
-    "$loam" train "$work/config.yaml" run.dir="$work/disk/run" 'train.length=5 steps' 2>"$work/log"
+    LOAM_FAULT=save:2:STOP "$loam" train "$work/config.yaml" run.dir="$work/disk/run" 'train.length=20 steps' 2>"$work/log" &
+    pid=$!
+    until_true grep -q '^State:.*stopped' "/proc/$pid/status"
     dd if=/dev/zero of="$work/disk/filler" bs=1k 2>/dev/null || true
     truncate -s -80k "$work/disk/filler" # room for the logs
+    kill -CONT "$pid"
     status=0
-    "$loam" train "$work/config.yaml" run.dir="$work/disk/run" 'train.length=20 steps' 2>"$work/log" || status=$?
+    wait "$pid" || status=$?
     [ "$status" = 2 ] || fail "exit status $status on a full file system: $(tail -n 2 "$work/log")"
     grep -q 'No space left on device' "$work/log" || fail "$(cat "$work/log")"
     check "$work/disk/run"
+    expect 2 'free: no save would succeed' "$loam" train "$work/config.yaml" run.dir="$work/disk/run"
     echo "ok: a full file system"
 else
     echo "skipped: no permission to mount a small file system"

@@ -53,6 +53,27 @@ static void a_whole_file_is_kept_to_the_byte(void)
     check("a.py", "def f():\n\n    pass\n", (CorpusOptions){ 0 }, "def f():\n\n    pass\n|");
 }
 
+/* The parts of a text that is longer than a document may be are its text, in its order, cut where paragraphs end. */
+static void a_long_text_read_whole_is_cut_between_paragraphs(void)
+{
+    const CorpusOptions options = { .whole_file = true, .max_bytes = 12 };
+    check("a.txt", "one two\n\nthree\n\nfour\n", options, "one two\n\n|three\n\nfour\n|");
+    check("a.txt", "one two\nthree four\n", options, "one two\n|three four\n|");
+    check("a.txt", "one two three four", options, "one two thre|e four|");
+    check("a.txt", "aaaaaaaaaaa\xc3\xa9z", options, "aaaaaaaaaaa|\xc3\xa9z|");
+    const CorpusOptions trimmed = { .whole_file = true, .without_last_end = true };
+    check("a.txt", "one\n\ntwo\n", trimmed, "one\n\ntwo|");
+    check("a.txt", "one\r\n\r\n", trimmed, "one\r\n|");
+    check("a.txt", "\n", trimmed, "|");
+    check("a.txt", "aaaaaaaaaa\xc3\xa9", options, "aaaaaaaaaa\xc3\xa9|");
+    check("a.txt", "", options, "");
+    char *folder = folder_new();
+    g_autofree char *path = file_write_text(folder, "a.txt", "one two\n\nthree\nfo\xff\n");
+    g_autofree char *got = read_all(path, options, NULL);
+    g_assert_nonnull(strstr(got, "a.txt:4: not UTF-8 (byte 0xff)"));
+    folder_remove(folder);
+}
+
 static void json_lines_give_the_field_asked_for(void)
 {
     check("a.jsonl", "{\"text\": \"on\\u0065\", \"n\": 123456789012345678901234567890}\n\n{\"text\": \"two\"}\n",
@@ -103,18 +124,41 @@ static void json_of_a_source_folder_is_text(void)
     folder_remove(folder);
 }
 
-static void json_text_may_hold_a_nul(void)
+static void a_nul_of_json_becomes_a_replacement_character(void)
+{
+    check("a.jsonl", "{\"text\": \"a\\u0000b\"}\n{\"text\": \"\\u0000\\u0000\"}\n", (CorpusOptions){ 0 },
+          "a\xEF\xBF\xBD"
+          "b|\xEF\xBF\xBD\xEF\xBF\xBD|");
+    char *both[] = { (char *)"a", (char *)"b", NULL };
+    check("a.jsonl", "{\"a\": \"x\\u0000\", \"b\": \"y\"}\n", (CorpusOptions){ .fields = both }, "x\xEF\xBF\xBD\ny|");
+}
+
+static void a_long_text_in_a_folder_is_too_long_and_not_unknown(void)
 {
     char *folder = folder_new();
-    g_autofree char *path = file_write_text(folder, "a.jsonl", "{\"text\": \"a\\u0000b\"}\n");
-    g_autoptr(GError) error = NULL;
-    Corpus *corpus = corpus_open((char *[]){ path }, 1, &(CorpusOptions){ 0 }, &error);
-    const char *text;
-    size_t bytes;
-    g_assert_true(corpus_next(corpus, &text, &bytes, &error));
-    g_assert_cmpuint(bytes, ==, 3);
-    assert_same(text, "a\0b", 3);
-    corpus_close(corpus);
+    g_autoptr(GString) text = g_string_new("x"); /* a chunk's end lies within a character */
+    while (text->len < 300000)
+        g_string_append(text, "\xC3\xA9");
+    g_free(file_write(folder, "long.md", text->str, text->len));
+    g_autofree char *got = read_all(folder, (CorpusOptions){ .max_bytes = 200000 }, NULL);
+    g_assert_nonnull(strstr(got, "long.md: a document longer than"));
+    text->str[100001] = '\xff'; /* a file of other bytes is none all the same */
+    g_free(file_write(folder, "long.md", text->str, text->len));
+    g_autofree char *other = read_all(folder, (CorpusOptions){ .max_bytes = 200000 }, NULL);
+    g_assert_cmpstr(other, ==, "");
+    folder_remove(folder);
+}
+
+static void tables_are_refused_by_name_and_left_out_of_folders(void)
+{
+    char *folder = folder_new();
+    g_autofree char *table = file_write_text(folder, "a.csv", "id,text\n1,one\n");
+    g_free(file_write_text(folder, "b.TSV.gz", "id\ttext\n1\tone\n"));
+    g_free(file_write_text(folder, "c.txt", "two\n"));
+    g_autofree char *got = read_all(table, (CorpusOptions){ 0 }, NULL);
+    g_assert_nonnull(strstr(got, "a.csv: a table, not a text: write JSON lines"));
+    g_autofree char *others = read_all(folder, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(others, ==, "two|");
     folder_remove(folder);
 }
 
@@ -242,6 +286,51 @@ static void compressed_files_are_read_to_their_last_member(void)
     check_compressed("a.txt.zst", compress_zstd, "the file is cut short: its zstd data stop before their end");
 }
 
+/* What lies between two members or frames and is neither, as a hole in a file that was copied badly. */
+static void check_between(const char *name, size_t (*compress)(const char *, Bytef *, size_t), const char *want)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } damages[] = { { "\0\0\0\0\0\0\0\0\0\0\0\0", 12 }, { "\0", 1 }, { "junk, and more junk", 19 }, { "\x1f", 1 } };
+    for (size_t i = 0; i < 2 * G_N_ELEMENTS(damages); i++) {
+        bool goes_on = i % 2 == 0; /* with another member behind it */
+        Bytef stored[1000];
+        char *folder = folder_new();
+        size_t n = compress("one\n\n", stored, sizeof stored);
+        memcpy(stored + n, damages[i / 2].bytes, damages[i / 2].n);
+        n += damages[i / 2].n;
+        n += goes_on ? compress("two\n\n", stored + n, sizeof stored - n) : 0;
+        g_autofree char *path = file_write(folder, name, stored, n);
+        g_autofree char *got = read_all(path, (CorpusOptions){ 0 }, NULL);
+        g_assert_true(g_str_has_prefix(got, "one|!") || g_str_has_prefix(got, "!"));
+        g_assert_true(strstr(got, want) || strstr(got, "the file is cut short"));
+        int64_t skipped;
+        g_autofree char *kept = read_all(path, (CorpusOptions){ .skip_errors = true }, &skipped);
+        g_assert_cmpint(skipped, ==, 1);
+        folder_remove(folder);
+    }
+}
+
+static void nothing_may_stand_between_members_or_behind_the_last(void)
+{
+    check_between("a.txt.gz", compress_gzip, "damaged gzip data: what follows member 1 is no other one (near byte");
+    check_between("a.txt.zst", compress_zstd, "damaged zstd data: Unknown frame descriptor");
+}
+
+static void a_damaged_member_ends_with_its_reason(void)
+{
+    Bytef stored[1000];
+    char *folder = folder_new();
+    size_t n = compress_gzip("one\n\ntwo\n\n", stored, sizeof stored);
+    stored[n - 8] ^= 1; /* its checksum */
+    g_autofree char *path = file_write(folder, "a.txt.gz", stored, n);
+    g_autofree char *got = read_all(path, (CorpusOptions){ 0 }, NULL);
+    g_assert_nonnull(strstr(got, "damaged gzip data near byte"));
+    g_assert_nonnull(strstr(got, "incorrect data check"));
+    folder_remove(folder);
+}
+
 static void a_missing_path_is_an_error_of_the_user(void)
 {
     g_autoptr(GError) error = NULL;
@@ -254,16 +343,26 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
+    g_test_add_func("/corpus/a_long_text_read_whole_is_cut_between_paragraphs",
+                    a_long_text_read_whole_is_cut_between_paragraphs);
     g_test_add_func("/corpus/json_lines_give_the_field_asked_for", json_lines_give_the_field_asked_for);
     g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
     g_test_add_func("/corpus/fields_kept_apart_are_told", fields_kept_apart_are_told);
     g_test_add_func("/corpus/json_of_a_source_folder_is_text", json_of_a_source_folder_is_text);
-    g_test_add_func("/corpus/json_text_may_hold_a_nul", json_text_may_hold_a_nul);
+    g_test_add_func("/corpus/a_nul_of_json_becomes_a_replacement_character",
+                    a_nul_of_json_becomes_a_replacement_character);
+    g_test_add_func("/corpus/a_long_text_in_a_folder_is_too_long_and_not_unknown",
+                    a_long_text_in_a_folder_is_too_long_and_not_unknown);
+    g_test_add_func("/corpus/tables_are_refused_by_name_and_left_out_of_folders",
+                    tables_are_refused_by_name_and_left_out_of_folders);
     g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);
     g_test_add_func("/corpus/skip_counts_errors_and_goes_on", skip_counts_errors_and_goes_on);
     g_test_add_func("/corpus/folders_are_walked_in_byte_order", folders_are_walked_in_byte_order);
     g_test_add_func("/corpus/compressed_files_are_read_to_their_last_member",
                     compressed_files_are_read_to_their_last_member);
+    g_test_add_func("/corpus/nothing_may_stand_between_members_or_behind_the_last",
+                    nothing_may_stand_between_members_or_behind_the_last);
+    g_test_add_func("/corpus/a_damaged_member_ends_with_its_reason", a_damaged_member_ends_with_its_reason);
     g_test_add_func("/corpus/a_missing_path_is_an_error_of_the_user", a_missing_path_is_an_error_of_the_user);
     return g_test_run();
 }

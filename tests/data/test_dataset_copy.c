@@ -39,7 +39,7 @@ static int32_t mark(const Dataset *data, int64_t document)
     indexed_document(data->set, document, &first, &last);
     g_assert_cmpint(last - first, ==, 2);
     g_assert_cmpint(indexed_length(data->set, first + 1), ==, 2);
-    indexed_read(data->set, first, 0, 1, &token);
+    indexed_read(data->set, first, 0, 1, &token, NULL);
     return token;
 }
 
@@ -129,6 +129,21 @@ static void a_split_holds_each_document_once(void)
     dataset_close(data);
 }
 
+static void a_part_of_before_that_has_no_share_now_is_an_error(void)
+{
+    g_autofree char *a = write_set("again", 0, 10, 100, "h"), *out = prefix_of("again");
+    g_autoptr(GError) error = NULL;
+    DatasetCounts counts[SPLIT_PARTS];
+    g_assert_true(dataset_split(a, out, (const double[]){ 8, 1, 1 }, counts, &error));
+    g_assert_true(dataset_split(a, out, (const double[]){ 7, 1, 2 }, counts, &error));
+    g_assert_false(dataset_split(a, out, (const double[]){ 9, 1, 0 }, counts, &error));
+    g_assert_nonnull(strstr(error->message, "again-test is there from before"));
+    g_autofree char *train = prefix_of("again-train");
+    Dataset *data = dataset_open(train, NULL);
+    g_assert_cmpint(indexed_documents(data->set), ==, 7); /* nothing was written */
+    dataset_close(data);
+}
+
 static void ids_beyond_the_vocabulary_are_named(void)
 {
     g_autofree char *a = write_set("beyond", 98, 3, 200, "h"), *json = prefix_of("beyond.json"), *out = prefix_of("x");
@@ -139,7 +154,8 @@ static void ids_beyond_the_vocabulary_are_named(void)
     g_autoptr(GError) error = NULL;
     DatasetCounts counts;
     g_assert_false(dataset_shuffle(a, out, 0, &counts, &error));
-    g_assert_nonnull(strstr(error->message, "document 2 holds id 100 of a vocabulary of 100"));
+    g_assert_nonnull(
+        strstr(error->message, "holds token id 100, but the tokenizer has 100 ids (document 2, token 0, from 0)"));
 }
 
 int main(int argc, char **argv)
@@ -150,6 +166,8 @@ int main(int argc, char **argv)
     g_test_add_func("/dataset_copy/sources_that_differ_are_named", sources_that_differ_are_named);
     g_test_add_func("/dataset_copy/shuffling_moves_whole_documents", shuffling_moves_whole_documents);
     g_test_add_func("/dataset_copy/a_split_holds_each_document_once", a_split_holds_each_document_once);
+    g_test_add_func("/dataset_copy/a_part_of_before_that_has_no_share_now_is_an_error",
+                    a_part_of_before_that_has_no_share_now_is_an_error);
     g_test_add_func("/dataset_copy/ids_beyond_the_vocabulary_are_named", ids_beyond_the_vocabulary_are_named);
     int status = g_test_run();
     io_remove_tree(folder, NULL);

@@ -82,7 +82,7 @@ static void every_line_is_a_sequence(void)
     for (int64_t i = 0, at = 0; i < 3; at += lengths[i++]) {
         int32_t ids[5];
         g_assert_cmpint(indexed_length(data->set, i), ==, lengths[i]);
-        indexed_read(data->set, i, 0, lengths[i], ids);
+        indexed_read(data->set, i, 0, lengths[i], ids, NULL);
         assert_same(ids, want + at, (size_t)lengths[i] * sizeof *ids);
     }
     dataset_close(data);
@@ -142,7 +142,7 @@ static void a_tokenizer_s_ids_stay_as_they_are(void)
     g_assert_cmpint(indexed_length(data->set, 1), ==, 1);
     g_assert_cmpint(indexed_length(data->set, 0), ==, (int)ids->len);
     g_autofree int32_t *read = g_new(int32_t, ids->len);
-    indexed_read(data->set, 0, 0, ids->len, read);
+    indexed_read(data->set, 0, 0, ids->len, read, NULL);
     assert_same(read, ids->data, ids->len * sizeof *read);
     int64_t total = 0, before = 0;
     for (int id = 4; id < tokenizer_size(tok); id++)
@@ -150,7 +150,7 @@ static void a_tokenizer_s_ids_stay_as_they_are(void)
     for (int64_t i = 0; i < 3; i++)
         for (int64_t at = 0; at < indexed_length(data->set, i); at++) {
             int32_t id;
-            indexed_read(data->set, i, at, 1, &id);
+            indexed_read(data->set, i, at, 1, &id, NULL);
             before += id < 4;
         }
     g_assert_cmpint(total + before, ==, indexed_tokens(data->set));
@@ -190,7 +190,7 @@ static void their_lines_make_their_files(void)
     for (int64_t i = 0; i < indexed_sequences(set); i++) {
         int32_t n = indexed_length(set, i);
         g_autofree int32_t *ids = g_new(int32_t, n);
-        indexed_read(set, i, 0, n, ids);
+        indexed_read(set, i, 0, n, ids, NULL);
         for (int32_t k = 0; k < n - 1; k++)
             g_string_append_printf(text, " %s",
                                    ids[k] == 3 ? "unknown-word" : (char *)dict->symbols->pdata[ids[k] - 4]);

@@ -2,6 +2,8 @@
 
 #include "data/tiny_tokenizer.h"
 
+#include <unistd.h>
+
 #include <stdlib.h>
 
 enum { VOCAB_PIECES = 100, SEED = 5 };
@@ -31,10 +33,10 @@ static void write_dataset(void)
     g_assert_true(indexed_writer_finish(writer, &error));
 }
 
-static Loader *open_loader(uint64_t seed, bool in_order)
+static Loader *open_loader(uint64_t seed, bool held_out)
 {
     g_autoptr(GError) error = NULL;
-    Loader *loader = loader_open(&config, prefix, tok, seed, in_order, &error);
+    Loader *loader = loader_open(&config, prefix, tok, seed, held_out, &error);
     g_assert_no_error(error);
     return loader;
 }
@@ -85,7 +87,7 @@ static GArray *read_file(void)
     GArray *ids = g_array_new(false, false, sizeof(int32_t));
     for (int64_t i = 0; i < indexed_sequences(set); i++) {
         int32_t out[200], n = indexed_length(set, i);
-        indexed_read(set, i, 0, n, out);
+        indexed_read(set, i, 0, n, out, NULL);
         g_array_append_vals(ids, out, (guint)n);
     }
     indexed_close(set);
@@ -109,15 +111,39 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void in_order_gives_the_file_from_front_to_back(void)
+/* Which 70 tokens of the file a row of held-out data is. */
+static int64_t find_piece(Loader *loader, int64_t row, const GArray *file)
 {
-    Loader *loader = open_loader(SEED, true);
-    int64_t n = loader_epoch_samples(loader, 0);
+    g_autoptr(GArray) text = read_text(loader, row, 1);
+    for (int64_t at = 0; at < file->len; at += 70)
+        if (MIN(70, file->len - at) == text->len &&
+            memcmp(&g_array_index(file, int32_t, at), text->data, text->len * sizeof(int32_t)) == 0)
+            return at / 70;
+    g_assert_not_reached();
+}
+
+/* Cut as the file lies there, every piece once; any n rows are from all over the file, and another seed or epoch has
+ * the same. */
+static void held_out_rows_are_drawn_once_and_for_all(void)
+{
+    Loader *loader = open_loader(SEED, true), *other = open_loader(6, true);
+    int64_t n = loader_epoch_samples(loader, 0), early = 0;
     g_assert_cmpint(n, ==, (n_tokens + 69) / 70);
     g_assert_cmpint(loader_raw_tokens(loader), ==, n_tokens);
-    g_autoptr(GArray) got = read_text(loader, 0, n), want = read_file();
-    assert_same_ids(got, want);
+    g_autoptr(GArray) file = read_file();
+    g_autofree bool *seen = g_new0(bool, n);
+    for (int64_t row = 0; row < n; row++) {
+        int64_t piece = find_piece(loader, row, file);
+        g_assert_false(seen[piece]);
+        seen[piece] = true;
+        early += row < n / 2 && piece < n / 2;
+        g_assert_cmpint(find_piece(other, row, file), ==, piece);
+        g_assert_cmpint(find_piece(loader, n + row, file), ==, piece);
+    }
+    g_assert_cmpint(early, >, n / 8); /* a quarter of the rows; half of them in the file's order */
+    g_assert_cmpint(early, <, 3 * n / 8);
     loader_close(loader);
+    loader_close(other);
 }
 
 static void an_epoch_holds_every_token_once(void)
@@ -258,6 +284,57 @@ static void a_dataset_without_tokens_is_refused(void)
     expect_refusal(empty, "empty");
 }
 
+/* A text of 5 documents of 2 sequences of 5 tokens; the bad id is token 8 of document 3. */
+static void the_place_of_a_bad_id_is_told(void)
+{
+    g_autofree char *set = g_build_filename(folder, "placed", NULL);
+    static const char *const names[] = { "span_corruption", "prefix_lm", "mlm", "clm" };
+    IndexedWriter *writer = indexed_writer_open(set, 60000, NULL);
+    for (int document = 0; document < 5; document++) {
+        int32_t first[5] = { 5, 6, 7, 8, 9 }, second[5] = { 5, 6, 7, document == 3 ? 50000 : 8, 9 };
+        g_assert_true(indexed_writer_add(writer, first, 5, NULL) && indexed_writer_add(writer, second, 5, NULL) &&
+                      indexed_writer_end_document(writer, NULL));
+    }
+    g_assert_true(indexed_writer_finish(writer, NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(GError) error = NULL;
+        DataConfig data = config;
+        data.input_length = 8;
+        for (data.objective = 0; strcmp(objective_names[data.objective], names[i]) != 0;)
+            data.objective++;
+        Loader *loader = loader_open(&data, set, tok, SEED, false, &error);
+        g_assert_no_error(error);
+        Batch *batch = loader_batch(loader, 1);
+        for (int64_t row = 0; !error; row++)
+            loader_get(loader, row, 1, batch, &error);
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, "placed holds token id 50000"));
+        g_assert_nonnull(strstr(error->message, "(document 3, token 8, from 0)"));
+        batch_free(batch);
+        loader_close(loader);
+    }
+}
+
+/* Other tokens are still read. */
+static void a_bin_that_is_cut_meanwhile_is_an_error_of_the_machine(void)
+{
+    g_autofree char *set = g_build_filename(folder, "cut", NULL), *bin = g_strconcat(set, ".bin", NULL);
+    g_autoptr(GError) error = NULL;
+    IndexedWriter *writer = indexed_writer_open(set, 200, NULL);
+    int32_t ids[5000];
+    for (int i = 0; i < 5000; i++)
+        ids[i] = 5;
+    g_assert_true(indexed_writer_add(writer, ids, 5000, NULL) && indexed_writer_end_document(writer, NULL) &&
+                  indexed_writer_finish(writer, NULL));
+    Dataset *data = dataset_open(set, NULL);
+    g_assert_cmpint(truncate(bin, 6000), ==, 0);
+    g_assert_true(dataset_read(data, 0, 0, 3000, 200, ids, &error));
+    g_assert_false(dataset_read(data, 0, 2000, 2000, 200, ids, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+    g_assert_nonnull(strstr(error->message, "cut.bin was cut while it was in use: it had 10000 bytes"));
+    dataset_close(data);
+}
+
 static void ids_beyond_the_tokenizer_are_refused(void)
 {
     g_autofree char *beyond = g_build_filename(folder, "beyond", NULL);
@@ -309,13 +386,16 @@ int main(int argc, char **argv)
     prefix = g_build_filename(folder, "set", NULL);
     tok = tiny_tokenizer(folder, "tiny.model", VOCAB_PIECES);
     write_dataset();
-    g_test_add_func("/loader/in_order_gives_the_file_from_front_to_back", in_order_gives_the_file_from_front_to_back);
+    g_test_add_func("/loader/held_out_rows_are_drawn_once_and_for_all", held_out_rows_are_drawn_once_and_for_all);
     g_test_add_func("/loader/an_epoch_holds_every_token_once", an_epoch_holds_every_token_once);
     g_test_add_func("/loader/epochs_and_seeds_differ_and_repeat", epochs_and_seeds_differ_and_repeat);
     g_test_add_func("/loader/documents_are_shuffled_anew_in_every_epoch", documents_are_shuffled_anew_in_every_epoch);
     g_test_add_func("/loader/a_batch_is_the_union_of_its_samples", a_batch_is_the_union_of_its_samples);
     g_test_add_func("/loader/another_tokenizer_is_refused", another_tokenizer_is_refused);
     g_test_add_func("/loader/a_dataset_without_tokens_is_refused", a_dataset_without_tokens_is_refused);
+    g_test_add_func("/loader/the_place_of_a_bad_id_is_told", the_place_of_a_bad_id_is_told);
+    g_test_add_func("/loader/a_bin_that_is_cut_meanwhile_is_an_error_of_the_machine",
+                    a_bin_that_is_cut_meanwhile_is_an_error_of_the_machine);
     g_test_add_func("/loader/ids_beyond_the_tokenizer_are_refused", ids_beyond_the_tokenizer_are_refused);
     g_test_add_func("/prefetch/equals_direct_calls_under_jumps", prefetch_equals_direct_calls_under_jumps);
     g_test_add_func("/loader/is_far_ahead_of_a_training_step", the_loader_is_far_ahead_of_a_training_step);

@@ -43,10 +43,10 @@ static void write_dataset(void)
     g_assert_true(indexed_writer_finish(writer, &error));
 }
 
-static Loader *open_loader(bool in_order)
+static Loader *open_loader(bool held_out)
 {
     g_autoptr(GError) error = NULL;
-    Loader *loader = loader_open(&config, prefix, tok, SEED, in_order, &error);
+    Loader *loader = loader_open(&config, prefix, tok, SEED, held_out, &error);
     g_assert_no_error(error);
     return loader;
 }
@@ -82,7 +82,7 @@ static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
     Indexed *set = indexed_open(prefix, NULL);
     for (int64_t i = 0; i < indexed_sequences(set); i++) {
         int32_t out[200], n = indexed_length(set, i);
-        indexed_read(set, i, 0, n, out);
+        indexed_read(set, i, 0, n, out, NULL);
         count_text(out, raw > 0 && n % raw < min_length ? n / raw * raw : n, counts);
     }
     indexed_close(set);
@@ -224,13 +224,13 @@ static void attention_ends_with_a_document(void)
 {
     config = config_of("clm", 64);
     config.reset_attention = config.reset_position = config.mask_eod = true;
-    Loader *loader = open_loader(true);
-    Batch *batch = loader_batch(loader, 4);
-    get(loader, 0, 4, batch);
+    Loader *loader = open_loader(false);
+    Batch *batch = loader_batch(loader, 12);
+    get(loader, 0, 12, batch);
     const TokenStream *dec = &batch->dec;
-    g_assert_cmpint(dec->n_used, ==, 4 * 64);
-    g_assert_cmpint(dec->n_seq, >, 4);
-    g_assert_cmpint(batch->n_samples, ==, 4);
+    g_assert_cmpint(dec->n_used, ==, 12 * 64);
+    g_assert_cmpint(dec->n_seq, >, 12);
+    g_assert_cmpint(batch->n_samples, ==, 12);
     for (int32_t i = 0; i < dec->n_seq; i++)
         for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
             bool ends = dec->ids[row] == tokenizer_eos(tok);

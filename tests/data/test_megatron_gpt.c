@@ -256,7 +256,7 @@ static void what_has_no_order_is_refused(void)
     config.raw_length = 1;
     expect_refusal(prefix, SEED, "data.raw_length=1");
     config = usual;
-    config.objective = (int)(objective_find("full_lm") - objectives);
+    config.objective = objective_index("full_lm");
     expect_refusal(prefix, SEED, "data.compat=megatron knows no data.objective=full_lm, only clm");
     config = usual;
 }
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     prefix = g_build_filename(folder, "set", NULL);
     tok = tiny_tokenizer(folder, "tiny.model", 100);
     config = (DataConfig){ .input_length = SEQ, .compat = COMPAT_MEGATRON };
-    config.objective = (int)(objective_find("clm") - objectives);
+    config.objective = objective_index("clm");
     write_dataset(prefix);
     g_test_add_func("/megatron_gpt/the_index_is_megatron_s", the_index_is_megatron_s);
     g_test_add_func("/megatron_gpt/larger_indices_are_megatron_s", larger_indices_are_megatron_s);

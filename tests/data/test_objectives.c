@@ -121,7 +121,7 @@ static void prefix_lm_cuts_targets_to_their_length(void)
 static void prefix_lm_on_a_decoder_alone_is_one_sequence(void)
 {
     ObjectiveConfig config = config_of(32);
-    const Objective *objective = objective_for((int)(objective_find("prefix_lm") - objectives), true);
+    const Objective *objective = objective_for(objective_index("prefix_lm"), true);
     int prefixes[33] = { 0 };
     int32_t tokens[32];
     Example out;

@@ -82,12 +82,80 @@ static void documents_decode_to_their_text(void)
         int32_t n = indexed_length(data->set, i);
         g_autofree int32_t *ids = g_new(int32_t, n);
         g_autofree char *want = tiny_text((uint64_t)i, 20 + i % 50);
-        indexed_read(data->set, i, 0, n, ids);
+        indexed_read(data->set, i, 0, n, ids, NULL);
         g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
         g_autofree char *got = tokenizer_decode(tok, ids, n - 1, NULL);
         g_assert_cmpstr(got, ==, want);
     }
     dataset_close(data);
+}
+
+static bool exists(const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* Their documents are trained on: a held-out set of them would lie. */
+static void documents_held_out_before_go_where_none_are_held_out(void)
+{
+    g_autofree char *corpus = write_corpus("again.jsonl", 200, 1);
+    prepare(corpus, "again", (PrepareOptions){ .valid = 0.2 });
+    g_assert_true(exists("again-valid.idx"));
+    PrepareStats all = prepare(corpus, "again", (PrepareOptions){ 0 });
+    g_assert_cmpint(all.documents, ==, 200);
+    g_assert_false(exists("again-valid.idx") || exists("again-valid.bin") || exists("again-valid.json"));
+
+    prepare(corpus, "own-valid", (PrepareOptions){ 0 }); /* a dataset of its own, by name */
+    prepare(corpus, "own", (PrepareOptions){ 0 });
+    g_assert_true(exists("own-valid.idx"));
+
+    prepare(corpus, "again-bin", (PrepareOptions){ .fairseq = true, .append_eod = true, .valid = 0.2 });
+    prepare(corpus, "again-bin", (PrepareOptions){ .fairseq = true, .append_eod = true });
+    g_assert_true(exists("again-bin/train.idx") && !exists("again-bin/valid.idx"));
+}
+
+/* The documents of a dataset as text, each of which must lie in `text` behind the one before; returns their bytes. */
+static size_t find_in_order(const Tokenizer *bytes, const char *name, const char *text)
+{
+    g_autofree char *prefix = g_build_filename(folder, name, NULL);
+    Dataset *data = dataset_open(prefix, NULL);
+    const char *at = text;
+    size_t all = 0;
+    for (int64_t i = 0; i < indexed_documents(data->set); i++) {
+        int32_t n = indexed_length(data->set, i);
+        g_autofree int32_t *ids = g_new(int32_t, n);
+        g_assert_true(indexed_read(data->set, i, 0, n, ids, NULL));
+        g_autofree char *document = tokenizer_decode(bytes, ids, n, NULL);
+        at = strstr(at, document);
+        g_assert_nonnull(at);
+        at += strlen(document);
+        all += strlen(document);
+    }
+    dataset_close(data);
+    return all;
+}
+
+/* Of a novel parts are held out, and both they and the rest keep their order; repeats stay. */
+static void stretches_of_a_long_text_are_held_out(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (uint64_t i = 0; text->len < 400000; i++) {
+        g_autofree char *paragraph = tiny_text(i, 60);
+        g_string_append_printf(text, "%s\n\n* * *\n\n", paragraph);
+    }
+    g_autofree char *path = file_write(folder, "novel.txt", text->str, text->len);
+    Tokenizer *one = tok, *bytes = tokenizer_open("bytes", NULL);
+    tok = bytes;
+    PrepareStats stats = prepare(path, "novel", (PrepareOptions){ .corpus = { .whole_file = true }, .valid = 0.1 });
+    tok = one;
+    g_assert_cmpint(stats.duplicates, ==, 0);
+    g_assert_cmpint(stats.text_documents, ==, 1);
+    size_t train = find_in_order(bytes, "novel", text->str), valid = find_in_order(bytes, "novel-valid", text->str);
+    g_assert_cmpuint(train + valid, ==, text->len);
+    g_assert_cmpuint(valid, >, text->len / 25); /* 100 stretches */
+    g_assert_cmpuint(valid, <, text->len / 5);
+    tokenizer_close(bytes);
 }
 
 static void fairseq_s_folder_opens_as_a_dataset(void)
@@ -106,7 +174,7 @@ static void fairseq_s_folder_opens_as_a_dataset(void)
         g_assert_true((data->tokenizer_hash != NULL) == (with_json != 0));
         int32_t n = indexed_length(data->set, 0);
         g_autofree int32_t *ids = g_new(int32_t, n);
-        indexed_read(data->set, 0, 0, n, ids);
+        indexed_read(data->set, 0, 0, n, ids, NULL);
         g_assert_cmpint(ids[n - 1], ==, tokenizer_eos(tok));
         dataset_close(data);
         g_assert_true(io_remove_tree(json, NULL)); /* then the dictionary tells the size */
@@ -133,7 +201,7 @@ static void sentences_become_sequences(void)
     g_assert_cmpint(first, ==, 4);
     for (int i = 0; i < 5; i++) { /* only the last sentence of a document has its end */
         int32_t n = indexed_length(data->set, i), token;
-        indexed_read(data->set, i, n - 1, 1, &token);
+        indexed_read(data->set, i, n - 1, 1, &token, NULL);
         g_assert_true((token == tokenizer_eos(tok)) == (i >= 3));
     }
     dataset_close(data);
@@ -402,6 +470,9 @@ int main(int argc, char **argv)
     tok = tiny_tokenizer(folder, "tiny.model", 100);
     g_test_add_func("/prepare/the_bytes_do_not_depend_on_the_workers", the_bytes_do_not_depend_on_the_workers);
     g_test_add_func("/prepare/documents_decode_to_their_text", documents_decode_to_their_text);
+    g_test_add_func("/prepare/documents_held_out_before_go_where_none_are_held_out",
+                    documents_held_out_before_go_where_none_are_held_out);
+    g_test_add_func("/prepare/stretches_of_a_long_text_are_held_out", stretches_of_a_long_text_are_held_out);
     g_test_add_func("/prepare/fairseq_s_folder_opens_as_a_dataset", fairseq_s_folder_opens_as_a_dataset);
     g_test_add_func("/prepare/sentences_become_sequences", sentences_become_sequences);
     g_test_add_func("/prepare/documents_of_wrong_length_are_dropped", documents_of_wrong_length_are_dropped);

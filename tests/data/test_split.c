@@ -99,7 +99,7 @@ static void parts_hold_every_document_once(void)
             g_assert_cmpint(last - first, ==, 1 + documents % 2);
             for (; first < last; first++, sequences++) {
                 int32_t read;
-                indexed_read(data->set, first, 0, 1, &read);
+                indexed_read(data->set, first, 0, 1, &read, NULL);
                 g_assert_cmpint(read, ==, documents);
                 tokens += indexed_length(data->set, first);
             }

@@ -1,6 +1,6 @@
 /* The cpu's results are the same to the bit for the same number of threads, and, where sums belong to one thread each,
  * for any number. */
-#include "device/device.h"
+#include "under_avx2.h"
 
 #include <glib.h>
 
@@ -196,11 +196,57 @@ static void shared_rows_make_one_product(void)
     device_close(r.dev);
 }
 
+/* Denormal numbers are slow; what reads or makes one finds zero, on every thread and within oneDNN. */
+static void denormals_are_zero_on_every_thread(void)
+{
+    enum { ROWS = 600, COLS = 64 };
+    const float denormal = 1e-40f, small = 1e-30f;
+    for (int threads = 1; threads <= 3; threads++) {
+        Rig r = { .dev = device_open_cpu(threads) };
+        void *memory = device_alloc(r.dev, MEMORY);
+        arena_init(&r.arena, "test", memory, MEMORY);
+        Tensor x = matrix(&r, ROWS, COLS), w = matrix(&r, COLS, COLS), y = matrix(&r, ROWS, COLS);
+        Tensor scaled = matrix(&r, ROWS, COLS);
+        for (int64_t i = 0; i < tensor_count(x); i++)
+            ((float *)x.p)[i] = denormal;
+        op_fill(r.dev, w, 1e30f);
+        op_scale(r.dev, scaled, x, 1e30f);
+        op_gemm(r.dev, y, x, w, false, false, 1e8f, 0); /* denormal * 1e30 would be 1e-10 */
+        for (int64_t i = 0; i < tensor_count(y); i++)
+            g_assert_true(((float *)y.p)[i] == 0 && ((float *)scaled.p)[i] == 0);
+        op_fill(r.dev, x, small);
+        op_fill(r.dev, w, 1e-10f);
+        op_gemm(r.dev, y, x, w, false, false, 1, 0); /* a product below the smallest normal number */
+        for (int64_t i = 0; i < tensor_count(y); i++)
+            g_assert_true(((float *)y.p)[i] == 0);
+        device_free(r.dev, memory);
+        device_close(r.dev);
+    }
+}
+
+/* Kernels of AVX2 beside products of AVX-512 would prove nothing of a processor with AVX2 alone. */
+static void kernels_and_products_share_an_instruction_set(void)
+{
+    if (g_test_subprocess()) {
+        shared_rows_make_one_product();
+        g_setenv("LOAM_CPU_ISA", "avx2", true);
+        device_open_cpu(1);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*oneDNN was in use before this device opened*");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, GSIZE_TO_POINTER(i), same_to_the_bit);
     g_test_add_func("/cpu_threads/shared_rows_make_one_product", shared_rows_make_one_product);
+    g_test_add_func("/cpu_threads/denormals_are_zero_on_every_thread", denormals_are_zero_on_every_thread);
+    if (!under_avx2()) /* else there is one instruction set alone */
+        g_test_add_func("/cpu_threads/kernels_and_products_share_an_instruction_set",
+                        kernels_and_products_share_an_instruction_set);
     return g_test_run();
 }

@@ -71,7 +71,7 @@ static void try_all(const Toy *toy, const Said *prefix, Said *best, int32_t n)
     for (int32_t v = 0; v < toy->options.vocab; v++) {
         Said next = *prefix;
         next.logprob += (double)logits[v] - log_sum;
-        if (v != EOS) {
+        if (!token_list_has(&toy->options.eos, v)) {
             next.ids[next.n++] = v;
             try_all(toy, &next, best, n);
             continue;
@@ -113,14 +113,21 @@ static void a_wide_search_finds_the_best_of_all(void)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
         double alpha = 0.3 * (double)(seed % 6);
-        const BeamOptions three = {
-            .beams = 4, .length_penalty = alpha, .repetition_penalty = 1, .max_tokens = 2, .eos = EOS, .vocab = 3
-        };
+        const BeamOptions three = { .beams = 4,
+                                    .length_penalty = alpha,
+                                    .repetition_penalty = 1,
+                                    .max_tokens = 2,
+                                    .eos = { 1, { EOS } },
+                                    .vocab = 3 };
         BeamOptions long_three = three;
         long_three.beams = 12;
         long_three.max_tokens = 4;
         expect_best(&(Toy){ .options = three, .seed = seed }, 3);
         expect_best(&(Toy){ .options = long_three, .seed = seed }, 12);
+        BeamOptions two_ends = long_three;
+        two_ends.vocab = 4;
+        two_ends.eos = (TokenList){ 2, { EOS, 3 } };
+        expect_best(&(Toy){ .options = two_ends, .seed = seed }, 8);
     }
 }
 
@@ -129,9 +136,12 @@ static void a_search_stops_as_soon_as_nothing_can_win(void)
 {
     int steps = 0;
     for (uint64_t seed = 0; seed < 100; seed++) {
-        const BeamOptions options = {
-            .beams = 4, .length_penalty = 0.6, .repetition_penalty = 1, .max_tokens = 6, .eos = EOS, .vocab = 4
-        };
+        const BeamOptions options = { .beams = 4,
+                                      .length_penalty = 0.6,
+                                      .repetition_penalty = 1,
+                                      .max_tokens = 6,
+                                      .eos = { 1, { EOS } },
+                                      .vocab = 4 };
         steps += expect_best(&(Toy){ .options = options, .seed = seed, .eos_logit = 7 }, 1);
     }
     g_assert_cmpint(steps, <, 400);
@@ -141,7 +151,7 @@ static void a_search_stops_as_soon_as_nothing_can_win(void)
 static void one_beam_is_greedy(void)
 {
     const BeamOptions options = {
-        .beams = 1, .length_penalty = 0.6, .repetition_penalty = 1, .max_tokens = 6, .eos = EOS, .vocab = 4
+        .beams = 1, .length_penalty = 0.6, .repetition_penalty = 1, .max_tokens = 6, .eos = { 1, { EOS } }, .vocab = 4
     };
     const Toy toy = { .options = options, .seed = 3, .eos_logit = -20 };
     Said said = { 0 };
@@ -164,7 +174,7 @@ static void one_beam_is_greedy(void)
 static void a_search_may_find_fewer_than_asked(void)
 {
     const BeamOptions options = {
-        .beams = 6, .length_penalty = 1, .repetition_penalty = 1, .max_tokens = 3, .eos = EOS, .vocab = 2
+        .beams = 6, .length_penalty = 1, .repetition_penalty = 1, .max_tokens = 3, .eos = { 1, { EOS } }, .vocab = 2
     };
     Generation found[6] = { 0 };
     int32_t n_found;

@@ -50,7 +50,7 @@ static void tear_down(void)
 static LossSums loss_by(int64_t n, int64_t micro)
 {
     LossSums sums = { 0 };
-    g_assert_true(heldout_loss(model, loader, n, micro, &sums, NULL));
+    g_assert_true(heldout_loss(model, loader, n, micro, NULL, &sums, NULL));
     return sums;
 }
 
@@ -149,9 +149,11 @@ static int32_t *ids_in(const GArray *ids)
 static void greedy_follows_the_uncached_model(void)
 {
     static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 }, cu[] = { 0, G_N_ELEMENTS(inputs) };
-    const GenerateOptions options = {
-        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 10, .eos = tokenizer_eos(tok)
-    };
+    const GenerateOptions options = { .sampling = { .repetition_penalty = 1 },
+                                      .beams = 1,
+                                      .n = 1,
+                                      .max_tokens = 10,
+                                      .eos = { 1, { tokenizer_eos(tok) } } };
     Generation answer;
     g_assert_true(generate(model, &(Prompts){ inputs, cu, 1 }, 0, &options, &answer, NULL));
     g_assert_cmpuint(answer.ids->len, >, 0);
@@ -212,9 +214,11 @@ static void answer_five(const GenerateOptions *options, Generation *out)
 
 static void a_batch_answers_as_its_prompts_alone(void)
 {
-    GenerateOptions options = {
-        .sampling = { .repetition_penalty = 1.3 }, .beams = 1, .n = 1, .max_tokens = 12, .eos = tokenizer_eos(tok)
-    };
+    GenerateOptions options = { .sampling = { .repetition_penalty = 1.3 },
+                                .beams = 1,
+                                .n = 1,
+                                .max_tokens = 12,
+                                .eos = { 1, { tokenizer_eos(tok) } } };
     Generation out[PROMPTS * 3];
     answer_five(&options, out);
     g_assert_true(same_ids(&out[0], &out[3])); /* prompt 3 is prompt 0 once more */
@@ -235,7 +239,7 @@ static void samples_depend_on_seed_and_prompt_and_number_alone(void)
                                 .n = 2,
                                 .max_tokens = 12,
                                 .seed = 4,
-                                .eos = tokenizer_eos(tok) };
+                                .eos = { 1, { tokenizer_eos(tok) } } };
     Generation out[PROMPTS * 2], other[PROMPTS * 2];
     answer_five(&options, out);
     g_assert_false(same_ids(&out[0], &out[1])); /* two samples of one prompt */
@@ -259,7 +263,7 @@ static void a_search_reports_the_probability_of_its_answer(void)
                                       .n = 4,
                                       .length_penalty = 0.6,
                                       .max_tokens = 12,
-                                      .eos = tokenizer_eos(tok) };
+                                      .eos = { 1, { tokenizer_eos(tok) } } };
     Generation out[4];
     int64_t vocab = model_config(model)->vocab;
     g_assert_true(generate(model, &prompt, 0, &options, out, NULL));
@@ -270,7 +274,7 @@ static void a_search_reports_the_probability_of_its_answer(void)
         g_assert_nonnull(out[i].ids);
         for (guint t = 0; t < out[i].ids->len + out[i].finished; t++) {
             float *logits = decoder_step(decoder, &token);
-            token = t < out[i].ids->len ? ids_in(out[i].ids)[t] : options.eos;
+            token = t < out[i].ids->len ? ids_in(out[i].ids)[t] : options.eos.ids[0];
             logprob += (double)logits[token] - sampler_log_sum(logits, vocab);
         }
         g_assert_cmpfloat_with_epsilon(out[i].logprob, logprob, 1e-4);
@@ -283,16 +287,18 @@ static void a_search_reports_the_probability_of_its_answer(void)
 static void a_score_is_what_decoding_says(void)
 {
     static const int32_t inputs[] = { 7, 30, 12, 99, 45, 8, 1 }, cu[] = { 0, G_N_ELEMENTS(inputs) };
-    const GenerateOptions options = {
-        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 70, .eos = tokenizer_eos(tok)
-    };
+    const GenerateOptions options = { .sampling = { .repetition_penalty = 1 },
+                                      .beams = 1,
+                                      .n = 1,
+                                      .max_tokens = 70,
+                                      .eos = { 1, { tokenizer_eos(tok) } } };
     Generation answer;
     Score score, other;
     Scorer *scorer = scorer_open(model);
     GError *error = NULL;
     g_assert_true(generate(model, &(Prompts){ inputs, cu, 1 }, 0, &options, &answer, NULL));
     if (answer.finished)
-        g_array_append_val(answer.ids, options.eos);
+        g_array_append_val(answer.ids, options.eos.ids[0]);
     int32_t *ids = ids_in(answer.ids);
     g_assert_true(scorer_score(scorer, inputs, G_N_ELEMENTS(inputs), ids, answer.ids->len, &score, NULL));
     g_assert_cmpfloat_with_epsilon(score.logprob, answer.logprob, 1e-3);

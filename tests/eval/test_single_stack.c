@@ -35,7 +35,7 @@ static void a_decoder_goes_on_from_its_prompt(void)
     Model *model = open_model(dev, true);
     const Prompts prompts = two_prompts();
     const GenerateOptions options = {
-        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 8, .eos = EOS
+        .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 8, .eos = { 1, { EOS } }
     };
     Generation out[2];
     Scorer *scorer = scorer_open(model);
@@ -69,9 +69,12 @@ static void a_search_goes_on_from_its_prompt(void)
     Device *dev = device_open_cpu(1);
     Model *model = open_model(dev, true);
     const Prompts prompts = two_prompts();
-    const GenerateOptions options = {
-        .sampling = { .repetition_penalty = 1 }, .beams = 4, .length_penalty = 0.6, .n = 4, .max_tokens = 6, .eos = EOS
-    };
+    const GenerateOptions options = { .sampling = { .repetition_penalty = 1 },
+                                      .beams = 4,
+                                      .length_penalty = 0.6,
+                                      .n = 4,
+                                      .max_tokens = 6,
+                                      .eos = { 1, { EOS } } };
     Generation out[8];
     Scorer *scorer = scorer_open(model);
     g_assert_true(generate(model, &prompts, 0, &options, out, NULL));

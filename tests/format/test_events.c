@@ -61,6 +61,23 @@ static void a_scalar_has_tensorboard_s_bytes(void)
     io_remove_tree(folder, NULL);
 }
 
+/* A scalar's summary with tag, a tensor of one string, and the plugin that shows it. */
+static void a_text_has_tensorboard_s_bytes(void)
+{
+    static const char text[] =
+        "\x10\x03\x2a\x1f\x0a\x1d\x0a\x01t\x4a\x0a\x0a\x06\x0a\x04text\x20\x02\x42\x0c\x08\x07\x12\x00"
+        "\x42\x06*a* b\x0a";
+    g_autofree char *folder = fresh_folder(), *path = NULL;
+    EventsWriter *writer = events_open(folder, NULL);
+    g_assert_true(events_text(writer, "t", 3, "*a* b\n", NULL));
+    events_close(writer);
+    size_t bytes;
+    g_autofree char *data = only_file(folder, &path, &bytes);
+    g_assert_cmpuint(bytes, ==, FIRST_BYTES + 16 + 9 + sizeof text - 1);
+    expect_bytes(data + FIRST_BYTES + 12 + 9, sizeof text - 1, text, sizeof text - 1);
+    io_remove_tree(folder, NULL);
+}
+
 static void two_writers_have_two_files(void)
 {
     g_autofree char *folder = fresh_folder();
@@ -180,6 +197,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/events/checksums_are_castagnoli_s", checksums_are_castagnoli_s);
     g_test_add_func("/events/a_scalar_has_tensorboard_s_bytes", a_scalar_has_tensorboard_s_bytes);
+    g_test_add_func("/events/a_text_has_tensorboard_s_bytes", a_text_has_tensorboard_s_bytes);
     g_test_add_func("/events/two_writers_have_two_files", two_writers_have_two_files);
     g_test_add_func("/events/a_cut_keeps_what_came_before", a_cut_keeps_what_came_before);
     g_test_add_func("/events/a_cut_drops_a_torn_tail", a_cut_drops_a_torn_tail);

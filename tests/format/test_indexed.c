@@ -88,10 +88,10 @@ static void reads_what_was_written(void)
         g_assert_cmpint(first, ==, 2);
         g_assert_cmpint(last, ==, 3);
         int32_t out[2];
-        indexed_read(set, 0, 1, 2, out);
+        indexed_read(set, 0, 1, 2, out, NULL);
         g_assert_cmpint(out[0], ==, 2);
         g_assert_cmpint(out[1], ==, 3);
-        indexed_read(set, 2, 1, 0, out);
+        indexed_read(set, 2, 1, 0, out, NULL);
         indexed_close(set);
     }
 }
@@ -138,7 +138,7 @@ static void every_dtype_is_widened(void)
         Indexed *set = indexed_open(prefix, &error);
         g_assert_no_error(error);
         int32_t out[2];
-        indexed_read(set, 0, 0, 2, out);
+        indexed_read(set, 0, 0, 2, out, NULL);
         g_assert_cmpint(out[0], ==, cases[i].first);
         indexed_close(set);
     }
@@ -245,7 +245,7 @@ static void rewriting_megatron_s_files_gives_their_bytes(void)
             for (indexed_document(set, d, &first, &last); first < last; first++) {
                 int64_t n = indexed_length(set, first);
                 g_autofree int32_t *tokens = g_new(int32_t, (gsize)n);
-                indexed_read(set, first, 0, n, tokens);
+                indexed_read(set, first, 0, n, tokens, NULL);
                 g_assert_true(indexed_writer_add(writer, tokens, n, &error));
             }
             g_assert_true(indexed_writer_end_document(writer, &error));
@@ -279,7 +279,7 @@ static void rewriting_fairseq_s_files_gives_their_bytes(void)
         int32_t tokens[1024];
         int64_t n = indexed_length(set, i);
         g_assert_cmpint(n, <=, 1024);
-        indexed_read(set, i, 0, n, tokens);
+        indexed_read(set, i, 0, n, tokens, NULL);
         g_assert_cmpint(tokens[n - 1], ==, 2); /* </s> ends every line */
         g_assert_true(indexed_writer_add(writer, tokens, n, &error));
         g_assert_true(indexed_writer_end_document(writer, &error));
@@ -305,7 +305,7 @@ static void fairseq_s_large_ids_are_unsigned(void)
     g_assert_no_error(error);
     g_assert_cmpint(indexed_dtype(set), ==, INDEXED_U32);
     int32_t out[2];
-    indexed_read(set, 0, 0, 2, out);
+    indexed_read(set, 0, 0, 2, out, NULL);
     g_assert_cmpint(out[0], ==, 69999);
     indexed_close(set);
 }
@@ -340,9 +340,9 @@ static void reads_legacy_files(void)
         g_assert_cmpint(indexed_documents(set), ==, fairseq ? 2 : 1);
         g_assert_cmpint(indexed_tokens(set), ==, 3);
         int32_t out[2];
-        indexed_read(set, 0, 1, 1, out);
+        indexed_read(set, 0, 1, 1, out, NULL);
         g_assert_cmpint(out[0], ==, fairseq ? 7 : 8); /* fairseq stored ids plus one */
-        indexed_read(set, 1, 0, 1, out);
+        indexed_read(set, 1, 0, 1, out, NULL);
         g_assert_cmpint(out[0], ==, fairseq ? 8 : 9);
         indexed_close(set);
     }

@@ -1,12 +1,9 @@
 /* Any bytes as vocab.json, merges.txt, tokenizer.json or a rank file: an error, or ids within the vocabulary. The first
  * byte chooses the file. */
-#include "base/check.h"
+#include "fuzz_folder.h"
 #include "text/tokenizer.h"
 
 #include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define VOCAB "{\"a\": 0, \"b\": 1, \"ab\": 2, \"Ġ\": 3}"
 #define TEXT  "ab abab  ba'll 12é\n"
@@ -29,14 +26,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static const char *const names[] = { "vocab.json", "merges.txt", "tokenizer.json", "fuzz.tiktoken" };
     if (bytes == 0)
         return 0;
-    const char *name = names[data[0] % G_N_ELEMENTS(names)];
-    g_autofree char *stem = g_strdup_printf("/dev/shm/loam-fuzz-%d-", (int)getpid());
-    g_autofree char *path = g_strconcat(stem, name, NULL), *vocab = g_strconcat(stem, names[0], NULL),
-                    *merges = g_strconcat(stem, names[1], NULL);
+    size_t chosen = data[0] % G_N_ELEMENTS(names);
+    static const char *const others[] = { VOCAB, "a b\n", "", "" };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        if (i == chosen || *others[i])
+            fuzz_keep(names[i], i == chosen ? (const char *)data + 1 : others[i],
+                      i == chosen ? bytes - 1 : strlen(others[i]));
+    g_autofree char *path = g_build_filename(fuzz_folder(), names[chosen], NULL);
     g_autoptr(GError) error = NULL;
-    g_file_set_contents(vocab, VOCAB, -1, NULL);
-    g_file_set_contents(merges, "a b\n", -1, NULL);
-    g_file_set_contents(path, (const char *)data + 1, (gssize)bytes - 1, NULL);
     Tokenizer *tok = tokenizer_open(path, &error);
     CHECK((tok == NULL) == (error != NULL), "an error is told");
     if (tok) {
@@ -44,8 +41,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         encode(tok, true);
         tokenizer_close(tok);
     }
-    unlink(path);
-    unlink(vocab);
-    unlink(merges);
     return 0;
 }

@@ -35,3 +35,18 @@ static inline void fuzz_put(const char *name, const void *data, size_t bytes)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes && close(fd) == 0, "%s", path);
 }
+
+/* Replaces FOLDER/NAME, unless it holds these bytes since the last time. For files that are only read. */
+static inline void fuzz_keep(const char *name, const void *data, size_t bytes)
+{
+    static GHashTable *held; /* name -> GBytes */
+    if (held == NULL)
+        held = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
+    GBytes *before = g_hash_table_lookup(held, name), *now = g_bytes_new(data, bytes);
+    if (before && g_bytes_equal(before, now)) {
+        g_bytes_unref(now);
+        return;
+    }
+    fuzz_put(name, data, bytes);
+    g_hash_table_insert(held, g_strdup(name), now);
+}

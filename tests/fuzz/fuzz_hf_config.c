@@ -7,7 +7,8 @@
 
 static char *written(const HfKind *kind, const ModelConfig *config)
 {
-    return hf_config_text(kind, config, (HfIds){ 0 }, "F32");
+    TokenRoles roles = token_roles_none();
+    return hf_config_text(kind, config, &roles, "F32");
 }
 
 static void check_round_trip(const HfKind *kind, const ModelConfig *config)
@@ -23,15 +24,36 @@ static void check_round_trip(const HfKind *kind, const ModelConfig *config)
     CHECK(kind_again == kind && strcmp(text, text_again) == 0, "%s\n%s", text, text_again);
 }
 
+/* The same bytes as generation_config.json too: an error that names a file, or ids that the model has. */
+static void check_roles(const HfKind *kind, const ModelConfig *config)
+{
+    TokenRoles roles = token_roles_none(), again = token_roles_none();
+    g_autoptr(GError) error = NULL;
+    if (hf_roles_read(fuzz_folder(), kind, config, &roles, &error)) {
+        json_t *object = token_roles_json(&roles), *settings = hf_roles_generation(&roles, config);
+        CHECK(token_roles_parse(&again, object, config->vocab, &error), "%s", error->message);
+        json_decref(object);
+        json_decref(settings);
+    } else {
+        CHECK(strstr(error->message, "config.json"), "%s", error->message);
+    }
+    token_roles_clear(&roles);
+    token_roles_clear(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     ModelConfig config = { 0 };
     g_autoptr(GError) error = NULL;
     fuzz_put("config.json", data, bytes);
+    fuzz_put("generation_config.json", data, bytes);
     const HfKind *kind = hf_config_read(fuzz_folder(), &config, &error);
     CHECK((kind == NULL) == (error != NULL), "an error or a model, not both");
     CHECK(kind || strstr(error->message, "config.json"), "%s", error->message);
-    if (kind && hf_kind_of(&config, NULL) == kind)
+    if (kind)
+        check_roles(kind, &config);
+    ModelConfig fitted;
+    if (kind && hf_kind_of(&config, &fitted, NULL) == kind)
         check_round_trip(kind, &config);
     return 0;
 }

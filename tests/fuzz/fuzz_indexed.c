@@ -49,7 +49,7 @@ static void read_all(const Indexed *set)
             int64_t n = indexed_length(set, at);
             int32_t out[256];
             CHECK(n <= 256, "%lld tokens from at most 255 bytes", (long long)n);
-            indexed_read(set, at, 0, n, out);
+            indexed_read(set, at, 0, n, out, NULL);
             tokens += n;
         }
     }

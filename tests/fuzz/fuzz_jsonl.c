@@ -1,15 +1,12 @@
 /* Any bytes as a file of a corpus: an error that names it, or documents of whole UTF-8 within the limit. The first byte
  * chooses how the file is read. */
-#include "base/check.h"
 #include "data/corpus.h"
+#include "fuzz_folder.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_DOCUMENT 64 /* small, so that limits are met */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static const char *const suffixes[] = { ".jsonl", ".txt", ".py", ".jsonl.gz", ".txt.zst" };
 
@@ -47,11 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes == 0)
         return 0;
     const char *suffix = suffixes[data[0] % G_N_ELEMENTS(suffixes)];
-    g_autofree char *path = g_strdup_printf("/dev/shm/loam-fuzz-%d%s", (int)getpid(), suffix);
-    FILE *file = fopen(path, "w");
-    CHECK(file && fwrite(data + 1, 1, bytes - 1, file) == bytes - 1 && fclose(file) == 0, "%s", path);
+    g_autofree char *name = g_strconcat("corpus", suffix, NULL), *path = g_build_filename(fuzz_folder(), name, NULL);
+    fuzz_put(name, data + 1, bytes - 1);
     int64_t strict = count_documents(path, false), lenient = count_documents(path, true);
     CHECK(strict <= lenient, "%" PRId64 " documents before an error, %" PRId64 " in all", strict, lenient);
-    unlink(path);
     return 0;
 }

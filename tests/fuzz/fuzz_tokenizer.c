@@ -1,13 +1,9 @@
 /* Any bytes as a file of a tokenizer: an error, or ids within its size for text of every kind. The first byte chooses
  * how the file is read. */
-#include "base/check.h"
+#include "fuzz_folder.h"
 #include "text/tokenizer.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 static const char *const names[] = { "vocab.txt", "tokenizer.json" };
 static const char *const texts[] = { "", " a b  ab ", "The cat's hat, 2026!",
@@ -34,15 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes == 0)
         return 0;
-    g_autofree char *path = g_strdup_printf("/dev/shm/loam-fuzz-%d-%s", (int)getpid(), names[data[0] % 2]);
+    const char *name = names[data[0] % 2];
+    g_autofree char *path = g_build_filename(fuzz_folder(), name, NULL);
     g_autoptr(GError) error = NULL;
-    FILE *file = fopen(path, "w");
-    CHECK(file && fwrite(data + 1, 1, bytes - 1, file) == bytes - 1 && fclose(file) == 0, "%s", path);
+    fuzz_put(name, data + 1, bytes - 1);
     Tokenizer *tok = tokenizer_open(path, &error);
     CHECK(tok || error, "neither a tokenizer nor an error");
     if (tok)
         use(tok);
     tokenizer_close(tok);
-    unlink(path);
     return 0;
 }

@@ -32,6 +32,7 @@ typedef struct Block {
 
 typedef struct Guarded {
     Device *cpu;
+    int threads;
     char *closed, *open; /* the two mappings */
     size_t used;
     Block *blocks; /* of memory, in the order of their addresses */
@@ -43,6 +44,8 @@ typedef struct Guarded {
     uint64_t queued, finished, wanted;
     bool closing;
 } Guarded;
+
+Device *__real_device_open_cpu(int threads);
 
 /* What may not be touched becomes what may. */
 static void *translate(const Device *dev, const void *p)
@@ -59,6 +62,8 @@ static void *worker(void *context)
 {
     Guarded *g = context;
     pthread_mutex_lock(&g->lock);
+    g->cpu = __real_device_open_cpu(g->threads); /* what it sets for a thread is set here */
+    pthread_cond_broadcast(&g->done);
     while (!g->closing || g->finished < g->queued) {
         if (g->finished >= g->wanted) {
             pthread_cond_wait(&g->asked, &g->lock);
@@ -359,7 +364,6 @@ static const OpTable guarded_ops = {
 #include "device/op_list.inc"
 };
 
-Device *__real_device_open_cpu(int threads);
 Device *__wrap_device_open_cpu(int threads);
 
 Device *__wrap_device_open_cpu(int threads)
@@ -371,11 +375,15 @@ Device *__wrap_device_open_cpu(int threads)
     g->open = mmap(NULL, SPACE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
     CHECK(g->closed != MAP_FAILED && g->open != MAP_FAILED, "no addresses for %zu bytes", SPACE);
     close(memory);
-    g->cpu = __real_device_open_cpu(threads);
+    g->threads = threads;
     g->last = &g->first;
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->asked, NULL);
     pthread_cond_init(&g->done, NULL);
     CHECK(pthread_create(&g->thread, NULL, worker, g) == 0, "no thread");
+    pthread_mutex_lock(&g->lock);
+    while (g->cpu == NULL)
+        pthread_cond_wait(&g->done, &g->lock);
+    pthread_mutex_unlock(&g->lock);
     return device_new("guarded", &guarded_ops, g->cpu->precision, true, g->cpu->threads, g->cpu->isa, g);
 }

@@ -114,6 +114,8 @@ static void every_form_of_a_folder_is_the_same_model(void)
                   { "roberta", "roberta-tf5", "roberta" },
                   { "xglm", "xglm-tf5", "xglm" },
                   { "modernbert", "modernbert-tf5", "modernbert" },
+                  { "modernbert-head", "modernbert-head-tf5", "modernbert-head" },
+                  { "xglm-padding", "xglm-padding-tf5", "xglm-padding" },
                   { "llama", "llama-tf5", "llama" } };
     Device *dev = device_open_cpu(1);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -175,10 +177,11 @@ static const BadConfig bad_configs[] = {
     { "\"model_type\": \"t5\"", "\"model_type\": \"mamba\"",
       "model_type is \"mamba\": loam reads \"t5\", \"mt5\", \"umt5\", \"bert\"" },
     { "\"model_type\": \"t5\",", "", "model_type is missing, want one of" },
-    { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": \"gated-silu\"",
-      "feed_forward_proj is \"gated-silu\"" },
+    { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": \"gated-mish\"",
+      "feed_forward_proj is \"gated-mish\"" },
     { "\"feed_forward_proj\": \"relu\"", "\"feed_forward_proj\": 3", "feed_forward_proj is \"not a string\"" },
-    { "\"dense_act_fn\": \"relu\"", "\"dense_act_fn\": \"gelu\"", "dense_act_fn is \"gelu\"" },
+    { "\"dense_act_fn\": \"relu\"", "\"dense_act_fn\": \"mish\"", "dense_act_fn is \"mish\"" },
+    { "\"is_gated_act\": false", "\"is_gated_act\": \"no\"", "is_gated_act is neither true nor false" },
     { "\"d_kv\": 20", "\"d_kv\": -20", "d_kv is -20, want 1 to 4096" },
     { "\"d_kv\": 20", "\"d_kv\": \"20\"", "d_kv is not a whole number" },
     { "\"dropout_rate\": 0.1", "\"dropout_rate\": 1.5", "dropout_rate is 1.5, want 0 to 0.99" },
@@ -361,8 +364,13 @@ static void what_an_architecture_has_besides_is_refused(void)
         const char *folder, *from, *to, *words;
     } cases[] = {
         { "llama", "\"rope_scaling\": null", "\"rope_scaling\": {\"factor\": 2.0}",
-          "rope_scaling is {\"factor\":2.0}: loam reads null only" },
-        { "llama-tf5", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"", "rope_type is \"yarn\"" },
+          "rope_scaling is {\"factor\":2.0}: loam reads null and" },
+        { "llama-tf5", "\"rope_type\": \"default\"", "\"rope_type\": \"linear\", \"factor\": 2.0",
+          "rope_parameters is {" },
+        { "llama", "\"rope_scaling\": null", "\"rope_scaling\": 3", "rope_scaling is 3" },
+        { "llama", "\"rope_scaling\": null",
+          "\"rope_parameters\": {\"partial_rotary_factor\": 0.5, \"rope_type\": \"default\"}", "rope_parameters is {" },
+        { "llama-tf5", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"", "\"rope_type\":\"yarn\"}: loam reads" },
         { "llama", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"mish\"", "hidden_act is \"mish\"" },
         { "gpt2", "\"scale_attn_by_inverse_layer_idx\": false", "\"scale_attn_by_inverse_layer_idx\": true",
           "scale_attn_by_inverse_layer_idx is true: loam reads false only" },
@@ -545,6 +553,10 @@ int main(int argc, char **argv)
     g_test_add_data_func("/hf/export_gives_back_roberta", "roberta", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_xglm", "xglm", export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_modernbert", "modernbert", export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_another_head", "modernbert-head",
+                         export_gives_back_what_transformers_wrote);
+    g_test_add_data_func("/hf/export_gives_back_another_padding", "xglm-padding",
+                         export_gives_back_what_transformers_wrote);
     g_test_add_data_func("/hf/export_gives_back_llama", "llama", export_gives_back_what_transformers_wrote);
     g_test_add_func("/hf/every_form_of_a_folder_is_the_same_model", every_form_of_a_folder_is_the_same_model);
     g_test_add_func("/hf/shards_with_aliases_are_the_same_model", shards_with_aliases_are_the_same_model);

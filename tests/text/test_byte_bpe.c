@@ -94,6 +94,43 @@ static void tokenizer_json_is_the_same(void)
     }
 }
 
+static void merges_that_are_dropped_at_random_are_refused(void)
+{
+    static const char *const dropouts[] = { "null", "0.0", "0", "0.1", "\"0\"" };
+    for (size_t i = 0; i < G_N_ELEMENTS(dropouts); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strdup_printf("{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": "
+                                                "{\"dropout\": %s, \"vocab\": " VOCAB ", \"merges\": []}}",
+                                                dropouts[i]);
+        g_autofree char *path = put("tokenizer.json", text);
+        Tokenizer *tok = tokenizer_open(path, &error);
+        g_assert_true((tok != NULL) == (i < 3));
+        g_assert_true(tok || strstr(error->message, "its model has a dropout"));
+        tokenizer_close(tok);
+        g_unlink(path);
+    }
+}
+
+static void ranks_of_no_published_file_may_have_a_pattern(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *ranks =
+                        put("toy.tiktoken", "YQ== 0\nIA== 1\nMQ== 2\nMTE= 3\nMTExMQ== 4\n"), /* a, space, 1, 11, 1111 */
+        *vocab = put("vocab.json", VOCAB);
+    Tokenizer *cl100k = open_or_fail(ranks), *gpt2 = tokenizer_open_ranks(ranks, "gpt2", &error);
+    g_assert_no_error(error);
+    expect_ids(cl100k, "1111a", false, "3 2 2 0"); /* three digits are a word */
+    expect_ids(gpt2, "1111a", false, "4 0");
+    tokenizer_close(cl100k);
+    tokenizer_close(gpt2);
+    g_assert_null(tokenizer_open_ranks(ranks, "gpt3", &error));
+    g_assert_nonnull(strstr(error->message, "there is no pattern gpt3: one of gpt2, cl100k, o200k"));
+    g_clear_error(&error);
+    put_merges(MERGES);
+    g_assert_null(tokenizer_open_ranks(vocab, "gpt2", &error));
+    g_assert_nonnull(strstr(error->message, "only a rank file of tiktoken takes a pattern"));
+}
+
 static void added_tokens_longest_first(void)
 {
     g_autofree char *path =
@@ -195,7 +232,7 @@ static void copies_are_found_and_the_same(void)
         g_assert_true(io_make_directories(copies, NULL));
         Tokenizer *tok = open_or_fail(paths[i]);
         g_assert_true(tokenizer_copy(tok, copies, NULL));
-        g_autofree char *found = tokenizer_find(copies);
+        g_autofree char *found = tokenizer_find(copies, NULL);
         Tokenizer *copy = open_or_fail(found);
         g_assert_cmpstr(tokenizer_hash(copy), ==, tokenizer_hash(tok));
         g_assert_cmpstr(tokenizer_kind(copy), ==, tokenizer_kind(tok));
@@ -221,6 +258,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = g_dir_make_tmp("loam-bpe-XXXXXX", NULL);
+    g_test_add_func("/byte_bpe/merges_that_are_dropped_at_random_are_refused",
+                    merges_that_are_dropped_at_random_are_refused);
+    g_test_add_func("/byte_bpe/ranks_of_no_published_file_may_have_a_pattern",
+                    ranks_of_no_published_file_may_have_a_pattern);
     g_test_add_func("/byte_bpe/merges_go_by_rank", merges_go_by_rank);
     g_test_add_func("/byte_bpe/tokenizer_json_is_the_same", tokenizer_json_is_the_same);
     g_test_add_func("/byte_bpe/added_tokens_are_found_longest_first", added_tokens_longest_first);

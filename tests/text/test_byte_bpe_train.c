@@ -93,6 +93,72 @@ static void text_never_becomes_a_special_token(void)
     tokenizer_close(tok);
 }
 
+static void expect_role(const Tokenizer *tok, TokenRole role, const char *piece)
+{
+    int id = tokenizer_role(tok, role);
+    g_assert_cmpstr(id < 0 ? NULL : tokenizer_piece(tok, id), ==, piece);
+}
+
+static void a_family_has_the_tokens_of_its_roles(void)
+{
+    static const struct {
+        const char *family, *pad, *eos, *cls, *mask;
+        int pad_id, sentinel;
+    } families[] = { { "bert", "[PAD]", "[SEP]", "[CLS]", "[MASK]", 0, -1 },
+                     { "roberta", "<pad>", "</s>", "<s>", "<mask>", 1, -1 },
+                     { "t5", "<pad>", "</s>", NULL, NULL, 0, 399 },
+                     { "gpt", "<|endoftext|>", "<|endoftext|>", NULL, NULL, 0, -1 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+        g_autofree char *out = training_out("family");
+        TokenizerTraining training = training_of(out);
+        training.family = families[i].family;
+        training.vocab_size = 300;
+        training.min_frequency = 1;
+        Tokenizer *tok = training_run(&training, toy);
+        expect_role(tok, ROLE_PAD, families[i].pad);
+        expect_role(tok, ROLE_EOS, families[i].eos);
+        expect_role(tok, ROLE_CLS, families[i].cls);
+        expect_role(tok, ROLE_MASK, families[i].mask);
+        g_assert_cmpint(tokenizer_pad(tok), ==, families[i].pad_id);
+        g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, families[i].sentinel);
+        tokenizer_close(tok);
+    }
+}
+
+/* A mask takes the space before it, which belongs to the word that it hides. */
+static void roles_may_be_given_to_any_token(void)
+{
+    const char *const specials[] = { "pad=<none>", "mask=<hole>", "eos=<stop>", "sep=<stop>", "<|user|>", NULL };
+    g_autofree char *out = training_out("roles");
+    TokenizerTraining training = training_of(out);
+    training.special_tokens = specials;
+    Tokenizer *tok = training_run(&training, toy);
+    expect_role(tok, ROLE_PAD, "<none>");
+    expect_role(tok, ROLE_MASK, "<hole>");
+    expect_role(tok, ROLE_EOS, "<stop>");
+    expect_role(tok, ROLE_SEP, "<stop>");
+    expect_role(tok, ROLE_CLS, NULL);
+    g_assert_cmpint(tokenizer_encoder_role(tok, ROLE_CLS), ==, 2);
+    g_autofree char *ids = training_ids(tok, "the <hole><|user|>", true), *the = training_ids(tok, "the", true),
+                    *want = g_strconcat(the, " 1 3", NULL);
+    g_assert_cmpstr(ids, ==, want);
+    tokenizer_close(tok);
+}
+
+static void roles_that_contradict_each_other_are_refused(void)
+{
+    g_autofree char *out = training_out("contradict");
+    const char *const twice[] = { "pad=<a>", "pad=<b>", NULL }, *const named[] = { "eos=<end>", "</s>", NULL };
+    TokenizerTraining training = training_of(out);
+    training.special_tokens = twice;
+    training_expect_error(training, toy, "two special tokens are pad: \"<a>\" and \"<b>\"");
+    training.special_tokens = named;
+    training_expect_error(training, toy, "\"</s>\" is eos by its name, so \"<end>\" cannot be");
+    training.special_tokens = NULL;
+    training.family = "bart";
+    training_expect_error(training, toy, "tokenizers are not made for bart: one of bert, roberta, t5, gpt");
+}
+
 static void pieces_keep_the_longest_length(void)
 {
     g_autofree char *out = training_out("short");
@@ -176,6 +242,10 @@ int main(int argc, char **argv)
     g_test_add_func("/byte_bpe_train/special_tokens_are_found_where_they_are_asked_for",
                     special_tokens_are_found_where_they_are_asked_for);
     g_test_add_func("/byte_bpe_train/text_never_becomes_a_special_token", text_never_becomes_a_special_token);
+    g_test_add_func("/byte_bpe_train/a_family_has_the_tokens_of_its_roles", a_family_has_the_tokens_of_its_roles);
+    g_test_add_func("/byte_bpe_train/roles_may_be_given_to_any_token", roles_may_be_given_to_any_token);
+    g_test_add_func("/byte_bpe_train/roles_that_contradict_each_other_are_refused",
+                    roles_that_contradict_each_other_are_refused);
     g_test_add_func("/byte_bpe_train/pieces_keep_the_longest_length", pieces_keep_the_longest_length);
     g_test_add_func("/byte_bpe_train/threads_make_no_difference", threads_make_no_difference);
     g_test_add_func("/byte_bpe_train/training_tells_what_would_be_right", training_tells_what_would_be_right);

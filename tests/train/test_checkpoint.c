@@ -52,8 +52,10 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state = (TrainState){ 5,       4, 40, 123456789012,       77, { 0.1, 1.0 / 3, 2, 3, 0.7, 1, 4 }, 2,
-                             1.0 / 7, 4, 5,  1234567890123456789 };
+    f->state = (TrainState){
+        5, 4, 40, 123456789012,       77, { 0.1, 1.0 / 3, 2, 3, 0.7, 1, 4 }, 2, 1.0 / 7, 4, 8765432109876543210,
+        5, 1, 0,  1234567890123456789
+    };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)
@@ -148,6 +150,35 @@ static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
 }
 
 /* Fails each io call in turn: what was saved before must still be there, whole, and loadable. */
+/* Those of a checkpoint that has none are as they were. */
+static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    TokenRoles roles = { .decoder_start = 3, .generation_start = -1, .pad = 2, .bos = -1, .eos = { 2, { 1, 5 } } };
+    Checkpoint checkpoint = whole(f);
+    roles.generation = json_pack("{s:f}", "temperature", 0.6);
+    checkpoint.roles = &roles;
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    TokenRoles read = token_roles_none();
+    checkpoint.roles = &read;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_cmpint(read.decoder_start, ==, 3);
+    g_assert_cmpint(read.pad, ==, 2);
+    g_assert_cmpint(read.eos.n, ==, 2);
+    g_assert_true(token_list_has(&read.eos, 1) && token_list_has(&read.eos, 5));
+    g_assert_true(json_equal(read.generation, roles.generation));
+    checkpoint.roles = NULL;
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    token_roles_clear(&read);
+    checkpoint.roles = &read;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_cmpint(read.decoder_start, ==, -1);
+    token_roles_clear(&roles);
+}
+
 static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -175,6 +206,26 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
         g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
     }
     g_assert_cmpint(reported, >, calls / 2);
+}
+
+/* The same for a checkpoint that is written again under its own name: it is there, whole, wherever the disk fails. */
+static void a_failing_disk_keeps_the_checkpoint_that_is_replaced(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    io_fail_at(1000000, ENOSPC);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    int calls = io_calls();
+    for (int n = 1; n <= calls; n++) {
+        io_fail_at(n, ENOSPC);
+        bool saved = checkpoint_save(f->folder, &checkpoint, &error);
+        io_fail_at(0, 0);
+        g_assert_true(saved == (error == NULL));
+        g_clear_error(&error);
+        g_assert_true(checkpoint_verify(f->folder, NULL));
+    }
 }
 
 static int64_t newest(Fixture *f)
@@ -236,6 +287,31 @@ static void state_json_is_sealed(Fixture *f, gconstpointer data)
 }
 
 /* A sealed state.json that tells no model: written by another program. */
+/* Runs that began before tokens were counted keep their rule. */
+static void a_state_of_an_earlier_version_is_read(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL);
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    json_t *root = json_load_file(path, 0, NULL);
+    for (const LaterField *field = checkpoint_later; field->name; field++)
+        g_assert_cmpint(json_object_del(json_object_get(root, "state"), field->name), ==, 0);
+    checkpoint_seal(root);
+    g_assert_cmpint(json_dump_file(root, path, JSON_INDENT(1) | JSON_SORT_KEYS), ==, 0);
+    json_decref(root);
+    TrainState read = f->state;
+    checkpoint.state = &read;
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL));
+    g_assert_cmpint(read.tokens_by_capacity, ==, 1);
+    g_assert_cmpint(read.evaluation_left, ==, 0);
+    g_assert_cmpint(read.best_data, ==, 0);
+    read.tokens_by_capacity = f->state.tokens_by_capacity;
+    read.evaluation_left = f->state.evaluation_left;
+    read.best_data = f->state.best_data;
+    g_assert_true(memcmp(&read, &f->state, sizeof read) == 0);
+}
+
 static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -357,9 +433,12 @@ int main(int argc, char **argv)
     TEST(save_then_load_gives_the_same_state);
     TEST(what_was_verified_is_not_hashed_again);
     TEST(shape_and_tokenizer_are_read_back);
+    TEST(roles_of_tokens_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
+    TEST(a_failing_disk_keeps_the_checkpoint_that_is_replaced);
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
+    TEST(a_state_of_an_earlier_version_is_read);
     TEST(a_checkpoint_tells_its_vocabulary);
     TEST(any_layout_of_boxes_is_read);
     TEST(checkpoints_above_are_set_aside);

@@ -76,12 +76,22 @@ static void presets_come_before_what_is_named(void)
 static void rules_across_fields_name_what_is_right(void)
 {
     REFUSED("t5-1.1-small", "model.preset=t5-1.1-smal");
-    REFUSED("128 samples", "train.batch=128");
-    REFUSED("steps, samples, tokens or epochs", "train.save_every=3m");
+    REFUSED("write train.batch=\"128 samples\"", "train.batch=128");
+    REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
+    REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
-    REFUSED("f32", "train.precision=bf16");
+    REFUSED("\"bf16\" is not there yet, only f32 is", "train.precision=bf16");
+    REFUSED("did you mean train.batch?", "train.batch_size=8");
+    REFUSED("and more; `loam plan --options` lists them all", "optim.zzzzzz=8");
+    REFUSED("nearest are gpt2, ", "model.preset=gpt2-smal");
     Config config;
     GError *error = NULL;
+    const char *const denoised[] = { "model.preset=gpt2", "data.objective=span_corruption", NULL };
+    g_assert_true(load(&config, denoised, NULL));
+    g_assert_false(config_check_objective(&config.data, &config.model, &error));
+    g_assert_nonnull(strstr(error->message, "(prefix_lm, clm, full_lm)"));
+    g_clear_error(&error);
+    config_clear(&config);
     const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
                                   "data.sentence_pairs=order", "model.segments=1", NULL };
     g_assert_true(load(&config, pairs, NULL));
@@ -137,12 +147,136 @@ static void the_warm_up_is_counted_in_updates(void)
                                       "optim.lr=1",
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
-    Schedule schedule = config_schedule(&config, 6400);
+    Schedule schedule = config_schedule(&config, 6400, true);
     g_assert_cmpfloat(schedule.warmup, ==, 10);
     g_assert_cmpfloat(schedule.total, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, 5), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, 55), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 5, 5), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, 55, 55), ==, 0.5);
     config_clear(&config);
+}
+
+static void amounts_in_tokens_are_counted_or_turned_into_steps(void)
+{
+    Config config;
+    const char *const overrides[] = { "optim.warmup=640k tokens", "train.batch=100 samples", "data.input_length=64",
+                                      "train.length=6400k tokens", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    Schedule counted = config_schedule(&config, 0, true), steps = config_schedule(&config, 0, false);
+    g_assert_true(counted.warmup_in_tokens && counted.total_in_tokens);
+    g_assert_cmpfloat(counted.warmup, ==, 640e3);
+    g_assert_cmpfloat(counted.total, ==, 6400e3);
+    g_assert_false(steps.warmup_in_tokens || steps.total_in_tokens);
+    g_assert_cmpfloat(steps.warmup, ==, 100);
+    g_assert_cmpfloat(steps.total, ==, 1000);
+    config.optim.warmup = (Amount){ 6, UNIT_PERCENT };
+    counted = config_schedule(&config, 0, true);
+    g_assert_true(counted.warmup_in_tokens);
+    g_assert_cmpfloat(counted.warmup, ==, 384e3);
+    config_clear(&config);
+}
+
+static void check_value(const Config *config, const char *name, const char *want)
+{
+    g_autofree char *value = options_plain_value(config_options(), config, options_find(config_options(), name));
+    if (strcmp(value, want) != 0)
+        g_error("%s is %s, not %s", name, value, want);
+}
+
+/* Objective, lengths, optimizer and its numbers follow from the model; T5's rate is not AdamW's. */
+static void defaults_belong_to_family_size_and_optimizer(void)
+{
+    static const struct {
+        const char *preset, *optimizer, *name, *want;
+    } cases[] = {
+        { "gpt2", NULL, "data.objective", "clm" },
+        { "gpt2", NULL, "optim.name", "adamw" },
+        { "gpt2", NULL, "optim.lr", "0.0006" },
+        { "gpt2", NULL, "data.input_length", "1024" },
+        { "gpt2-xl", NULL, "optim.lr", "0.0002" },
+        { "gpt2-xl", NULL, "data.input_length", "1024" }, /* its positions end there */
+        { "tr1-13b", NULL, "data.input_length", "2048" },
+        { "bert-base", NULL, "data.objective", "mlm" },
+        { "bert-base", NULL, "optim.schedule", "linear" },
+        { "t5-1.1-base", NULL, "data.objective", "span_corruption" },
+        { "t5-1.1-base", NULL, "optim.name", "adafactor" },
+        { "t5-1.1-base", NULL, "optim.lr", "0.01" },
+        { "t5-1.1-base", "adamw", "optim.lr", "0.0001" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Config config;
+        g_autofree char *preset = g_strconcat("model.preset=", cases[i].preset, NULL),
+                        *optimizer = g_strconcat("optim.name=", cases[i].optimizer, NULL);
+        const char *const overrides[] = { preset, cases[i].optimizer ? optimizer : NULL, NULL };
+        g_assert_true(load(&config, overrides, NULL));
+        check_value(&config, cases[i].name, cases[i].want);
+        config_clear(&config);
+    }
+}
+
+/* Every preset with every optimizer finds its row, and what is given stays. */
+static void every_model_has_defaults(void)
+{
+    static const char *const optimizers[] = { "optim.name=adamw", "optim.name=adafactor", "optim.name=adamw_rms" };
+    for (const char *const *name = model_preset_names; *name; name++)
+        for (size_t i = 0; i < G_N_ELEMENTS(optimizers); i++) {
+            Config config;
+            g_autofree char *preset = g_strconcat("model.preset=", *name, NULL);
+            const char *const overrides[] = { preset, optimizers[i], "train.batch=3 samples", "data.input_length=7",
+                                              NULL };
+            g_assert_true(load(&config, overrides, NULL));
+            g_assert_true(config_check_objective(&config.data, &config.model, NULL));
+            check_value(&config, "train.batch", "3 samples");
+            check_value(&config, "data.input_length", "7");
+            g_assert_cmpint(config.optim.warmup.unit, ==, UNIT_PERCENT);
+            config_clear(&config);
+        }
+}
+
+/* A length in hours has no last step: neither a decay to it nor a share of it is a default. */
+static void a_run_of_hours_has_a_schedule_without_an_end(void)
+{
+    Config config;
+    const char *const overrides[] = { "model.preset=gpt2", "train.length=2h", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    check_value(&config, "optim.schedule", "inverse_sqrt");
+    g_assert_cmpint(config.optim.warmup.unit, ==, UNIT_STEPS);
+    config_clear(&config);
+    REFUSED("are no number of steps", "model.preset=gpt2", "train.length=2h", "optim.warmup=6%");
+}
+
+static void a_warm_up_is_a_share_of_the_length(void)
+{
+    Config config;
+    const char *const overrides[] = { "optim.warmup=6%", "train.length=150 steps", "train.save_every=50%", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    Schedule schedule = config_schedule(&config, 0, true);
+    g_assert_cmpfloat(schedule.warmup, ==, 9);
+    g_assert_cmpint(config_steps(&config, config.train.save_every, 0), ==, 75);
+    check_value(&config, "optim.warmup", "6%");
+    config_clear(&config);
+    REFUSED("more than the whole", "optim.warmup=101%");
+    REFUSED("a share of itself", "train.length=6%");
+    REFUSED("write samples or tokens", "train.batch=6%");
+}
+
+/* The run in run.dir says what nobody gives: here the optimizer and the rate that an earlier version made defaults. */
+static void a_run_keeps_the_defaults_that_it_began_with(void)
+{
+    Config config;
+    g_autofree char *folder = folder_new(), *dir = g_strconcat("run.dir=", folder, NULL);
+    g_autofree char *path = file_write_text(
+        folder, "config.yaml",
+        "optim: { name: adafactor, lr: 1e-2, warmup: 10k steps, beta2: -1 }\ndata: { input_length: 512 }\n"
+        "model: { width: 64 }\n");
+    const char *const overrides[] = { dir, "model.preset=gpt2-tiny", "data.objective=clm", "optim.lr=0.5", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    check_value(&config, "optim.name", "adafactor");
+    check_value(&config, "optim.warmup", "10k steps");
+    check_value(&config, "data.input_length", "512");
+    check_value(&config, "optim.lr", "0.5");    /* given */
+    check_value(&config, "model.width", "256"); /* a preset's, not one of these defaults */
+    config_clear(&config);
+    folder_remove(g_steal_pointer(&folder));
 }
 
 /* Weights and gradients of 76,961,152 f32 numbers; Adam keeps two more; recompute needs fewer activations. */
@@ -173,6 +307,15 @@ int main(int argc, char **argv)
     g_test_add_func("/config/a_renamed_option_reads_as_before", a_renamed_option_reads_as_before);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);
     g_test_add_func("/config/the_warm_up_is_counted_in_updates", the_warm_up_is_counted_in_updates);
+    g_test_add_func("/config/amounts_in_tokens_are_counted_or_turned_into_steps",
+                    amounts_in_tokens_are_counted_or_turned_into_steps);
+    g_test_add_func("/config/defaults_belong_to_family_size_and_optimizer",
+                    defaults_belong_to_family_size_and_optimizer);
+    g_test_add_func("/config/every_model_has_defaults", every_model_has_defaults);
+    g_test_add_func("/config/a_run_of_hours_has_a_schedule_without_an_end",
+                    a_run_of_hours_has_a_schedule_without_an_end);
+    g_test_add_func("/config/a_warm_up_is_a_share_of_the_length", a_warm_up_is_a_share_of_the_length);
+    g_test_add_func("/config/a_run_keeps_the_defaults_that_it_began_with", a_run_keeps_the_defaults_that_it_began_with);
     g_test_add_func("/config/memory_is_known_beforehand", memory_is_known_beforehand);
     return g_test_run();
 }

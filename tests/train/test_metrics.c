@@ -1,8 +1,13 @@
 #include "train/metrics.h"
 
 #include "data/data_test.h"
+#include "format/events.h"
 
+#include <jansson.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 static char *contents(const char *folder)
 {
@@ -42,7 +47,7 @@ static void a_resumed_run_cuts_back_its_lines(void)
         metrics_close(metrics);
         g_autofree char *more = contents(folder);
         g_assert_true(g_str_has_prefix(more, cuts[i].left));
-        g_assert_true(g_str_has_suffix(more, "{\"kind\":\"event\",\"step\":8,\"what\":\"something\"}\n"));
+        g_assert_nonnull(strstr(more, "{\"kind\":\"event\",\"step\":8,\"what\":\"something\",\"time\":"));
         folder_remove(folder);
     }
 }
@@ -111,6 +116,89 @@ static void losses_of_tokens_and_labels_are_told_apart(void)
     folder_remove(folder);
 }
 
+static off_t size_of(const char *path)
+{
+    struct stat info;
+    g_assert_cmpint(stat(path, &info), ==, 0);
+    return info.st_size;
+}
+
+/* The only event file of the run's folder. */
+static char *events_path(const char *folder)
+{
+    g_autofree char *tb = g_build_filename(folder, "tb", NULL);
+    g_autoptr(GDir) dir = g_dir_open(tb, 0, NULL);
+    return g_build_filename(tb, g_dir_read_name(dir), NULL);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+    limit.rlim_cur = MIN(bytes, limit.rlim_max);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+}
+
+static void train_step(Metrics *metrics, int64_t step)
+{
+    const TrainState state = { .attempts = step, .window = { .loss = 6, .nll = 5, .weight = 2 }, .window_steps = 1 };
+    const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = 1, .left_s = -1 };
+    metrics_train(metrics, &record);
+}
+
+/* A disk that is full for a while cuts a record short, in one file and then in the other: what is written before and
+ * after can be read, to the end. */
+static void a_disk_that_was_full_tears_no_record(void)
+{
+    char *folder = folder_new();
+    Metrics *metrics = metrics_open(folder, 0, NULL);
+    g_autofree char *events = events_path(folder), *lines = g_build_filename(folder, "metrics.jsonl", NULL);
+    g_autofree char *tb = g_path_get_dirname(events);
+    for (int64_t step = 1; step <= 5; step++) {
+        if (step % 2 == 0)
+            limit_files((rlim_t)size_of(step == 2 ? lines : events) + 10);
+        train_step(metrics, step);
+        limit_files(RLIM_INFINITY);
+    }
+    metrics_close(metrics);
+    g_autofree char *text = contents(folder);
+    g_auto(GStrv) rows = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(rows), ==, 4 + 1); /* step 4 fits: its file is the smaller one */
+    for (guint i = 0; i < 4; i++) {
+        static const int steps[] = { 1, 3, 4, 5 };
+        json_t *row = json_loads(rows[i], 0, NULL);
+        g_assert_cmpint(json_integer_value(json_object_get(row, "step")), ==, steps[i]);
+        json_decref(row);
+    }
+    off_t before = size_of(events);
+    g_assert_true(events_cut(tb, 5, NULL));
+    g_assert_cmpint(size_of(events), ==, before); /* every record is whole */
+    g_assert_true(events_cut(tb, 4, NULL));
+    g_assert_cmpint(size_of(events), <, before); /* also those after the disk was full */
+    folder_remove(folder);
+}
+
+/* What earlier processes spent counts, up to the line that is kept. */
+static void the_time_of_a_run_goes_on(void)
+{
+    char *folder = folder_new();
+    g_free(file_write_text(folder, "metrics.jsonl",
+                           "{\"kind\":\"train\",\"step\":1,\"wall_s\":100.5}\n"
+                           "{\"kind\":\"train\",\"step\":2,\"wall_s\":900.5}\n"));
+    Metrics *metrics = metrics_open(folder, 1, NULL);
+    metrics_event(metrics, 1, "here");
+    metrics_close(metrics);
+    g_autofree char *text = contents(folder);
+    json_t *row = json_loads(strchr(text, '\n') + 1, 0, NULL);
+    double wall = json_number_value(json_object_get(row, "wall_s"));
+    g_assert_cmpfloat(wall, >=, 100.5);
+    g_assert_cmpfloat(wall, <, 800);
+    g_assert_cmpint(json_integer_value(json_object_get(row, "time")), >, 1700000000);
+    json_decref(row);
+    folder_remove(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -118,5 +206,7 @@ int main(int argc, char **argv)
     g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
     g_test_add_func("/metrics/held_out_sets_are_told_apart", held_out_sets_are_told_apart);
     g_test_add_func("/metrics/losses_of_tokens_and_labels_are_told_apart", losses_of_tokens_and_labels_are_told_apart);
+    g_test_add_func("/metrics/a_disk_that_was_full_tears_no_record", a_disk_that_was_full_tears_no_record);
+    g_test_add_func("/metrics/the_time_of_a_run_goes_on", the_time_of_a_run_goes_on);
     return g_test_run();
 }

@@ -2,6 +2,7 @@
  * against its matmul primitive at T5's shapes it is as fast, and inside a parallel region it runs on the calling thread
  * alone. */
 #include "base/check.h"
+#include "base/fatal.h"
 #include "device/cpu/cpu.h"
 
 #include <dnnl.h>
@@ -10,15 +11,20 @@
 
 void cpu_gemm_limit(const char *isa)
 {
-    /* Fails after the first use of oneDNN; then an earlier device has already set the same limit. */
-    if (strcmp(isa, "avx2") == 0)
-        (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    if (strcmp(isa, "avx2") != 0)
+        return;
+    /* Fails after the first use of oneDNN: then an earlier device of this process must have set the same limit. */
+    (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    CHECK(dnnl_get_effective_cpu_isa() <= dnnl_cpu_isa_avx2,
+          "kernels of AVX2 beside products of another instruction set: oneDNN was in use before this device opened");
 }
 
 static void sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                   const float *b, int64_t ldb, float beta, float *y, int64_t ldy)
 {
     dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
+    if (status == dnnl_out_of_memory)
+        fatal_memory("a matrix product");
     CHECK(status == dnnl_success, "dnnl_sgemm of %lld x %lld x %lld: status %d", (long long)m, (long long)n,
           (long long)k, (int)status);
 }

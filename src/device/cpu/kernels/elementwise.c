@@ -9,13 +9,7 @@ enum { CHUNK = 256 };
 
 /* What stands in for an absent operand. */
 static const float zeros[CHUNK], *const no_residual = zeros;
-static float ones[CHUNK];
-
-__attribute__((constructor)) static void fill_ones(void)
-{
-    for (int i = 0; i < CHUNK; i++)
-        ones[i] = 1.0f;
-}
+static const float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
 
 static const float *chunk_of(Tensor t, int64_t row, int64_t first, const float *absent)
 {

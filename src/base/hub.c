@@ -1,0 +1,42 @@
+#include "base/hub.h"
+
+#include <string.h>
+
+/* Letters alone after the last dot: tok.model, but not Llama-3.2-1B. */
+static bool has_suffix(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    while (dot && g_ascii_isalpha(dot[1]))
+        dot++;
+    return dot && dot[1] == '\0';
+}
+
+/* NAME or OWNER/NAME, where OWNER is no folder here. */
+static bool reads_as_name(const char *path)
+{
+    if (has_suffix(path))
+        return false;
+    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    guint n = g_strv_length(parts);
+    for (guint i = 0; i < n; i++)
+        if (!g_ascii_isalnum(parts[i][0]) ||
+            strspn(parts[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") != strlen(parts[i]))
+            return false;
+    return n == 1 || (n == 2 && !g_file_test(parts[0], G_FILE_TEST_EXISTS));
+}
+
+char *hub_hint(const char *path)
+{
+    if (!reads_as_name(path))
+        return g_strdup("");
+    const char *slash = strchr(path, '/'), *folder = slash ? slash + 1 : path;
+    return g_strdup_printf("; loam opens no connection: a model of huggingface.co is fetched first, with git clone "
+                           "https://huggingface.co/%s (and Git LFS) or hf download %s --local-dir %s",
+                           path, path, folder);
+}
+
+bool hub_fail_absent(const char *path, const char *what, GError **error)
+{
+    g_autofree char *hint = hub_hint(path);
+    return fail_user(error, "%s: no such %s%s", path, what, hint);
+}

@@ -1,0 +1,88 @@
+#include "base/lock.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define OWNER_BYTES 512
+
+static bool is_taken(int number)
+{
+    return number == EWOULDBLOCK || number == EAGAIN || number == EACCES;
+}
+
+static int lock_by_flock(int file)
+{
+    return io_rigged("flock") ? -1 : flock(file, LOCK_EX | LOCK_NB);
+}
+
+static int lock_by_fcntl(int file)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    return io_rigged("fcntl") ? -1 : fcntl(file, F_SETLK, &whole);
+}
+
+/* Whether the file names a process of this machine that lives, other than this one. */
+static bool has_owner(int file)
+{
+    char text[OWNER_BYTES] = "";
+    ssize_t n = pread(file, text, sizeof text - 1, 0);
+    char *at = n > 0 ? strchr(text, ' ') : NULL;
+    if (at == NULL)
+        return false;
+    *at = '\0';
+    long pid = strtol(at + 1, NULL, 10);
+    return strcmp(text, g_get_host_name()) == 0 && pid > 0 && pid != getpid() &&
+           (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/* "HOST PID": only where the file cannot be locked is it read. */
+static void write_owner(int file)
+{
+    char text[OWNER_BYTES];
+    int n = snprintf(text, sizeof text, "%s %d\n", g_get_host_name(), (int)getpid());
+    if (n > 0 && ftruncate(file, 0) == 0)
+        (void)!pwrite(file, text, MIN((size_t)n, sizeof text - 1), 0);
+}
+
+/* The lock of the file, which stays open: the kernel drops it with the process. */
+static LockResult take(int file, const char *path)
+{
+    if (lock_by_flock(file) == 0)
+        return LOCK_HELD;
+    int number = errno;
+    if (is_taken(number))
+        return LOCK_TAKEN;
+    if (lock_by_fcntl(file) == 0)
+        return LOCK_HELD;
+    if (is_taken(errno) || has_owner(file))
+        return LOCK_TAKEN;
+    g_autofree char *by_flock = g_strdup(g_strerror(number));
+    log_warning("%s cannot be locked (flock: %s, fcntl: %s): only processes of this machine are kept away", path,
+                by_flock, g_strerror(errno));
+    return LOCK_HELD;
+}
+
+LockResult lock_file(const char *path, GError **error)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) {
+        fail_errno(error, "opening", path);
+        return LOCK_FAILED;
+    }
+    LockResult result = take(file, path);
+    if (result == LOCK_HELD)
+        write_owner(file);
+    else
+        close(file);
+    return result;
+}

@@ -1,0 +1,144 @@
+#include "text/roles.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name, *key;
+    const char *pieces[5];
+} roles[TOKEN_ROLES] = {
+    [ROLE_PAD] = { "pad", "pad_token", { "<pad>", "[PAD]", "<|padding|>" } },
+    [ROLE_UNK] = { "unk", "unk_token", { "<unk>", "[UNK]" } },
+    [ROLE_BOS] = { "bos", "bos_token", { "<s>", "<|begin_of_text|>", "<|endoftext|>", "[CLS]" } },
+    [ROLE_EOS] = { "eos", "eos_token", { "</s>", "<|endoftext|>", "<|end_of_text|>", "[SEP]" } },
+    [ROLE_CLS] = { "cls", "cls_token", { "[CLS]", "<s>", "<cls>" } },
+    [ROLE_SEP] = { "sep", "sep_token", { "[SEP]", "</s>" } },
+    [ROLE_MASK] = { "mask", "mask_token", { "[MASK]", "<mask>" } },
+};
+
+#define BERT                                                                                                           \
+    {                                                                                                                  \
+        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"                                                                   \
+    }
+#define ROBERTA                                                                                                        \
+    {                                                                                                                  \
+        "<s>", "<pad>", "</s>", "<unk>", "<mask>"                                                                      \
+    } /* positions begin after its padding, which is 1 */
+#define T5                                                                                                             \
+    {                                                                                                                  \
+        "<pad>", "</s>", "<unk>"                                                                                       \
+    }
+
+static const TokenFamily families[] = {
+    { "bert", { BERT, BERT, BERT }, false },
+    { "roberta", { ROBERTA, { "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]" }, ROBERTA }, false },
+    { "t5", { T5, { "[PAD]", "[SEP]", "[UNK]" }, T5 }, true },
+    { "gpt",
+      { { "eos=<|endoftext|>", "bos=<|endoftext|>", "pad=<|endoftext|>" }, { "[PAD]", "[SEP]", "[UNK]" }, T5 },
+      false },
+};
+
+const TokenFamily *token_family_find(const char *name, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(families); i++) {
+        if (strcmp(families[i].name, name) == 0)
+            return &families[i];
+        g_string_append_printf(names, "%s%s", i ? ", " : "", families[i].name);
+    }
+    fail_user(error, "tokenizers are not made for %s: one of %s", name, names->str);
+    return NULL;
+}
+
+const char *token_role_key(TokenRole role)
+{
+    return roles[role].key;
+}
+
+const char *const *token_role_pieces(TokenRole role)
+{
+    return roles[role].pieces;
+}
+
+TokenRole token_role_parse(const char *entry, const char **piece)
+{
+    *piece = entry;
+    for (int role = 0; role < TOKEN_ROLES; role++) {
+        size_t n = strlen(roles[role].name);
+        if (strncmp(entry, roles[role].name, n) == 0 && entry[n] == '=') {
+            *piece = entry + n + 1;
+            return (TokenRole)role;
+        }
+    }
+    return TOKEN_ROLES;
+}
+
+TokenRole token_role_of(const char *entry, const char **piece)
+{
+    TokenRole role = token_role_parse(entry, piece);
+    for (int i = 0; role == TOKEN_ROLES && i < TOKEN_ROLES; i++)
+        for (const char *const *name = token_role_pieces((TokenRole)i); *name; name++)
+            if (strcmp(*name, *piece) == 0)
+                role = (TokenRole)i;
+    return role;
+}
+
+json_t *token_roles_given(const char *const *entries)
+{
+    json_t *given = json_object();
+    for (; *entries; entries++) {
+        const char *piece;
+        TokenRole role = token_role_parse(*entries, &piece);
+        if (role < TOKEN_ROLES)
+            json_object_set_new(given, token_role_key(role), json_string(piece));
+    }
+    return given;
+}
+
+static bool is_entry(const char *const *entries, const char *wanted)
+{
+    const char *piece;
+    for (; *entries; entries++) {
+        token_role_parse(*entries, &piece);
+        if (strcmp(piece, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of the role's own pieces among the entries; NULL: none. */
+static const char *known_by_name(TokenRole role, const char *const *entries)
+{
+    for (const char *const *piece = token_role_pieces(role); *piece; piece++)
+        if (is_entry(entries, *piece))
+            return *piece;
+    return NULL;
+}
+
+bool token_roles_check(const char *const *entries, GError **error)
+{
+    const char *given[TOKEN_ROLES] = { NULL };
+    for (const char *const *entry = entries; *entry; entry++) {
+        const char *piece;
+        TokenRole role = token_role_parse(*entry, &piece);
+        if (role == TOKEN_ROLES)
+            continue;
+        const char *named = known_by_name(role, entries);
+        if (given[role])
+            return fail_user(error, "two special tokens are %s: \"%s\" and \"%s\"", roles[role].name, given[role],
+                             piece);
+        if (named && strcmp(named, piece) != 0)
+            return fail_user(error, "the special token \"%s\" is %s by its name, so \"%s\" cannot be: leave one out",
+                             named, roles[role].name, piece);
+        given[role] = piece;
+    }
+    return true;
+}
+
+int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role)
+{
+    if (tokenizer_role(tok, role) >= 0)
+        return tokenizer_role(tok, role);
+    if (role == ROLE_MASK)
+        return tokenizer_sentinel(tok, 0);
+    return role == ROLE_CLS ? tokenizer_encoder_role(tok, ROLE_SEP) : tokenizer_eos(tok);
+}

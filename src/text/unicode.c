@@ -1,0 +1,207 @@
+#include "text/unicode.h"
+
+typedef struct Newer {
+    gunichar first, last;
+    GUnicodeType type;
+} Newer;
+
+/* Characters that are not in Unicode 14, or of another category there. Printed by tools/make-unicode-table. */
+static const Newer newer[] = {
+    { 0x897, 0x897, G_UNICODE_NON_SPACING_MARK },
+    { 0xcf3, 0xcf3, G_UNICODE_SPACING_MARK },
+    { 0xece, 0xece, G_UNICODE_NON_SPACING_MARK },
+    { 0x1b4e, 0x1b4f, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x1b7f, 0x1b7f, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x1c89, 0x1c89, G_UNICODE_UPPERCASE_LETTER },
+    { 0x1c8a, 0x1c8a, G_UNICODE_LOWERCASE_LETTER },
+    { 0x2427, 0x2429, G_UNICODE_OTHER_SYMBOL },
+    { 0x2ffc, 0x2fff, G_UNICODE_OTHER_SYMBOL },
+    { 0x31e4, 0x31e5, G_UNICODE_OTHER_SYMBOL },
+    { 0x31ef, 0x31ef, G_UNICODE_OTHER_SYMBOL },
+    { 0xa7cb, 0xa7cc, G_UNICODE_UPPERCASE_LETTER },
+    { 0xa7cd, 0xa7cd, G_UNICODE_LOWERCASE_LETTER },
+    { 0xa7da, 0xa7da, G_UNICODE_UPPERCASE_LETTER },
+    { 0xa7db, 0xa7db, G_UNICODE_LOWERCASE_LETTER },
+    { 0xa7dc, 0xa7dc, G_UNICODE_UPPERCASE_LETTER },
+    { 0x105c0, 0x105f3, G_UNICODE_OTHER_LETTER },
+    { 0x10d40, 0x10d49, G_UNICODE_DECIMAL_NUMBER },
+    { 0x10d4a, 0x10d4d, G_UNICODE_OTHER_LETTER },
+    { 0x10d4e, 0x10d4e, G_UNICODE_MODIFIER_LETTER },
+    { 0x10d4f, 0x10d4f, G_UNICODE_OTHER_LETTER },
+    { 0x10d50, 0x10d65, G_UNICODE_UPPERCASE_LETTER },
+    { 0x10d69, 0x10d6d, G_UNICODE_NON_SPACING_MARK },
+    { 0x10d6e, 0x10d6e, G_UNICODE_DASH_PUNCTUATION },
+    { 0x10d6f, 0x10d6f, G_UNICODE_MODIFIER_LETTER },
+    { 0x10d70, 0x10d85, G_UNICODE_LOWERCASE_LETTER },
+    { 0x10d8e, 0x10d8f, G_UNICODE_MATH_SYMBOL },
+    { 0x10ec2, 0x10ec4, G_UNICODE_OTHER_LETTER },
+    { 0x10efc, 0x10eff, G_UNICODE_NON_SPACING_MARK },
+    { 0x1123f, 0x11240, G_UNICODE_OTHER_LETTER },
+    { 0x11241, 0x11241, G_UNICODE_NON_SPACING_MARK },
+    { 0x11380, 0x11389, G_UNICODE_OTHER_LETTER },
+    { 0x1138b, 0x1138b, G_UNICODE_OTHER_LETTER },
+    { 0x1138e, 0x1138e, G_UNICODE_OTHER_LETTER },
+    { 0x11390, 0x113b5, G_UNICODE_OTHER_LETTER },
+    { 0x113b7, 0x113b7, G_UNICODE_OTHER_LETTER },
+    { 0x113b8, 0x113ba, G_UNICODE_SPACING_MARK },
+    { 0x113bb, 0x113c0, G_UNICODE_NON_SPACING_MARK },
+    { 0x113c2, 0x113c2, G_UNICODE_SPACING_MARK },
+    { 0x113c5, 0x113c5, G_UNICODE_SPACING_MARK },
+    { 0x113c7, 0x113ca, G_UNICODE_SPACING_MARK },
+    { 0x113cc, 0x113cd, G_UNICODE_SPACING_MARK },
+    { 0x113ce, 0x113ce, G_UNICODE_NON_SPACING_MARK },
+    { 0x113cf, 0x113cf, G_UNICODE_SPACING_MARK },
+    { 0x113d0, 0x113d0, G_UNICODE_NON_SPACING_MARK },
+    { 0x113d1, 0x113d1, G_UNICODE_OTHER_LETTER },
+    { 0x113d2, 0x113d2, G_UNICODE_NON_SPACING_MARK },
+    { 0x113d3, 0x113d3, G_UNICODE_OTHER_LETTER },
+    { 0x113d4, 0x113d5, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x113d7, 0x113d8, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x113e1, 0x113e2, G_UNICODE_NON_SPACING_MARK },
+    { 0x116d0, 0x116e3, G_UNICODE_DECIMAL_NUMBER },
+    { 0x1171e, 0x1171e, G_UNICODE_SPACING_MARK },
+    { 0x11b00, 0x11b09, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x11bc0, 0x11be0, G_UNICODE_OTHER_LETTER },
+    { 0x11be1, 0x11be1, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x11bf0, 0x11bf9, G_UNICODE_DECIMAL_NUMBER },
+    { 0x11f00, 0x11f01, G_UNICODE_NON_SPACING_MARK },
+    { 0x11f02, 0x11f02, G_UNICODE_OTHER_LETTER },
+    { 0x11f03, 0x11f03, G_UNICODE_SPACING_MARK },
+    { 0x11f04, 0x11f10, G_UNICODE_OTHER_LETTER },
+    { 0x11f12, 0x11f33, G_UNICODE_OTHER_LETTER },
+    { 0x11f34, 0x11f35, G_UNICODE_SPACING_MARK },
+    { 0x11f36, 0x11f3a, G_UNICODE_NON_SPACING_MARK },
+    { 0x11f3e, 0x11f3f, G_UNICODE_SPACING_MARK },
+    { 0x11f40, 0x11f40, G_UNICODE_NON_SPACING_MARK },
+    { 0x11f41, 0x11f41, G_UNICODE_SPACING_MARK },
+    { 0x11f42, 0x11f42, G_UNICODE_NON_SPACING_MARK },
+    { 0x11f43, 0x11f4f, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x11f50, 0x11f59, G_UNICODE_DECIMAL_NUMBER },
+    { 0x11f5a, 0x11f5a, G_UNICODE_NON_SPACING_MARK },
+    { 0x1342f, 0x1342f, G_UNICODE_OTHER_LETTER },
+    { 0x13439, 0x1343f, G_UNICODE_FORMAT },
+    { 0x13440, 0x13440, G_UNICODE_NON_SPACING_MARK },
+    { 0x13441, 0x13446, G_UNICODE_OTHER_LETTER },
+    { 0x13447, 0x13455, G_UNICODE_NON_SPACING_MARK },
+    { 0x13460, 0x143fa, G_UNICODE_OTHER_LETTER },
+    { 0x16100, 0x1611d, G_UNICODE_OTHER_LETTER },
+    { 0x1611e, 0x16129, G_UNICODE_NON_SPACING_MARK },
+    { 0x1612a, 0x1612c, G_UNICODE_SPACING_MARK },
+    { 0x1612d, 0x1612f, G_UNICODE_NON_SPACING_MARK },
+    { 0x16130, 0x16139, G_UNICODE_DECIMAL_NUMBER },
+    { 0x16d40, 0x16d42, G_UNICODE_MODIFIER_LETTER },
+    { 0x16d43, 0x16d6a, G_UNICODE_OTHER_LETTER },
+    { 0x16d6b, 0x16d6c, G_UNICODE_MODIFIER_LETTER },
+    { 0x16d6d, 0x16d6f, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x16d70, 0x16d79, G_UNICODE_DECIMAL_NUMBER },
+    { 0x18cff, 0x18cff, G_UNICODE_OTHER_LETTER },
+    { 0x1b132, 0x1b132, G_UNICODE_OTHER_LETTER },
+    { 0x1b155, 0x1b155, G_UNICODE_OTHER_LETTER },
+    { 0x1cc00, 0x1ccef, G_UNICODE_OTHER_SYMBOL },
+    { 0x1ccf0, 0x1ccf9, G_UNICODE_DECIMAL_NUMBER },
+    { 0x1cd00, 0x1ceb3, G_UNICODE_OTHER_SYMBOL },
+    { 0x1d2c0, 0x1d2d3, G_UNICODE_OTHER_NUMBER },
+    { 0x1df25, 0x1df2a, G_UNICODE_LOWERCASE_LETTER },
+    { 0x1e030, 0x1e06d, G_UNICODE_MODIFIER_LETTER },
+    { 0x1e08f, 0x1e08f, G_UNICODE_NON_SPACING_MARK },
+    { 0x1e4d0, 0x1e4ea, G_UNICODE_OTHER_LETTER },
+    { 0x1e4eb, 0x1e4eb, G_UNICODE_MODIFIER_LETTER },
+    { 0x1e4ec, 0x1e4ef, G_UNICODE_NON_SPACING_MARK },
+    { 0x1e4f0, 0x1e4f9, G_UNICODE_DECIMAL_NUMBER },
+    { 0x1e5d0, 0x1e5ed, G_UNICODE_OTHER_LETTER },
+    { 0x1e5ee, 0x1e5ef, G_UNICODE_NON_SPACING_MARK },
+    { 0x1e5f0, 0x1e5f0, G_UNICODE_OTHER_LETTER },
+    { 0x1e5f1, 0x1e5fa, G_UNICODE_DECIMAL_NUMBER },
+    { 0x1e5ff, 0x1e5ff, G_UNICODE_OTHER_PUNCTUATION },
+    { 0x1f6dc, 0x1f6dc, G_UNICODE_OTHER_SYMBOL },
+    { 0x1f774, 0x1f776, G_UNICODE_OTHER_SYMBOL },
+    { 0x1f77b, 0x1f77f, G_UNICODE_OTHER_SYMBOL },
+    { 0x1f7d9, 0x1f7d9, G_UNICODE_OTHER_SYMBOL },
+    { 0x1f8b2, 0x1f8bb, G_UNICODE_OTHER_SYMBOL },
+    { 0x1f8c0, 0x1f8c1, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fa75, 0x1fa77, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fa87, 0x1fa89, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fa8f, 0x1fa8f, G_UNICODE_OTHER_SYMBOL },
+    { 0x1faad, 0x1faaf, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fabb, 0x1fabf, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fac6, 0x1fac6, G_UNICODE_OTHER_SYMBOL },
+    { 0x1face, 0x1facf, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fada, 0x1fadc, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fadf, 0x1fadf, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fae8, 0x1fae9, G_UNICODE_OTHER_SYMBOL },
+    { 0x1faf7, 0x1faf8, G_UNICODE_OTHER_SYMBOL },
+    { 0x1fbcb, 0x1fbef, G_UNICODE_OTHER_SYMBOL },
+    { 0x2b739, 0x2b739, G_UNICODE_OTHER_LETTER },
+    { 0x2ebf0, 0x2ee5d, G_UNICODE_OTHER_LETTER },
+    { 0x31350, 0x323af, G_UNICODE_OTHER_LETTER },
+};
+
+/* By category: characters of three and of four bytes. */
+static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
+    [G_UNICODE_FORMAT] = { 0x200b, 0x110bd },
+    [G_UNICODE_LOWERCASE_LETTER] = { 0x1e01, 0x10428 },
+    [G_UNICODE_MODIFIER_LETTER] = { 0x1d2c, 0x16b40 },
+    [G_UNICODE_OTHER_LETTER] = { 0x0905, 0x10380 },
+    [G_UNICODE_UPPERCASE_LETTER] = { 0x1e00, 0x10400 },
+    [G_UNICODE_SPACING_MARK] = { 0x0903, 0x11000 },
+    [G_UNICODE_NON_SPACING_MARK] = { 0x0900, 0x11001 },
+    [G_UNICODE_DECIMAL_NUMBER] = { 0x0966, 0x104a0 },
+    [G_UNICODE_OTHER_NUMBER] = { 0x2460, 0x10107 },
+    [G_UNICODE_DASH_PUNCTUATION] = { 0x2010, 0x10ead },
+    [G_UNICODE_OTHER_PUNCTUATION] = { 0x0964, 0x11047 },
+    [G_UNICODE_MATH_SYMBOL] = { 0x2200, 0x1d6c1 },
+    [G_UNICODE_OTHER_SYMBOL] = { 0x2600, 0x1f300 },
+};
+
+#define NO_SPACE 0x180e  /* PCRE2 counts it among white space, which it has not been since Unicode 6.3 */
+#define HAN      0x20000 /* ideographs above it are new to the extensions of Han */
+
+/* NULL if Unicode 14 has it right. */
+static const Newer *find(gunichar c)
+{
+    size_t low = 0, high = G_N_ELEMENTS(newer);
+    if (c < newer[0].first)
+        return NULL;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (newer[middle].last < c)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < G_N_ELEMENTS(newer) && newer[low].first <= c ? &newer[low] : NULL;
+}
+
+GUnicodeType unicode_type(gunichar c)
+{
+    const Newer *entry = find(c);
+    return entry ? entry->type : g_unichar_type(c);
+}
+
+gunichar unicode_known(gunichar c)
+{
+    const Newer *entry = find(c);
+    if (c == NO_SPACE)
+        return known[G_UNICODE_FORMAT][0];
+    if (entry == NULL)
+        return c;
+    return c >= HAN ? HAN : known[entry->type][c >= 0x10000];
+}
+
+gunichar unicode_lower(gunichar c)
+{
+    static const struct {
+        gunichar first, last;
+        int step;
+    } pairs[] = {
+        { 0x2160, 0x216f, 16 }, /* Roman numerals and circled letters, which GLib leaves */
+        { 0x24b6, 0x24cf, 26 },     { 0x1c89, 0x1c89, 1 },      { 0xa7cb, 0xa7cb, 0x264 - 0xa7cb },
+        { 0xa7cc, 0xa7cc, 1 },      { 0xa7ce, 0xa7ce, 1 },      { 0xa7d2, 0xa7d2, 1 },
+        { 0xa7d4, 0xa7d4, 1 },      { 0xa7da, 0xa7da, 1 },      { 0xa7dc, 0xa7dc, 0x19b - 0xa7dc },
+        { 0x10d50, 0x10d65, 0x20 }, { 0x16ea0, 0x16eb8, 0x1b },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
+        if (c >= pairs[i].first && c <= pairs[i].last)
+            return (gunichar)((int)c + pairs[i].step);
+    return g_unichar_tolower(c);
+}

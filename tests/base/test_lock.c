@@ -1,0 +1,84 @@
+#include "base/file.h"
+#include "base/lock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static LockResult lock_in_a_child(const char *path, int fail_at, int number)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        io_fail_at(fail_at, number);
+        _exit(lock_file(path, NULL));
+    }
+    int status;
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    return (LockResult)WEXITSTATUS(status);
+}
+
+static char *fresh_path(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("loam-lock-XXXXXX", NULL);
+    return g_build_filename(folder, "lock", NULL);
+}
+
+static void remove_folder(char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    io_remove_tree(folder, NULL);
+    g_free(path);
+}
+
+static void one_process_holds_a_file(void)
+{
+    char *path = fresh_path();
+    g_assert_cmpint(lock_in_a_child(path, 0, 0), ==, LOCK_HELD); /* and drops it with its end */
+    g_assert_cmpint(lock_file(path, NULL), ==, LOCK_HELD);
+    g_assert_cmpint(lock_in_a_child(path, 0, 0), ==, LOCK_TAKEN);
+    remove_folder(path);
+}
+
+/* Network file systems: Lustre without flock says ENOSYS, NFS without its lock daemon ENOLCK. */
+static void a_file_system_without_flock_is_locked_by_fcntl(void)
+{
+    static const int numbers[] = { ENOSYS, ENOLCK, EINVAL };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        char *path = fresh_path();
+        io_fail_at(1, numbers[i]);
+        g_assert_cmpint(lock_file(path, NULL), ==, LOCK_HELD);
+        io_fail_at(0, 0);
+        g_assert_cmpint(lock_in_a_child(path, 1, numbers[i]), ==, LOCK_TAKEN);
+        remove_folder(path);
+    }
+}
+
+/* The owner that is named in the file: this process, which lives; one that ended; one of another machine. */
+static void without_any_lock_the_owner_is_believed_while_it_lives(void)
+{
+    char *path = fresh_path();
+    g_autofree char *alive = g_strdup_printf("%s %d\n", g_get_host_name(), (int)getppid()),
+                    *gone = g_strdup_printf("%s %d\n", g_get_host_name(), 1 << 30),
+                    *elsewhere = g_strdup("elsewhere 1\n");
+    const struct {
+        const char *owner;
+        LockResult result;
+    } cases[] = { { alive, LOCK_TAKEN }, { gone, LOCK_HELD }, { elsewhere, LOCK_HELD }, { "", LOCK_HELD } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_assert_true(io_write_file(path, cases[i].owner, strlen(cases[i].owner), NULL));
+        g_assert_cmpint(lock_in_a_child(path, -1, ENOSYS), ==, cases[i].result);
+    }
+    remove_folder(path);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/lock/one_process_holds_a_file", one_process_holds_a_file);
+    g_test_add_func("/lock/a_file_system_without_flock_is_locked_by_fcntl",
+                    a_file_system_without_flock_is_locked_by_fcntl);
+    g_test_add_func("/lock/without_any_lock_the_owner_is_believed_while_it_lives",
+                    without_any_lock_the_owner_is_believed_while_it_lives);
+    return g_test_run();
+}

@@ -1,0 +1,72 @@
+# A run with nothing but a model, a tokenizer and data learns; what is not given follows from what is.
+. tests/cli/lib.sh "$1"
+make_dataset
+said="tokenizer.path=$work/tok.model data.train=$work/data data.valid=$work/data-valid train.eval_samples=16 train.threads=1"
+toy="model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.max_positions=64"
+: >"$work/empty.yaml"
+
+for preset in t5-1.1-tiny bert-tiny gpt2-tiny; do
+    run=$work/$preset
+    # shellcheck disable=SC2086
+    "$loam" train "$work/empty.yaml" run.dir="$run" model.preset=$preset $toy $said data.input_length=64 \
+        'train.batch=8 samples' 'train.length=150 steps' 2>"$work/log" || fail "$preset: $(tail -n 2 "$work/log")"
+    sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$run/metrics.jsonl" >"$work/losses"
+    awk -v name=$preset 'NR == 1 { first = $1 } { last = $1 }
+        END { printf "ok: %s by its defaults: held-out loss %.2f -> %.2f\n", name, first, last; exit !(last < first - 0.4) }' \
+        "$work/losses" || fail "$preset learned nothing by its defaults: $(cat "$work/losses")"
+done
+
+# A warm-up that is as long as the run.
+small="$toy $said data.input_length=64 train.batch=4samples"
+# shellcheck disable=SC2086
+expect 0 'optim.warmup is 10000 steps and the run 2' "$loam" train "$work/empty.yaml" run.dir="$work/cold" \
+    model.preset=gpt2-tiny $small train.length=2 optim.warmup=10k
+# shellcheck disable=SC2086
+expect 0 'write a share of the length' "$loam" plan "$work/empty.yaml" model.preset=gpt2-tiny $small train.length=2 optim.warmup=2
+# shellcheck disable=SC2086
+"$loam" train "$work/empty.yaml" run.dir="$work/warm" model.preset=gpt2-tiny $small train.length=4 2>"$work/err"
+! grep -q warmup "$work/err" || fail "a warning about the default warm-up: $(cat "$work/err")"
+
+# A run of an earlier version, whose configuration lists everything, goes on as it was: by its own file and by the
+# command that began it.
+old="optim.name=adafactor optim.lr=1e-2 optim.schedule=inverse_sqrt optim.warmup=10k optim.beta2=-1 optim.eps=-1 optim.weight_decay=0"
+# shellcheck disable=SC2086
+began="model.preset=gpt2-tiny $toy $said data.objective=clm train.length=4"
+# shellcheck disable=SC2086
+"$loam" train "$work/empty.yaml" run.dir="$work/old" $began $old data.input_length=64 'train.batch=4 samples' 2>"$work/err"
+cp "$work/old/config.yaml" "$work/before.yaml"
+# shellcheck disable=SC2086
+expect 0 'nothing left to do' "$loam" train "$work/empty.yaml" run.dir="$work/old" $began
+! grep -q ' changed from ' "$work/err" || fail "an option changed: $(cat "$work/err")"
+cmp "$work/before.yaml" "$work/old/config.yaml" || fail "the configuration of a run that went on"
+expect 0 'nothing left to do' "$loam" train "$work/old/config.yaml"
+diff <(grep -v '^  path: ' "$work/before.yaml") <(grep -v '^  path: ' "$work/old/config.yaml") ||
+    fail "the configuration of a run that went on by its own file, its tokenizer's place aside"
+
+# From a model its shape, its tokenizer, its objective and its lengths.
+expect 0 'step 2/2' "$loam" train "$work/empty.yaml" run.dir="$work/next" train.init="$work/gpt2-tiny" data.train="$work/data" \
+    train.length=2 train.log_every=1 'train.batch=4 samples'
+for setting in 'n_dec: 4' 'width: 32' 'objective: clm' 'input_length: 64' "path: $work/gpt2-tiny/"; do
+    grep -q "^  $setting" "$work/next/config.yaml" || fail "no $setting in $(cat "$work/next/config.yaml")"
+done
+expect 1 'its model.n_dec is 4, this model'"'"'s is 3; its model.width is 32, this model'"'"'s is 48' "$loam" train "$work/empty.yaml" \
+    run.dir="$work/other" train.init="$work/gpt2-tiny" data.train="$work/data" model.width=48 model.n_dec=3
+[ ! -e "$work/other" ] || fail "a run directory of a configuration that was refused"
+# The folder may be gone when the run goes on.
+mv "$work/gpt2-tiny" "$work/moved"
+expect 0 'nothing left to do' "$loam" train "$work/empty.yaml" run.dir="$work/next" train.init="$work/gpt2-tiny" \
+    data.train="$work/data" train.length=2 'train.batch=4 samples' tokenizer.path="$work/tok.model"
+expect 0 'loss' "$loam" eval "$work/next" data.valid="$work/data-valid" --samples 4
+
+# From a Hugging Face folder.
+"$loam" export "$work/moved" --to hf --out "$work/hf" >/dev/null 2>&1
+expect 0 'step 2/2' "$loam" train "$work/empty.yaml" run.dir="$work/from-hf" train.init="$work/hf" data.train="$work/data" \
+    train.length=2 train.log_every=1 'train.batch=4 samples'
+grep -q '^  input_length: 64' "$work/from-hf/config.yaml" || fail "positions end at 64: $(grep input_length "$work/from-hf/config.yaml")"
+expect 0 'loss' "$loam" eval "$work/hf" data.valid="$work/data-valid" --samples 4 # a GPT is judged by clm
+expect 0 'loss' "$loam" eval "$work/moved/checkpoints/latest" data.valid="$work/data-valid" --samples 4
+
+"$loam" tokenizer train --type bpe --vocab-size 150 --out "$work/other.model" "$work/corpus.txt" 2>/dev/null
+"$loam" prepare --tokenizer "$work/other.model" --out "$work/other-data" "$work/corpus.txt" >/dev/null 2>&1
+expect 0 'is another tokenizer than' "$loam" train "$work/empty.yaml" run.dir="$work/translated" train.init="$work/hf" \
+    data.train="$work/other-data" tokenizer.path="$work/other.model" train.length=1 'train.batch=4 samples'

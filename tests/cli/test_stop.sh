@@ -1,0 +1,143 @@
+# Stops: every request saves what was trained and exits with 75, and the run that goes on ends as if it had never stopped.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+
+# ends_like WHOLE RUN: the same losses, each once, the same links and the same bytes.
+ends_like() {
+    diff <(losses "$1") <(losses "$2") >"$work/diff" || fail "$2: other losses: $(head -n 4 "$work/diff")"
+    for link in latest best; do
+        [ "$(readlink "$1/checkpoints/$link")" = "$(readlink "$2/checkpoints/$link")" ] || fail "$2: another $link"
+        for file in "$1/checkpoints/$link"/*; do
+            cmp "$file" "$2/checkpoints/$link/${file##*/}" || fail "$2: another ${file##*/}"
+        done
+    done
+}
+
+# stopped COMMAND…: the command ends with 75 and says so in one line.
+stopped() { expect 75 'stopped on request at step' "$@"; }
+
+# A run that never ends is stopped by a signal from outside; the answer comes before the save.
+for signal in TERM USR1 HUP INT PIPE; do
+    "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant train.save_every=0 \
+        2>"$work/log" &
+    pid=$!
+    until grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+    kill -"$signal" "$pid"
+    status=0
+    wait "$pid" || status=$?
+    [ "$status" = 75 ] || fail "SIG$signal ended with $status"
+    [ -e "$work/$signal/checkpoints/latest/state.json" ] || fail "SIG$signal saved nothing"
+    grep -q 'stopping after this step, saving' "$work/log" || fail "SIG$signal: no answer: $(tail -n 2 "$work/log")"
+    echo "ok: SIG$signal"
+done
+grep -q 'again to stop now$' "$work/INT/log.txt" || fail "the answer to Ctrl-C"
+
+# A second Ctrl-C ends the program at once, here while it saves.
+LOAM_FAULT=save:1:STOP "$loam" train "$config" run.dir="$work/twice" 'train.length=100k steps' optim.schedule=constant \
+    train.save_every=0 train.eval_every=0 2>"$work/log" &
+pid=$!
+until grep -q '"step":3,' "$work/twice/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+kill -INT "$pid"
+until grep -q ' T ' "/proc/$pid/stat"; do sleep 0.05; done
+kill -INT "$pid" && kill -CONT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" = 130 ] || fail "a second Ctrl-C ended with $status"
+echo "ok: a second Ctrl-C"
+
+# Nobody reads standard error any more.
+status=0
+"$loam" train "$config" run.dir="$work/head" 'train.length=100k steps' optim.schedule=constant 2> >(head -n 3 >"$work/out") ||
+    status=$?
+[ "$status" = 75 ] && [ -e "$work/head/checkpoints/latest/state.json" ] || fail "a closed pipe: status $status"
+echo "ok: a closed pipe"
+
+# nohup: a lost terminal is nothing to it.
+nohup "$loam" train "$config" run.dir="$work/nohup" 'train.length=100k steps' optim.schedule=constant >"$work/out" 2>"$work/log" &
+pid=$!
+until grep -q '"step":3,' "$work/nohup/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+kill -HUP "$pid"
+until grep -q '"step":6,' "$work/nohup/metrics.jsonl"; do sleep 0.05; done
+kill -TERM "$pid"
+wait "$pid" || true
+grep -q 'SIGHUP' "$work/log" && fail "a nohup run heard SIGHUP"
+echo "ok: nohup"
+
+# A stop on a step that is due for evaluation: the run that goes on makes it, and keeps the best.
+every='train.eval_every=1 train.keep_last=1 train.save_every=0'
+"$loam" train "$config" run.dir="$work/whole" 'train.length=12 steps' $every 2>"$work/log"
+LOAM_FAULT=step:7:TERM stopped "$loam" train "$config" run.dir="$work/step" 'train.length=12 steps' $every
+step=$(readlink "$work/step/checkpoints/latest")
+"$loam" train "$config" run.dir="$work/step" 'train.length=12 steps' $every 2>"$work/log"
+[ -e "$work/step/checkpoints/best/state.json" ] || fail "best dangles after a stop at $step"
+ends_like "$work/whole" "$work/step"
+LOAM_FAULT=evaluation:7:TERM stopped "$loam" train "$config" run.dir="$work/best" 'train.length=12 steps' $every
+step=$(readlink "$work/best/checkpoints/latest")
+"$loam" train "$config" run.dir="$work/best" "train.length=$((10#${step#step-})) steps" optim.schedule=constant $every 2>"$work/log"
+[ "$(readlink "$work/best/checkpoints/best")" = "$step" ] || fail "the best of $step was forgotten"
+expect 0 'loss' "$loam" eval "$work/best@best"
+
+# A stop during an evaluation that would take long: it is abandoned, no line of it is left, and made when the run goes on.
+sets="a:$work/data"
+for i in $(seq 5); do sets="$sets,s$i:$work/data"; done
+long="data.valid=$sets train.eval_samples=0 train.micro_batch=2samples train.eval_every=4"
+for at in 1 2; do
+    LOAM_FAULT=evaluation:$at:TERM stopped "$loam" train "$config" run.dir="$work/eval$at" 'train.length=4 steps' $long
+    [ "$(losses "$work/eval$at" | grep -c "^valid $((at * 4 - 4)) ")" = 0 ] || fail "an evaluation that was abandoned is logged"
+    [ -e "$work/eval$at/checkpoints/latest/state.json" ] || fail "nothing saved"
+done
+"$loam" train "$config" run.dir="$work/eval2" 'train.length=4 steps' $long data.valid="$work/data-valid" 2>"$work/log"
+[ "$(losses "$work/eval2" | grep -c '^valid 4 ')" = 1 ] || fail "the evaluation of the last step was not made"
+[ "$(readlink "$work/eval2/checkpoints/best")" = step-00000004 ] || fail "best"
+echo "ok: stops during an evaluation"
+
+# A step that would take long is abandoned and leaves nothing: a run of other batches goes on from the step before.
+constant="optim.schedule=constant $every"
+"$loam" train "$config" run.dir="$work/plain" 'train.length=6 steps' $constant 2>"$work/log"
+"$loam" train "$config" run.dir="$work/long" 'train.length=3 steps' $constant 2>"$work/log"
+for point in step:1 microbatch:3; do
+    LOAM_FAULT=$point:TERM stopped "$loam" train "$config" run.dir="$work/long" 'train.length=6 steps' $constant \
+        'train.batch=40k samples' 'train.micro_batch=1 samples'
+    grep -q 'at step 3,' "$work/err" || fail "$(cat "$work/err")"
+done
+"$loam" train "$config" run.dir="$work/long" 'train.length=6 steps' $constant 2>"$work/log"
+ends_like "$work/plain" "$work/long"
+
+# A terminal shows how far a long step and an evaluation are; a file gets no such line.
+show="train.length=1 train.micro_batch=1samples train.batch=6000samples data.valid=$work/data train.eval_samples=0"
+"$loam" train "$config" run.dir="$work/file" $show 2>"$work/log"
+grep -q '\[=' "$work/log" && fail "a bar in a file"
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$loam train $config run.dir=$work/terminal $show" /dev/null </dev/null >"$work/log"
+    for what in 'step 1 .*% .*samples, .*/s, .* left  loss [0-9]' 'evaluating .*% .*samples.*  loss [0-9]'; do
+        tr '\r' '\n' <"$work/log" | grep "$what" >"$work/out" || fail "no \"$what\" on a terminal"
+    done
+fi
+echo "ok: a live line"
+
+# Another held-out set, of letters that no training text has: its losses are higher, and not compared with those of before.
+head -n 400 "$work/corpus.txt" | tr a-z A-Z >"$work/upper.txt"
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/upper" "$work/upper.txt" >/dev/null 2>"$work/log" ||
+    fail "prepare: $(cat "$work/log")"
+"$loam" train "$config" run.dir="$work/other" 'train.length=6 steps' $constant 2>"$work/log"
+for step in 7 8; do # at a rate of 0 the loss stays what it is
+    "$loam" train "$config" run.dir="$work/other" "train.length=$step steps" $constant optim.lr=0 data.valid="$work/upper" 2>"$work/log"
+    [ "$(readlink "$work/other/checkpoints/best")" = step-00000007 ] || fail "step $step: best is $(readlink "$work/other/checkpoints/best")"
+    [ "$(grep -c 'the best loss so far (step 6) is of other held-out samples' "$work/log")" = $((8 - step)) ] || fail "$(cat "$work/log")"
+done
+losses "$work/other" | awk '$1 == "valid" { loss[$2] = $3 } END { exit !(loss[7] > loss[6]) }' || fail "$(losses "$work/other")"
+echo "ok: another held-out set"
+
+# Saves, evaluations and log lines by time change no number.
+"$loam" train "$config" run.dir="$work/often" 'train.length=12 steps' $every train.save_within=0.001s 2>"$work/log"
+ends_like "$work/whole" "$work/often"
+[ "$(grep -c '"kind":"save"' "$work/often/metrics.jsonl")" = 12 ] || fail "not a save a step"
+"$loam" train "$config" run.dir="$work/timed" 'train.length=12 steps' train.log_every=2h train.eval_every=0.001s train.save_every=2h \
+    train.save_within=0.001s train.keep_last=1 2>"$work/log"
+[ "$(losses "$work/timed" | grep -c valid)" = 13 ] || fail "not an evaluation a step"
+[ "$(losses "$work/timed" | grep -c train)" = 0 ] || fail "a log line before its time"
+cmp "$work/whole/checkpoints/latest/weights-00001-of-00001.safetensors" \
+    "$work/timed/checkpoints/latest/weights-00001-of-00001.safetensors" || fail "other weights"
+echo "ok: by time"

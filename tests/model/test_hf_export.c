@@ -1,0 +1,179 @@
+/* What goes out of a model that no class of transformers has as it is. */
+#include "base/file.h"
+#include "format/safetensors.h"
+#include "model/hf.h"
+
+#include <string.h>
+
+#define FIXTURES LOAM_SOURCE_DIR "/tests/parity/"
+
+static char *scratch;
+
+static Model *import(Device *dev, const char *folder)
+{
+    GError *error = NULL;
+    Model *model = hf_import(dev, folder, false, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+/* Exports into a folder of this name; g_free. */
+static char *export(Model *model, const char *name)
+{
+    GError *error = NULL;
+    char *folder = g_build_filename(scratch, name, NULL);
+    hf_export(model, NULL, folder, &error);
+    g_assert_no_error(error);
+    return folder;
+}
+
+static SafeTensors *tensors_of(const char *folder)
+{
+    GError *error = NULL;
+    SafeTensors *file = safetensors_open_folder(folder, &error);
+    g_assert_no_error(error);
+    return file;
+}
+
+/* transformers 5 reads the bias of an untied head under the second name, transformers 4 under either. */
+static void an_untied_bias_has_both_its_names(void)
+{
+    static const struct {
+        const char *fixture, *bias, *live;
+    } cases[] = { { "bert-untied-tf5", "cls.predictions.bias", "cls.predictions.decoder.bias" },
+                  { "roberta-untied-tf5", "lm_head.bias", "lm_head.decoder.bias" } };
+    Device *dev = device_open_cpu(1);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *source = g_build_filename(FIXTURES, cases[i].fixture, NULL);
+        Model *model = import(dev, source);
+        g_autofree char *out = export(model, cases[i].fixture);
+        model_close(model);
+        SafeTensors *file = tensors_of(out), *theirs = tensors_of(source);
+        const SafeTensor *live = safetensors_find(theirs, cases[i].live);
+        const SafeTensor *names[] = { safetensors_find(file, cases[i].bias), safetensors_find(file, cases[i].live) };
+        for (int j = 0; j < 2; j++) {
+            g_assert_nonnull(names[j]);
+            g_assert_cmpuint(names[j]->bytes, ==, live->bytes);
+            g_assert_true(memcmp(names[j]->data, live->data, live->bytes) == 0);
+        }
+        safetensors_close(file);
+        safetensors_close(theirs);
+    }
+    device_close(dev);
+}
+
+/* Heads of a model, the class that it goes out as, and what that class has not. */
+typedef struct Heads {
+    const char *fixture;
+    bool transform, pooler, sentence, untied;
+    const char *class, *kept[2], *dropped[3]; /* tensors */
+} Heads;
+
+static const Heads heads[] = {
+    { "bert",
+      true,
+      true,
+      true,
+      false,
+      "BertForPreTraining",
+      { "bert.pooler.dense.weight", "cls.seq_relationship.bias" },
+      { NULL } },
+    { "bert", true, true, false, false, "BertForMaskedLM", { "cls.predictions.bias" }, { "bert.pooler.dense.weight" } },
+    { "bert",
+      true,
+      false,
+      false,
+      true,
+      "BertForMaskedLM",
+      { "cls.predictions.decoder.bias" },
+      { "bert.pooler.dense.weight" } },
+    { "bert",
+      false,
+      true,
+      true,
+      false,
+      "BertForNextSentencePrediction",
+      { "cls.seq_relationship.weight", "bert.pooler.dense.bias" },
+      { "cls.predictions.bias" } },
+    { "bert",
+      false,
+      true,
+      false,
+      true,
+      "BertModel",
+      { "bert.pooler.dense.weight" },
+      { "cls.predictions.decoder.weight", "cls.predictions.bias", "cls.predictions.decoder.bias" } },
+    { "roberta", true, true, true, false, "RobertaForMaskedLM", { "lm_head.bias" }, { "roberta.pooler.dense.weight" } },
+    { "roberta",
+      false,
+      true,
+      true,
+      true,
+      "RobertaModel",
+      { "roberta.pooler.dense.weight" },
+      { "lm_head.decoder.weight", "lm_head.bias" } },
+    { "modernbert", true, true, true, false, "ModernBertForMaskedLM", { "head.dense.weight" }, { NULL } },
+    { "modernbert", false, true, false, true, "ModernBertModel", { "model.final_norm.weight" }, { "decoder.weight" } },
+};
+
+static bool has(const SafeTensors *file, const char *name)
+{
+    return safetensors_find(file, name) != NULL;
+}
+
+static void check_folder(const Heads *want, const char *folder)
+{
+    GError *error = NULL;
+    g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    g_autofree char *text = io_read_file(path, 1 << 20, NULL, &error);
+    g_assert_no_error(error);
+    g_autofree char *quoted = g_strdup_printf("\"%s\"", want->class);
+    g_assert_nonnull(strstr(text, quoted));
+    SafeTensors *file = tensors_of(folder);
+    for (int i = 0; i < 2 && want->kept[i]; i++)
+        g_assert_true(has(file, want->kept[i]));
+    for (int i = 0; i < 3 && want->dropped[i]; i++)
+        g_assert_false(has(file, want->dropped[i]));
+    safetensors_close(file);
+}
+
+static void heads_that_no_class_has_stay_behind(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1);
+    for (size_t i = 0; i < G_N_ELEMENTS(heads); i++) {
+        g_autofree char *source = g_build_filename(FIXTURES, heads[i].fixture, NULL);
+        g_autofree char *name = g_strdup_printf("heads-%zu", i);
+        Model *fixture = import(dev, source);
+        ModelConfig config = *model_config(fixture);
+        config.head_transform = heads[i].transform;
+        config.head_bias = true;
+        config.pooler = heads[i].pooler;
+        config.sentence_head = heads[i].sentence;
+        config.tie_embeddings = !heads[i].untied;
+        Model *model = model_open(dev, &config, false, &error);
+        g_assert_no_error(error);
+        g_autofree char *out = export(model, name);
+        check_folder(&heads[i], out);
+        Model *again = import(dev, out);
+        g_assert_true(model_config(again)->head_transform == heads[i].transform);
+        model_close(again);
+        model_close(model);
+        model_close(fixture);
+    }
+    device_close(dev);
+}
+
+int main(int argc, char **argv)
+{
+    GError *error = NULL;
+    g_test_init(&argc, &argv, NULL);
+    scratch = g_dir_make_tmp("loam-export-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_test_add_func("/hf_export/an_untied_bias_has_both_its_names", an_untied_bias_has_both_its_names);
+    g_test_add_func("/hf_export/heads_that_no_class_has_stay_behind", heads_that_no_class_has_stay_behind);
+    int status = g_test_run();
+    io_remove_tree(scratch, NULL);
+    g_free(scratch);
+    return status;
+}

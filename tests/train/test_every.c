@@ -1,0 +1,62 @@
+#include "train/every.h"
+
+static Every of(double value, AmountUnit unit, bool count_tokens)
+{
+    Config config = { .data.input_length = 100, .train.batch = { 10, UNIT_SAMPLES } };
+    return every_of(&config, (Amount){ value, unit }, 50, count_tokens);
+}
+
+static void steps_samples_and_epochs_are_due_at_multiples(void)
+{
+    const Every cases[] = { of(5, UNIT_STEPS, true), of(50, UNIT_SAMPLES, true), of(1, UNIT_EPOCHS, true) };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        for (int64_t step = 1; step <= 20; step++)
+            g_assert_true(every_due(&cases[i], step, 1000 * step, 1000) == (step % 5 == 0));
+}
+
+/* Steps of 700 to 1300 tokens; in full rows 5000 tokens would be 5 steps. */
+static void tokens_are_due_where_their_count_passes_a_multiple(void)
+{
+    Every every = of(5000, UNIT_TOKENS, true), by_capacity = of(5000, UNIT_TOKENS, false);
+    int64_t tokens = 0, passed = 0;
+    for (int64_t step = 1; step <= 200; step++) {
+        int64_t more = 700 + step * 37 % 600;
+        tokens += more;
+        bool due = every_due(&every, step, tokens, more);
+        g_assert_true(due == (tokens / 5000 > (tokens - more) / 5000));
+        passed += due;
+        g_assert_true(every_due(&by_capacity, step, tokens, more) == (step % 5 == 0));
+    }
+    g_assert_cmpint(passed, ==, tokens / 5000);
+}
+
+static void a_time_is_due_once_it_has_passed(void)
+{
+    Every soon = of(1e-6, UNIT_SECONDS, true), late = of(1e6, UNIT_SECONDS, true);
+    g_usleep(10);
+    g_assert_true(every_due(&soon, 1, 1, 1));
+    g_assert_false(every_due(&late, 1, 1, 1));
+    late.last -= (gint64)2e12;
+    g_assert_true(every_due(&late, 1, 1, 1));
+    every_done(&late);
+    g_assert_false(every_due(&late, 1, 1, 1));
+}
+
+static void nothing_is_due_every_0(void)
+{
+    Every never[] = { of(0, UNIT_STEPS, true), of(0, UNIT_TOKENS, true), of(0, UNIT_SECONDS, true) };
+    for (size_t i = 0; i < G_N_ELEMENTS(never); i++)
+        g_assert_false(every_due(&never[i], 10, 1000, 1000));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/every/steps_samples_and_epochs_are_due_at_multiples",
+                    steps_samples_and_epochs_are_due_at_multiples);
+    g_test_add_func("/every/tokens_are_due_where_their_count_passes_a_multiple",
+                    tokens_are_due_where_their_count_passes_a_multiple);
+    g_test_add_func("/every/a_time_is_due_once_it_has_passed", a_time_is_due_once_it_has_passed);
+    g_test_add_func("/every/nothing_is_due_every_0", nothing_is_due_every_0);
+    return g_test_run();
+}

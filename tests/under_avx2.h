@@ -1,0 +1,28 @@
+/* under_avx2.h: a test program runs itself again as on a processor that has AVX2 alone. It takes a process of its own,
+ * since oneDNN settles on an instruction set at its first use. */
+#pragma once
+
+#include "device/cpu/cpu.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* Whether this process computes with AVX2 alone. */
+static inline bool under_avx2(void)
+{
+    Device *dev = device_open_cpu(1);
+    bool is = strcmp(device_isa(dev), "avx2") == 0;
+    device_close(dev);
+    return is;
+}
+
+/* The tests below `path` of this program, or all of it where path is NULL, under LOAM_CPU_ISA=avx2. They must pass. */
+static inline void run_under_avx2(const char *path)
+{
+    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+    char *argv[] = { self, path ? "-p" : NULL, (char *)path, NULL };
+    g_auto(GStrv) environment = g_environ_setenv(g_get_environ(), "LOAM_CPU_ISA", "avx2", TRUE);
+    int status = -1;
+    g_assert_true(g_spawn_sync(NULL, argv, environment, 0, NULL, NULL, NULL, NULL, &status, NULL));
+    g_assert_true(g_spawn_check_wait_status(status, NULL));
+}
