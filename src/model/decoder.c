@@ -193,7 +193,7 @@ static void upload_rows(Decoder *d)
     Arena *save = &d->work.save;
     int32_t n = d->rows.n_rows;
 
-    d->input_rows = rows_upload(dev, save, &d->inputs);
+    d->input_rows = encoder_upload(d->model, &d->work, &d->inputs);
     d->step_rows = rows_upload(dev, save, &d->rows);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");

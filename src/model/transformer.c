@@ -141,6 +141,14 @@ static const TokenStream *encoder_rows(Model *model, const TokenStream *enc, int
     return kept;
 }
 
+Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc)
+{
+    Rows rows = rows_upload(model->dev, &work->save, enc);
+    if (model->config.memory_tokens > 0)
+        rows_upload_memory(&rows, model->dev, &work->save, (int32_t)model->config.memory_tokens);
+    return rows;
+}
+
 /* Empties the arenas for a pass and runs the stacks forward. */
 static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
@@ -155,7 +163,7 @@ static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLo
     empty_arenas(model);
     *pass = (Pass){ 0 };
     if (encodes)
-        pass->enc_rows = rows_upload(model->dev, &work->save, enc);
+        pass->enc_rows = encoder_upload(model, work, enc);
     if (decodes)
         pass->dec_rows = rows_upload(model->dev, &work->save, &batch->dec);
     pass->enc = stack_context(model, &model->encoder, work, &pass->enc_rows, NULL, loss);
@@ -343,20 +351,19 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     model_head_release(model);
 }
 
-/* The rows of x, of a stream behind memory, that are those of enc. */
-static void read_text(Model *model, float *hidden, Tensor x, const TokenStream *enc)
+/* The rows of x that are text, of a stream behind memory; else all. */
+static void read_text(Ctx *cx, float *hidden, Tensor x)
 {
-    int64_t n_memory = model->config.memory_tokens;
+    size_t mark = arena_mark(cx->scratch);
 
-    if (n_memory == 0) {
-        tensor_read_f32(model->dev, hidden, x);
-        return;
+    if (tensor_present(cx->rows->text)) {
+        Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
+        Tensor text = tensor_slice_rows(all, 0, cx->rows->text.d[0]);
+        op_gather(cx->dev, text, x, cx->rows->text);
+        x = text;
     }
-    for (int64_t s = 0; s < enc->n_seq; s++) {
-        int64_t first = enc->cu[s], n = enc->cu[s + 1] - first;
-        if (n > 0)
-            tensor_read_f32(model->dev, hidden + first * x.d[1], tensor_slice_rows(x, first + (s + 1) * n_memory, n));
-    }
+    tensor_read_f32(cx->dev, hidden, x);
+    arena_reset(cx->scratch, mark);
 }
 
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled)
@@ -367,10 +374,10 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     ModelW w = { 0 };
 
     empty_arenas(model);
-    Rows rows = rows_upload(model->dev, &work->save, enc);
+    Rows rows = encoder_upload(model, work, enc);
     Ctx cx = stack_context(model, &model->encoder, work, &rows, NULL, &forward);
     Tensor x = stack_fwd(model, &model->encoder, &cx, work, NO_TENSOR, &forward);
-    read_text(model, hidden, x, &batch->enc);
+    read_text(&cx, hidden, x);
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(&work->scratch, cx.dtype, batch->enc.n_seq, x.d[1], "pooled");

@@ -45,6 +45,8 @@ struct Model {
     Workspace work;
 };
 
+/* The encoder's stream, its memory included, for as long as work->save is not reset. */
+Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc);
 /* false: no memory. */
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder);
 void stack_clear(Stack *stack, Device *dev);

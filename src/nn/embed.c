@@ -13,27 +13,34 @@ static void add_rows(Ctx *cx, Tensor x, Tensor table, Tensor rows)
     arena_reset(cx->scratch, mark);
 }
 
-/* Rows of learned memory in the first places of sequence s. */
-static Tensor memory_rows(const Ctx *cx, Tensor x, Tensor memory, int32_t s)
+/* For the rows of memory of all sequences, which are fewer than the rows. */
+static Tensor memory_part(Ctx *cx, Tensor x)
 {
-    return tensor_slice_rows(x, cx->rows->cu.host[s], memory.d[0]);
+    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.memory");
+    return tensor_slice_rows(part, 0, cx->rows->memory_at.d[0]);
 }
 
 static void put_memory(Ctx *cx, Tensor x, Tensor memory)
 {
-    for (int32_t s = 0; s < cx->rows->n_seq; s++)
-        op_copy(cx->dev, memory_rows(cx, x, memory, s), memory);
+    size_t mark = arena_mark(cx->scratch);
+    Tensor part = memory_part(cx, x);
+
+    op_gather(cx->dev, part, memory, cx->rows->memory_row);
+    op_scatter(cx->dev, x, part, cx->rows->memory_at);
+    arena_reset(cx->scratch, mark);
 }
 
 /* The gradient of memory, whose rows of dx become zeros: none of it is the table's. */
 static void take_memory(Ctx *cx, Tensor dmemory, Tensor dx)
 {
-    if (cx->g_beta == 0)
-        op_fill(cx->dev, dmemory, 0);
-    for (int32_t s = 0; s < cx->rows->n_seq; s++) {
-        op_add(cx->dev, dmemory, dmemory, memory_rows(cx, dx, dmemory, s));
-        op_fill(cx->dev, memory_rows(cx, dx, dmemory, s), 0);
-    }
+    size_t mark = arena_mark(cx->scratch);
+    Tensor part = memory_part(cx, dx);
+
+    op_gather(cx->dev, part, dx, cx->rows->memory_at);
+    op_scatter_add(cx->dev, dmemory, part, cx->rows->memory_row, cx->g_beta);
+    op_fill(cx->dev, part, 0);
+    op_scatter(cx->dev, dx, part, cx->rows->memory_at);
+    arena_reset(cx->scratch, mark);
 }
 
 void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)

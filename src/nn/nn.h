@@ -35,10 +35,15 @@ typedef struct Rows {
     Tensor position, sample;    /* (n_rows) i32, i64: what dropout masks depend on; absent where there is no dropout */
     Tensor starts;              /* (n_seq) i32: the first row of each sequence */
     BothSides cu, prefix;       /* as in AttnSpec */
+    /* Where learned memory stands before each sequence, (n) i32: its rows, and the row of the memory that each holds;
+     * (n_rows - n) text: the other rows that belong to a sequence. Absent where there is no memory. */
+    Tensor memory_at, memory_row, text;
 } Rows;
 
 /* Into `arena`, which is measured by any stream of as many rows. */
 Rows rows_upload(Device *dev, Arena *arena, const TokenStream *stream);
+/* The first n_memory rows of each sequence hold memory. */
+void rows_upload_memory(Rows *rows, Device *dev, Arena *arena, int32_t n_memory);
 /* (n) i32 of the host, in a place for `room`. */
 Tensor indices_upload(Device *dev, Arena *arena, const int32_t *from, int64_t n, int64_t room, const char *tag);
 BothSides both_sides(const int32_t *host, Tensor device);

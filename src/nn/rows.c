@@ -1,5 +1,7 @@
 #include "nn/nn.h"
 
+#include <glib.h>
+
 /* n numbers of the host as a vector with room for `room`; absent where there are none. */
 static Tensor upload(Device *dev, Arena *arena, DType dtype, const void *from, int64_t n, int64_t room, const char *tag)
 {
@@ -38,4 +40,23 @@ Rows rows_upload(Device *dev, Arena *arena, const TokenStream *stream)
     rows.cu = both_sides(stream->cu, cu);
     rows.prefix = both_sides(stream->prefix, prefix);
     return rows;
+}
+
+void rows_upload_memory(Rows *rows, Device *dev, Arena *arena, int32_t n_memory)
+{
+    const int32_t *cu = rows->cu.host;
+    int64_t room = rows->n_rows, n = 0, n_text = 0;
+    g_autofree int32_t *at = g_new(int32_t, room), *row = g_new(int32_t, room), *text = g_new(int32_t, room);
+
+    for (int32_t s = 0; s < rows->n_seq; s++) {
+        for (int32_t i = 0; i < n_memory; i++) {
+            at[n] = cu[s] + i;
+            row[n++] = i;
+        }
+        for (int32_t i = cu[s] + n_memory; i < cu[s + 1]; i++)
+            text[n_text++] = i;
+    }
+    rows->memory_at = indices_upload(dev, arena, at, n, room, "memory.at");
+    rows->memory_row = indices_upload(dev, arena, row, n, room, "memory.row");
+    rows->text = indices_upload(dev, arena, text, n_text, room, "rows.text");
 }
