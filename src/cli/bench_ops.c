@@ -52,6 +52,7 @@ typedef struct Rig {
 /* Loops over the operation: once on the null device, else until the time is up, keeping the best. */
 static bool again(Rig *r)
 {
+    device_synchronise(r->dev);
     gint64 now = g_get_monotonic_time();
     if (r->start == 0)
         r->end = now + (gint64)(seconds * 1e6);
@@ -66,9 +67,12 @@ static bool again(Rig *r)
 static Tensor filled(Rig *r, Tensor t, bool random)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
-    float *x = t.p;
-    for (int64_t i = 0; r->dev->computes && i < tensor_count(t); i++)
+    int64_t n = r->dev->computes ? tensor_count(t) : 0;
+    g_autofree float *x = g_new(float, n);
+    for (int64_t i = 0; i < n; i++)
         x[i] = random ? (float)philox_u32(&rng) / 4294967296.0f - 0.5f : 1.0f;
+    if (n > 0)
+        tensor_upload(r->dev, t, x);
     return t;
 }
 
@@ -86,20 +90,27 @@ static Tensor ids_below(Rig *r, int64_t n, uint64_t bound)
 {
     Tensor ids = arena_vector(&r->arena, DT_I32, n, "ids");
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
-    for (int64_t i = 0; r->dev->computes && i < n; i++)
-        ((int32_t *)ids.p)[i] = (int32_t)philox_below(&rng, bound);
+    g_autofree int32_t *values = g_new(int32_t, n);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (int32_t)philox_below(&rng, bound);
+    tensor_upload(r->dev, ids, values);
     return ids;
 }
 
 static Dropout dropout(Rig *r, float rate)
 {
-    int64_t *sample = arena_vector(&r->arena, DT_I64, N, "sample").p;
-    int32_t *position = arena_vector(&r->arena, DT_I32, N, "position").p;
-    for (int32_t i = 0; r->dev->computes && i < N; i++) {
-        sample[i] = i / TK;
-        position[i] = i % TK;
+    static int64_t samples[N];
+    static int32_t positions[N];
+    Tensor sample = arena_vector(&r->arena, DT_I64, N, "sample"),
+           position = arena_vector(&r->arena, DT_I32, N, "position");
+    for (int32_t i = 0; i < N; i++) {
+        samples[i] = i / TK;
+        positions[i] = i % TK;
     }
-    return (Dropout){ .key = philox_key(1, PHILOX_DROPOUT, 0), .rate = rate, .sample = sample, .position = position };
+    tensor_upload(r->dev, sample, samples);
+    tensor_upload(r->dev, position, positions);
+    return (
+        Dropout){ .key = philox_key(1, PHILOX_DROPOUT, 0), .rate = rate, .sample = sample.p, .position = position.p };
 }
 
 static void gemm(Rig *r, int64_t m, int64_t n, int64_t k, bool ta, bool tb)
@@ -159,15 +170,19 @@ static void gemm_logits_dw(Rig *r)
     gemm(r, V, C, CHUNK, true, false);
 }
 
-static AttnSpec attention_spec(int32_t tq, int32_t tk, bool causal)
+static AttnSpec attention_spec(Rig *r, int32_t tq, int32_t tk, bool causal)
 {
     static int32_t cu_q[SAMPLES + 1], cu_k[SAMPLES + 1];
     for (int32_t s = 0; s <= SAMPLES; s++) {
         cu_q[s] = s * tq;
         cu_k[s] = s * tk;
     }
-    return (AttnSpec){ .cu_q = cu_q,
-                       .cu_k = cu_k,
+    Tensor device_q = arena_vector(&r->arena, DT_I32, SAMPLES + 1, "cu_q");
+    Tensor device_k = arena_vector(&r->arena, DT_I32, SAMPLES + 1, "cu_k");
+    tensor_upload(r->dev, device_q, cu_q);
+    tensor_upload(r->dev, device_k, cu_k);
+    return (AttnSpec){ .cu_q = { cu_q, device_q.p },
+                       .cu_k = { cu_k, device_k.p },
                        .n_seq = SAMPLES,
                        .max_q = tq,
                        .max_k = tk,
@@ -178,7 +193,7 @@ static AttnSpec attention_spec(int32_t tq, int32_t tk, bool causal)
 
 static void attention(Rig *r, int32_t tq, int32_t tk, bool causal, bool biased, float rate, bool backward)
 {
-    AttnSpec spec = attention_spec(tq, tk, causal);
+    AttnSpec spec = attention_spec(r, tq, tk, causal);
     Dropout drop = dropout(r, rate);
     int64_t nq = SAMPLES * tq, nk = SAMPLES * tk;
     Tensor q = matrix(r, nq, A), k = matrix(r, nk, A), v = matrix(r, nk, A), o = matrix(r, nq, A);
@@ -245,14 +260,14 @@ static void embedding(Rig *r)
 {
     Tensor y = matrix(r, N, C), table = matrix(r, V, C), ids = ids_below(r, N, V);
     while (again(r))
-        op_embedding_fwd(r->dev, y, table, ids);
+        op_gather(r->dev, y, table, ids);
 }
 
 static void embedding_bwd(Rig *r)
 {
     Tensor dy = matrix(r, N, C), dtable = matrix(r, V, C), ids = ids_below(r, N, V);
     while (again(r))
-        op_embedding_bwd(r->dev, dtable, dy, ids, 0);
+        op_scatter_add(r->dev, dtable, dy, ids, 0);
 }
 
 static void rmsnorm(Rig *r)
@@ -328,14 +343,22 @@ static void sumsq(Rig *r)
         op_sumsq(r->dev, out, x, 0);
 }
 
+static StepScalars *step_scalars(Rig *r)
+{
+    const StepScalars values = { .lr = 1e-6f, .clip = 1, .update = 10 };
+    StepScalars *scalars = arena_push(&r->arena, sizeof values, "scalars");
+    device_upload(r->dev, scalars, &values, sizeof values);
+    return scalars;
+}
+
 static void adamw(Rig *r)
 {
     AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 };
-    StepScalars scalars = { .lr = 1e-6f, .clip = 1, .update = 10 };
+    StepScalars *scalars = step_scalars(r);
     Tensor w = matrix(r, V, C), g = matrix(r, V, C), m = matrix(r, V, C);
     Tensor v = filled(r, arena_tensor(&r->arena, DT_F32, V, C, "v"), false);
     while (again(r))
-        op_adamw(r->dev, w, m, v, g, &spec, &scalars);
+        op_adamw(r->dev, w, m, v, g, &spec, scalars);
 }
 
 static void adafactor(Rig *r)
@@ -343,10 +366,10 @@ static void adafactor(Rig *r)
     AdafactorSpec spec = {
         .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .decay_rate = 0.8, .scale_parameter = true
     };
-    StepScalars scalars = { .lr = 1e-6f, .clip = 1, .update = 10 };
+    StepScalars *scalars = step_scalars(r);
     Tensor w = matrix(r, V, C), g = matrix(r, V, C), row = vector(r, V), col = vector(r, C), u = matrix(r, V, C);
     while (again(r))
-        op_adafactor(r->dev, w, row, col, NO_TENSOR, NO_TENSOR, g, u, &spec, &scalars);
+        op_adafactor(r->dev, w, row, col, NO_TENSOR, NO_TENSOR, g, u, &spec, scalars);
 }
 
 static const struct {

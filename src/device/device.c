@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define ALIGN 64
-#define HUGE  ((size_t)2 << 20) /* a huge page: arenas and parameters in such pages are copied half as fast again */
 
 /* A table holds nothing but function pointers, so a forgotten row is a run of zero bytes. */
 static void check_complete(const char *name, const OpTable *ops)
@@ -19,16 +15,32 @@ static void check_complete(const char *name, const OpTable *ops)
         CHECK(entries[i] != NULL, "device %s lacks entry %zu of its operation table", name, i);
 }
 
-Device *device_new(const char *name, const OpTable *ops, DType real, bool computes, int threads, const char *isa,
-                   void *impl)
+Precision precision_uniform(DType dtype)
+{
+    return (Precision){ dtype, dtype, dtype, dtype, dtype };
+}
+
+Device *device_new(const char *name, const OpTable *ops, Precision precision, bool computes, int threads,
+                   const char *isa, void *impl)
 {
     check_complete(name, ops);
     Device *dev = malloc(sizeof *dev);
     if (dev == NULL)
         fatal_memory("a device");
-    *dev = (Device){
-        .name = name, .ops = ops, .real = real, .computes = computes, .threads = threads, .isa = isa, .impl = impl
-    };
+    *dev = (Device){ .name = name,
+                     .ops = ops,
+                     .precision = precision,
+                     .dtypes = { [ROLE_COMPUTE] = 1u << precision.compute,
+                                 [ROLE_ACCUMULATE] = 1u << precision.residual | 1u << precision.grad,
+                                 [ROLE_STATISTIC] = 1u << precision.master,
+                                 [ROLE_MASTER] = 1u << precision.master,
+                                 [ROLE_STATE] = 1u << precision.state,
+                                 [ROLE_INDEX] = 1u << DT_I32,
+                                 [ROLE_TOTAL] = 1u << DT_F64 },
+                     .computes = computes,
+                     .threads = threads,
+                     .isa = isa,
+                     .impl = impl };
     return dev;
 }
 
@@ -48,26 +60,4 @@ int device_threads(const Device *dev)
 const char *device_isa(const Device *dev)
 {
     return dev->isa;
-}
-
-void *device_alloc(Device *dev, size_t bytes)
-{
-    if (!dev->computes)
-        return (void *)ALIGN; /* in page 0: any use of it traps */
-    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = ((bytes ? bytes : 1) + align - 1) / align * align;
-    if (rounded < bytes)
-        return NULL;
-    void *p = aligned_alloc(align, rounded);
-    if (p == NULL)
-        return NULL;
-    if (bytes >= HUGE)
-        (void)madvise(p, rounded, MADV_HUGEPAGE); /* a wish, not a need */
-    memset(p, 0, rounded);
-    return p;
-}
-
-void device_free(Device *dev, void *p)
-{
-    if (dev->computes)
-        free(p);
 }

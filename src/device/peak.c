@@ -18,6 +18,7 @@ static double best_rate(Device *dev, float *memory, int64_t n, double seconds)
     while (now() < end) {
         double start = now();
         op_gemm(dev, y, a, b, false, true, 1, 0);
+        device_synchronise(dev);
         double rate = 2.0 * (double)n * (double)n * (double)n / (now() - start);
         best = rate > best ? rate : best;
     }

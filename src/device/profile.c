@@ -21,6 +21,7 @@ void profile_add(Device *dev, const char *op, double start)
     Profile *profile = dev->profile;
     if (profile == NULL)
         return;
+    device_synchronise(dev);
     int i = 0;
     while (i < profile->n && profile->rows[i].op != op) /* each name is one literal of ops.c */
         i++;

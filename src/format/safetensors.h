@@ -41,6 +41,11 @@ SafeWriter *safetensors_writer_new(void);
 void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char *value);
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data); /* data must stay alive until the write; rows contiguous */
+/* The same of a tensor that is fetched when it is written, alone: fetch(context, out) fills `out`. The writer frees the
+ * context with g_free. */
+typedef void (*SafeFetch)(const void *context, void *out);
+void safetensors_writer_add_later(SafeWriter *writer, const char *name, const char *dtype, int rank,
+                                  const int64_t *shape, SafeFetch fetch, void *context);
 /* F32 tensors are written as this type, "BF16" or "F16", rounded to the nearest; before the write. A value that f16
  * cannot hold is a user's error. */
 void safetensors_writer_store_as(SafeWriter *writer, const char *dtype);

@@ -1,6 +1,7 @@
 #include "format/safetensors_dtype.h"
 
-#include <math.h>
+#include "base/float16.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -9,37 +10,27 @@ static void copy_f32(float *out, const char *from, int64_t n)
     memcpy(out, from, (size_t)n * sizeof(float));
 }
 
-static void widen_bf16(float *out, const char *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, from + 2 * i, 2);
-        uint32_t bits = (uint32_t)half << 16;
-        memcpy(out + i, &bits, 4);
+#define WIDEN(name, convert)                                                                                           \
+    static void name(float *out, const char *from, int64_t n)                                                          \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            uint16_t half;                                                                                             \
+            memcpy(&half, from + 2 * i, 2);                                                                            \
+            out[i] = convert(half);                                                                                    \
+        }                                                                                                              \
     }
-}
+WIDEN(widen_bf16, bf16_to_f32)
+WIDEN(widen_f16, f16_to_f32)
 
-static float f16_value(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 31u, mantissa = half & 1023u;
-    if (exponent == 0) { /* zero and subnormals: a multiple of 2^-24, exact in f32 */
-        float magnitude = (float)mantissa * 0x1p-24f;
-        return sign ? -magnitude : magnitude;
+#define ROUND(name, convert)                                                                                           \
+    static void name(void *out, const float *from, int64_t n)                                                          \
+    {                                                                                                                  \
+        uint16_t *to = out;                                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = convert(from[i]);                                                                                  \
     }
-    uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112u) << 23 | mantissa << 13;
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-static void widen_f16(float *out, const char *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, from + 2 * i, 2);
-        out[i] = f16_value(half);
-    }
-}
+ROUND(round_bf16, bf16_from_f32)
+ROUND(round_f16, f16_from_f32)
 
 static void narrow_f64(float *out, const char *from, int64_t n)
 {
@@ -48,39 +39,6 @@ static void narrow_f64(float *out, const char *from, int64_t n)
         memcpy(&value, from + 8 * i, 8);
         out[i] = (float)value;
     }
-}
-
-static void round_bf16(void *out, const float *from, int64_t n)
-{
-    uint16_t *to = out;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, from + i, 4);
-        bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-        to[i] = (uint16_t)(nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-    }
-}
-
-static uint16_t f16_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00u); /* NaN */
-    if (magnitude >= 0x477ff000u)
-        return (uint16_t)(sign | 0x7c00u); /* 65520 and above round to infinity */
-    if (magnitude < 0x38800000u)           /* below 2^-14: a multiple of 2^-24 */
-        return (uint16_t)(sign | (uint32_t)lrintf(fabsf(value) * 0x1p24f));
-    magnitude += 0xfffu + (magnitude >> 13 & 1u);
-    return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);
-}
-
-static void round_f16(void *out, const float *from, int64_t n)
-{
-    uint16_t *to = out;
-    for (int64_t i = 0; i < n; i++)
-        to[i] = f16_bits(from[i]);
 }
 
 static const SafeDType dtypes[] = {

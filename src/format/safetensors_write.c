@@ -14,7 +14,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
 typedef struct Declared {
     SafeTensor tensor; /* its name is owned */
     const SafeDType *dtype;
-    bool rounded; /* the data are f32, the dtype is another */
+    bool rounded;    /* the data are f32, the dtype is another */
+    SafeFetch fetch; /* NULL: the data are there */
+    void *context;   /* owned */
 } Declared;
 
 #define CHUNK 4096 /* elements rounded at a time */
@@ -33,6 +35,7 @@ static const SafeTensor *tensor_at(const SafeWriter *writer, guint i)
 static void declared_clear(void *item)
 {
     g_free((char *)((Declared *)item)->tensor.name);
+    g_free(((Declared *)item)->context);
 }
 
 static int compare_text(const void *a, const void *b, void *unused)
@@ -88,6 +91,15 @@ void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dt
     new.tensor.dtype = new.dtype->name;
     new.tensor.bytes = (size_t)bits / 8;
     g_array_append_val(writer->declared, new);
+}
+
+void safetensors_writer_add_later(SafeWriter *writer, const char *name, const char *dtype, int rank,
+                                  const int64_t *shape, SafeFetch fetch, void *context)
+{
+    safetensors_writer_add(writer, name, dtype, rank, shape, NULL);
+    Declared *declared = &g_array_index(writer->declared, Declared, writer->declared->len - 1);
+    declared->fetch = fetch;
+    declared->context = context;
 }
 
 /* By falling row of the dtype table (hence falling alignment), then name. */
@@ -171,9 +183,8 @@ static bool fits(const float *values, int64_t n, const Declared *declared, GErro
     return true;
 }
 
-static bool write_rounded(IoFile *file, const Declared *declared, GError **error)
+static bool write_rounded(IoFile *file, const Declared *declared, const float *values, GError **error)
 {
-    const float *values = declared->tensor.data;
     size_t width = (size_t)declared->dtype->bits / 8;
     int64_t n = (int64_t)(declared->tensor.bytes / width);
     uint16_t chunk[CHUNK];
@@ -189,6 +200,19 @@ static bool write_rounded(IoFile *file, const Declared *declared, GError **error
     return true;
 }
 
+static bool write_tensor(IoFile *file, const Declared *declared, GError **error)
+{
+    size_t bytes = declared->tensor.bytes; /* as written */
+    if (declared->rounded)
+        bytes = bytes * 8 / (size_t)declared->dtype->bits * sizeof(float);
+    g_autofree void *fetched = declared->fetch ? g_malloc(bytes) : NULL;
+    if (declared->fetch)
+        declared->fetch(declared->context, fetched);
+    const void *data = declared->fetch ? fetched : declared->tensor.data;
+    return declared->rounded ? write_rounded(file, declared, data, error)
+                             : io_write(file, data, declared->tensor.bytes, error);
+}
+
 /* Tensors [first, last). */
 static bool write_file(const SafeWriter *writer, guint first, guint last, const char *path, GError **error)
 {
@@ -199,9 +223,7 @@ static bool write_file(const SafeWriter *writer, guint first, guint last, const 
     bool ok = io_write(file, header->str, header->len, error);
     g_string_free(header, TRUE);
     for (guint i = first; ok && i < last; i++) {
-        const Declared *declared = &g_array_index(writer->declared, Declared, i);
-        ok = declared->rounded ? write_rounded(file, declared, error)
-                               : io_write(file, declared->tensor.data, declared->tensor.bytes, error);
+        ok = write_tensor(file, &g_array_index(writer->declared, Declared, i), error);
     }
     if (!ok) {
         io_abort(file);

@@ -13,9 +13,15 @@ struct Decoder {
     Stack stack;        /* the decoder's, with positions of its own */
     TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
+    Rows input_rows, step_rows;
+    CacheRows cache_rows;
     int32_t t, max_tokens, capacity;
-    int32_t *first;     /* (sequences) rows of the caches that hold the prompt */
-    int32_t *last;      /* (prompts) last token of each */
+    int32_t *first;       /* (sequences) rows of the caches that hold the prompt */
+    int32_t *last;        /* (prompts) last token of each */
+    int32_t *cu_q, *cu_k; /* (sequences + 1) of a step's queries, and of the keys that they see */
+    int32_t *start;       /* (sequences) where its rows of the caches begin */
+    int32_t *own;         /* (sequences) where a step's keys and values go */
+    Tensor cu_k_device;
     BlockCache *caches; /* (n_dec) */
     Tensor spare;       /* the shape of one self-attention cache: reordered into, then exchanged with it */
     float *logits;      /* (sequences, V) */
@@ -80,11 +86,19 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->rows = stream_new(n_rows, prompts->n, cu);
     d->first = g_new0(int32_t, n_rows);
     d->last = g_new(int32_t, prompts->n);
+    d->cu_q = g_new0(int32_t, n_rows + 1);
+    d->cu_k = g_new0(int32_t, n_rows + 1);
+    d->start = g_new0(int32_t, n_rows);
+    d->own = g_new0(int32_t, n_rows);
     for (int32_t p = 0; p < prompts->n; p++)
         d->last[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
         d->first[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
     d->capacity = max_tokens + (encodes ? 0 : d->inputs.max_len);
+    for (int32_t r = 0; r < n_rows; r++) {
+        d->cu_q[r + 1] = r + 1;
+        d->start[r] = r * d->capacity;
+    }
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
     workspace_measure(&d->work);
@@ -100,6 +114,10 @@ void decoder_close(Decoder *decoder)
     stream_free(&decoder->rows);
     g_free(decoder->first);
     g_free(decoder->last);
+    g_free(decoder->cu_q);
+    g_free(decoder->cu_k);
+    g_free(decoder->start);
+    g_free(decoder->own);
     g_free(decoder->caches);
     g_free(decoder->logits);
     g_free(decoder);
@@ -109,14 +127,14 @@ static AttentionCache self_cache(Decoder *d, int64_t width)
 {
     Tensor kv =
         arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.n_rows * d->capacity, 2 * width, "decoder.self");
-    return (AttentionCache){ .kv = kv, .first = d->first, .capacity = d->capacity };
+    return (AttentionCache){ kv };
 }
 
 /* Encodes the inputs and keeps what every block's cross-attention needs of them. */
 static void encode(Decoder *d)
 {
     Model *model = d->model;
-    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->inputs, NULL, &forward);
+    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->input_rows, NULL, &forward);
     Tensor memory = stack_fwd(model, &model->encoder, &enc, &d->work, NO_TENSOR, &forward);
 
     for (int i = 0; i < d->stack.n_blocks; i++) {
@@ -134,7 +152,7 @@ static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
 
     for (int32_t r = 0; r < d->rows.n_rows; r++)
         if (d->first[r] > 0)
-            op_copy(d->cx.dev, tensor_slice_rows(cache->kv, (int64_t)r * cache->capacity, d->first[r]),
+            op_copy(d->cx.dev, tensor_slice_rows(cache->kv, d->start[r], d->first[r]),
                     tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
 }
 
@@ -146,7 +164,7 @@ static void prefill(Decoder *d)
     Stack stack = d->stack;
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
-    Ctx cx = stack_context(model, &stack, &d->work, &d->inputs, NULL, &forward);
+    Ctx cx = stack_context(model, &stack, &d->work, &d->input_rows, NULL, &forward);
     Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.n_rows, model->config.width, "decoder.x");
     StackW w = { 0 };
 
@@ -168,6 +186,45 @@ static void prefill(Decoder *d)
     arena_reset(&d->work.scratch, scratch);
 }
 
+/* What the device has to know of the sequences; a step changes some of it. */
+static void upload_rows(Decoder *d)
+{
+    Device *dev = d->model->dev;
+    Arena *save = &d->work.save;
+    int32_t n = d->rows.n_rows;
+
+    d->input_rows = encoder_upload(d->model, &d->work, &d->inputs);
+    d->step_rows = rows_upload(dev, save, &d->rows);
+    d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
+    Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
+    Tensor start = indices_upload(dev, save, d->start, n, n, "decoder.start");
+    d->cache_rows = (CacheRows){ .cu_q = both_sides(d->cu_q, cu_q),
+                                 .cu_k = both_sides(d->cu_k, d->cu_k_device),
+                                 .first = both_sides(d->start, start),
+                                 .own = indices_upload(dev, save, d->own, n, n, "decoder.own"),
+                                 .n_seq = n,
+                                 .capacity = d->capacity };
+}
+
+/* The same for the next step, of the tokens in d->rows. */
+static void upload_step(Decoder *d)
+{
+    Device *dev = d->model->dev;
+
+    d->cache_rows.max_k = 0;
+    for (int32_t r = 0; r < d->rows.n_rows; r++) {
+        int32_t before = d->first[r] + d->t;
+        d->rows.place[r] = before;
+        d->own[r] = d->start[r] + before;
+        d->cu_k[r + 1] = d->cu_k[r] + before + 1;
+        d->cache_rows.max_k = MAX(d->cache_rows.max_k, before + 1);
+    }
+    tensor_upload(dev, d->step_rows.ids, d->rows.ids);
+    tensor_upload(dev, d->step_rows.place, d->rows.place);
+    tensor_upload(dev, d->cache_rows.own, d->own);
+    tensor_upload(dev, d->cu_k_device, d->cu_k);
+}
+
 static void begin(Decoder *d)
 {
     Model *model = d->model;
@@ -175,7 +232,8 @@ static void begin(Decoder *d)
     int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
     StackW w = { 0 };
 
-    d->cx = stack_context(model, &d->stack, &d->work, &d->rows, &d->inputs, &forward);
+    upload_rows(d);
+    d->cx = stack_context(model, &d->stack, &d->work, &d->step_rows, &d->input_rows, &forward);
     params_acquire(model->params, d->stack.bucket, &w);
     stack_positions(model, &d->stack, &d->cx, &d->work, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, d->stack.bucket);
@@ -203,7 +261,7 @@ static void run_blocks(Decoder *d, Tensor x)
         BlockW w = { 0 };
         stack_enter_layer(model, &d->stack, &d->cx, i);
         params_acquire(model->params, d->stack.first_block + i, &w);
-        block_step(&d->cx, x, x, d->stack.bias, &w, &d->caches[i]);
+        block_step(&d->cx, x, x, d->stack.bias, &w, &d->caches[i], &d->cache_rows);
         params_release(model->params, d->stack.first_block + i);
     }
 }
@@ -218,8 +276,7 @@ static void step(Decoder *d)
     ModelW w = { 0 }, none = { 0 };
     NormSave norm;
 
-    for (int64_t r = 0; r < n; r++)
-        d->rows.place[r] = d->first[r] + d->t;
+    upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
     stack_embed(model, &d->stack, &d->cx, x, &stack);
     run_blocks(d, x);
@@ -227,7 +284,7 @@ static void step(Decoder *d)
     params_release(model->params, BUCKET_DECODER);
     model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    head_logits(&d->cx, tensor_matrix(d->logits, DT_F32, n, model->config.vocab), y, &head);
+    head_logits(&d->cx, d->logits, y, &head);
     model_head_release(model);
     arena_reset(&d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
@@ -237,13 +294,11 @@ static void step(Decoder *d)
 /* What the arenas need, up to the last step. */
 static Workspace measure(const Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
-    Model *dry_model = model_open_dry(&model->config, model->dev->real, false);
+    Model *dry_model = model_open_dry(&model->config, model->dev->precision, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, max_tokens);
 
     begin(dry);
     dry->t = max_tokens - 1;
-    for (int i = 0; i < dry_model->decoder.n_blocks; i++)
-        dry->caches[i].self.n = dry->t;
     step(dry);
     Workspace work = dry->work;
     decoder_close(dry);
@@ -329,8 +384,8 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
         Tensor old = cache->kv;
         for (int64_t r = 0; r < n; r++)
             op_copy(decoder->cx.dev,
-                    tensor_slice_rows(decoder->spare, r * cache->capacity, decoder->first[r] + cache->n),
-                    tensor_slice_rows(old, (int64_t)from[r] * cache->capacity, decoder->first[r] + cache->n));
+                    tensor_slice_rows(decoder->spare, decoder->start[r], decoder->first[r] + decoder->t),
+                    tensor_slice_rows(old, decoder->start[from[r]], decoder->first[r] + decoder->t));
         cache->kv = decoder->spare;
         decoder->spare = old;
     }

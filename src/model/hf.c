@@ -108,20 +108,14 @@ static bool check_tensors(const Source *source, const ModelConfig *config, GErro
 
 static bool read_param(Device *dev, const Source *source, const Param *param, GError **error)
 {
-    Tensor w = param->w, host = w;
-    CHECK(w.ld == tensor_cols(w), "%s: rows %lld apart", param->spec.name, (long long)w.ld);
     g_autofree char *theirs = NULL;
     const HfName *name = hf_name_of(source->kind, param->spec.name, &theirs);
     const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
-    if (w.dtype == DT_F32)
-        return hf_tensor_read(tensor, name, &param->spec, w.p, error);
-    g_autofree float *values = g_new(float, (gsize)tensor_count(w));
-    host.p = values;
-    host.dtype = DT_F32;
-    bool done = hf_tensor_read(tensor, name, &param->spec, values, error);
-    if (done)
-        op_copy(dev, w, host);
-    return done;
+    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
+    if (!hf_tensor_read(tensor, name, &param->spec, values, error))
+        return false;
+    tensor_write_f32(dev, param->w, values);
+    return true;
 }
 
 /* transformers would begin with random logits. */

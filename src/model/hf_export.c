@@ -24,18 +24,34 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-/* The tensor that holds a parameter: its own memory where it is all of it and lies the same way, else a copy in
- * `made`, which its other parts share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, const Param *param)
+/* Where a tensor is fetched from when its turn comes. */
+typedef struct Source {
+    Device *dev;
+    Tensor w;
+} Source;
+
+static void fetch(const void *context, void *out)
 {
-    CHECK(param->w.dtype == DT_F32 && param->w.ld == tensor_cols(param->w), "%s: dtype %s, rows %lld apart",
-          param->spec.name, dtype_name(param->w.dtype), (long long)param->w.ld);
+    const Source *source = context;
+    tensor_read_f32(source->dev, out, source->w);
+}
+
+static void add_as_it_is(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
+{
+    const Source source = { dev, w };
+    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, g_memdup2(&source, sizeof source));
+}
+
+/* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
+ * which its other parts share. */
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, Device *dev, const Param *param)
+{
     char *theirs;
     int64_t shape[2];
     const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
     int rank = hf_shape_of(name, &param->spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        safetensors_writer_add(writer, theirs, "F32", rank, shape, param->w.p);
+        add_as_it_is(writer, dev, theirs, rank, shape, param->w);
         g_free(theirs);
         return;
     }
@@ -45,7 +61,9 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind,
         safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
         g_hash_table_insert(made, g_strdup(theirs), whole);
     }
-    hf_tensor_put(whole, name, &param->spec, param->w.p);
+    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
+    tensor_read_f32(dev, values, param->w);
+    hf_tensor_put(whole, name, &param->spec, values);
     g_free(theirs);
 }
 
@@ -62,7 +80,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i);
         if (g_hash_table_contains(kept, param->spec.name))
-            add_tensor(writer, made, kind, param);
+            add_tensor(writer, made, kind, params_device(params), param);
         else
             g_string_append_printf(left, "%s%s", left->len ? ", " : "", param->spec.name);
     }
@@ -81,7 +99,7 @@ static bool write_tensors(const char *folder, const HfKind *kind, const ModelCon
     /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
         Tensor shared = params_find(params, "shared")->w;
-        safetensors_writer_add(writer, "lm_head.weight", "F32", shared.rank, shared.d, shared.p);
+        add_as_it_is(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
     }
     /* A BERT of distances has them all the same, and reads none. */
     if (kind == &hf_bert && model_config_distances(config)) {
@@ -92,7 +110,7 @@ static bool write_tensors(const char *folder, const HfKind *kind, const ModelCon
     }
     const Param *bias = params_find(params, "lm_head.bias");
     if (kind->untied_bias && bias && !config->tie_embeddings)
-        safetensors_writer_add(writer, kind->untied_bias, "F32", bias->w.rank, bias->w.d, bias->w.p);
+        add_as_it_is(writer, params_device(params), kind->untied_bias, bias->w.rank, bias->w.d, bias->w);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);

@@ -43,7 +43,12 @@ void model_set_tokenizer_hash(Model *model, const char *hash);
  * again when the capacity grows. Fails where memory is short. bytes may be NULL. */
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error);
-/* Forward, and with loss->grad backward: parameter gradients accumulate since grads_begin. Adds to *sums. */
+/* Forward, and with loss->grad backward: parameter gradients accumulate since grads_begin, the sums since they were
+ * taken. Waits for nothing. */
+void model_pass(Model *model, const Batch *batch, const ModelLoss *loss);
+/* Adds to *sums what the passes added up to since they were last taken. Waits for them. */
+void model_take_sums(Model *model, LossSums *sums);
+/* A pass, and its sums. */
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
 /* Logits (rows of batch_loss_stream, V) of a batch, no dropout, into `logits` (host f32 memory): tests, scoring of
  * short inputs. */

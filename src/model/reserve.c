@@ -43,9 +43,9 @@ size_t workspace_peak(const Workspace *work)
     return work->save.peak + work->scratch.peak + work->recompute.peak;
 }
 
-Model *model_open_dry(const ModelConfig *config, DType real, bool gradients)
+Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients)
 {
-    Device *null = device_open_null_of(real);
+    Device *null = device_open_null_of(precision);
     Model *model = model_open(null, config, gradients, NULL);
     CHECK(model != NULL, "a checked configuration was refused");
     return model;
@@ -82,13 +82,12 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 {
     if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->dev->real, loss->grad);
+    Model *dry = model_open_dry(&model->config, model->dev->precision, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
-    LossSums unused = { 0 };
 
-    model_loss(dry, batch, loss, &unused);
-    model_loss(dry, batch, &forward, &unused); /* held-out loss and logits, between steps */
+    model_pass(dry, batch, loss);
+    model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (bytes)
         *bytes = workspace_peak(&dry->work);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
@@ -106,7 +105,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 
     if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->dev->real, false);
+    Model *dry = model_open_dry(&model->config, model->dev->precision, false);
     while (rows->n_seq < rows->max_seq && rows->n_used < rows->n_rows)
         batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
@@ -119,12 +118,11 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {
-    Model *dry = model_open_dry(config, DT_F32, true);
+    Model *dry = model_open_dry(config, precision_uniform(DT_F32), true);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
-    LossSums unused = { 0 };
 
-    model_loss(dry, batch, &loss, &unused);
+    model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;
     batch_free(batch);
     model_close_dry(dry);

@@ -255,8 +255,8 @@ BlockLayout *sparsity_layout(const Sparsity *is, int64_t positions, int64_t head
         patterns[is->pattern](&grid);
         fill_head(layout, first, keys, &grid);
     }
-    layout->first = first;
-    layout->keys = (int32_t *)(void *)g_array_free(keys, FALSE);
+    layout->first.host = first;
+    layout->keys.host = (int32_t *)(void *)g_array_free(keys, FALSE);
     return layout;
 }
 
@@ -264,7 +264,7 @@ void sparsity_layout_free(BlockLayout *layout)
 {
     if (!layout)
         return;
-    g_free((int32_t *)layout->first);
-    g_free((int32_t *)layout->keys);
+    g_free((int32_t *)layout->first.host);
+    g_free((int32_t *)layout->keys.host);
     g_free(layout);
 }

@@ -34,6 +34,6 @@ typedef struct Sparsity {
 /* Whether the options fit together for sequences of up to `positions` tokens. */
 bool sparsity_check(const Sparsity *sparsity, int64_t positions, GError **error);
 /* The layout of layer `layer` of a checked pattern, for sequences of up to `positions` tokens. `causal`: no block after
- * the query's. sparsity_layout_free frees. */
+ * the query's. On the host alone. sparsity_layout_free frees. */
 BlockLayout *sparsity_layout(const Sparsity *sparsity, int64_t positions, int64_t heads, int layer, bool causal);
 void sparsity_layout_free(BlockLayout *layout);

@@ -2,7 +2,43 @@
 
 #include <math.h>
 
-void stack_init(Stack *stack, const ModelConfig *config, bool decoder)
+static Tensor layout_firsts(Arena *arena, const BlockLayout *layout)
+{
+    return arena_vector(arena, DT_I32, (int64_t)layout->heads * layout->blocks + 1, "layout.first");
+}
+
+static Tensor layout_keys(Arena *arena, const BlockLayout *layout)
+{
+    return arena_vector(arena, DT_I32, layout->first.host[layout->heads * layout->blocks], "layout.keys");
+}
+
+/* Puts the integers of the layouts into memory of the device. */
+static bool upload_layouts(Stack *stack, Device *dev)
+{
+    Arena arena;
+
+    arena_init(&arena, "layouts", NULL, 0);
+    for (int i = 0; i < stack->n_blocks; i++) {
+        layout_firsts(&arena, stack->layouts[i]);
+        layout_keys(&arena, stack->layouts[i]);
+    }
+    size_t bytes = arena.peak;
+    stack->layout_memory = device_alloc(dev, bytes);
+    if (stack->layout_memory == NULL)
+        return false;
+    arena_init(&arena, "layouts", stack->layout_memory, bytes);
+    for (int i = 0; i < stack->n_blocks; i++) {
+        BlockLayout *layout = stack->layouts[i];
+        Tensor first = layout_firsts(&arena, layout), keys = layout_keys(&arena, layout);
+        tensor_upload(dev, first, layout->first.host);
+        tensor_upload(dev, keys, layout->keys.host);
+        layout->first.device = first.p;
+        layout->keys.device = keys.p;
+    }
+    return true;
+}
+
+bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder)
 {
     int n_blocks = (int)(decoder ? config->n_dec : config->n_enc);
     *stack = (Stack){ .decoder = decoder,
@@ -12,14 +48,16 @@ void stack_init(Stack *stack, const ModelConfig *config, bool decoder)
                       .x = g_new0(Tensor, n_blocks + 1),
                       .blocks = g_new0(BlockSave, n_blocks) };
     if (config->sparsity.pattern == SPARSE_NONE || decoder != (config->family == FAMILY_GPT))
-        return;
+        return true;
     stack->layouts = g_new(BlockLayout *, n_blocks);
     for (int i = 0; i < n_blocks; i++)
         stack->layouts[i] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
+    return upload_layouts(stack, dev);
 }
 
-void stack_clear(Stack *stack)
+void stack_clear(Stack *stack, Device *dev)
 {
+    device_free(dev, stack->layout_memory);
     for (int i = 0; stack->layouts && i < stack->n_blocks; i++)
         sparsity_layout_free(stack->layouts[i]);
     g_free(stack->layouts);
@@ -43,14 +81,14 @@ static RelposSpec relpos_spec(const ModelConfig *config, bool decoder)
                          .bidirectional = !decoder };
 }
 
-Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
-                  const TokenStream *memory_rows, const ModelLoss *loss)
+Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows *rows, const Rows *memory_rows,
+                  const ModelLoss *loss)
 {
     const ModelConfig *config = &model->config;
     Ctx cx = { .dev = model->dev,
                .save = &work->save,
                .scratch = &work->scratch,
-               .dtype = model->dev->real,
+               .dtype = model->dev->precision.compute,
                .rows = rows,
                .memory_rows = memory_rows,
                .heads = (int32_t)config->heads,

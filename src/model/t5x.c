@@ -185,18 +185,27 @@ static bool check_arrays(const FlaxFile *file, const ModelConfig *config, GError
     return ok;
 }
 
-/* w (out, in) of theirs (in, out). */
-static bool read_transposed(Tensor w, const SafeTensor *array, GError **error)
+/* to (out, in) of theirs (in, out). */
+static bool read_transposed(float *to, int64_t out, int64_t in, const SafeTensor *array, GError **error)
 {
-    int64_t out = w.d[0], in = w.d[1];
-    float *row = g_new(float, (gsize)out), *to = w.p;
+    g_autofree float *row = g_new(float, (gsize)out);
     bool ok = true;
     for (int64_t i = 0; ok && i < in; i++) {
         ok = safetensors_read_f32(array, i * out, out, row, error);
         for (int64_t o = 0; ok && o < out; o++)
-            to[o * w.ld + i] = row[o];
+            to[o * in + i] = row[o];
     }
-    g_free(row);
+    return ok;
+}
+
+static bool read_param(Device *dev, const Param *param, const SafeTensor *array, GError **error)
+{
+    int64_t n = tensor_count(param->w);
+    g_autofree float *values = g_new(float, (gsize)n);
+    bool ok = is_transposed(param) ? read_transposed(values, param->spec.rows, param->spec.cols, array, error)
+                                   : safetensors_read_f32(array, 0, n, values, error);
+    if (ok)
+        tensor_write_f32(dev, param->w, values);
     return ok;
 }
 
@@ -212,9 +221,7 @@ static Model *import_arrays(Device *dev, const FlaxFile *file, GError **error)
         const Param *param = params_get(model_params(model), i);
         g_autofree char *name = their_name(param->spec.name);
         const SafeTensor *array = flax_find(file, name);
-        CHECK(param->w.dtype == DT_F32, "%s is %s", param->spec.name, dtype_name(param->w.dtype));
-        ok = is_transposed(param) ? read_transposed(param->w, array, error)
-                                  : safetensors_read_f32(array, 0, tensor_count(param->w), param->w.p, error);
+        ok = read_param(dev, param, array, error);
     }
     if (model && !ok)
         model_close(model);

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+enum { SUMS = 2 * XENT_STATS };
+
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
     if (!model_config_check(config, error))
@@ -26,9 +28,15 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
         g_free(model);
         return NULL;
     }
-    stack_init(&model->encoder, config, false);
-    stack_init(&model->decoder, config, true);
     workspace_measure(&model->work);
+    model->sums = tensor_vector(device_alloc(dev, SUMS * sizeof(double)), DT_F64, SUMS);
+    bool ok = stack_init(&model->encoder, dev, config, false) && stack_init(&model->decoder, dev, config, true);
+    if (!ok || model->sums.p == NULL) {
+        fail_machine(error, "no memory for the layouts of attention");
+        model_close(model);
+        return NULL;
+    }
+    op_fill(dev, model->sums, 0);
     return model;
 }
 
@@ -38,8 +46,9 @@ void model_close(Model *model)
         return;
     workspace_clear(&model->work, model->dev);
     stream_close(model->behind_memory);
-    stack_clear(&model->encoder);
-    stack_clear(&model->decoder);
+    device_free(model->dev, model->sums.p);
+    stack_clear(&model->encoder, model->dev);
+    stack_clear(&model->decoder, model->dev);
     params_close(model->params);
     g_free(model->tokenizer_hash);
     model_config_clear(&model->config);
@@ -99,6 +108,7 @@ HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
 
 /* A pass over a batch. Without an encoder memory is absent; without a decoder there is only the encoder's output. */
 typedef struct Pass {
+    Rows enc_rows, dec_rows;
     Ctx enc, dec;
     Ctx *last; /* of the stack that carries the loss */
     Tensor memory, x;
@@ -131,6 +141,14 @@ static const TokenStream *encoder_rows(Model *model, const TokenStream *enc, int
     return kept;
 }
 
+Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc)
+{
+    Rows rows = rows_upload(model->dev, &work->save, enc);
+    if (model->config.memory_tokens > 0)
+        rows_upload_memory(&rows, model->dev, &work->save, (int32_t)model->config.memory_tokens);
+    return rows;
+}
+
 /* Empties the arenas for a pass and runs the stacks forward. */
 static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLoss *loss)
 {
@@ -143,8 +161,13 @@ static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLo
           "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
           model->encoder.n_blocks, model->decoder.n_blocks);
     empty_arenas(model);
-    *pass = (Pass){ .enc = stack_context(model, &model->encoder, work, enc, NULL, loss),
-                    .dec = stack_context(model, &model->decoder, work, &batch->dec, enc, loss) };
+    *pass = (Pass){ 0 };
+    if (encodes)
+        pass->enc_rows = encoder_upload(model, work, enc);
+    if (decodes)
+        pass->dec_rows = rows_upload(model->dev, &work->save, &batch->dec);
+    pass->enc = stack_context(model, &model->encoder, work, &pass->enc_rows, NULL, loss);
+    pass->dec = stack_context(model, &model->decoder, work, &pass->dec_rows, &pass->enc_rows, loss);
     pass->last = decodes ? &pass->dec : &pass->enc;
     if (encodes)
         pass->memory = pass->x = stack_fwd(model, &model->encoder, &pass->enc, work, NO_TENSOR, loss);
@@ -197,6 +220,8 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     ModelW w = { 0 }, g = { 0 };
     int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
     size_t mark = arena_mark(cx->scratch);
+    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_rows, n, n, "target.rows");
+    Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
@@ -205,12 +230,23 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     if (loss->grad)
         head_gradients_acquire(model, cx, &g);
     HeadW head = model_head(model, &w, &g);
-    head_loss(cx, sums, dx, x, &head, tensor_vector(batch->target_rows, DT_I32, n),
-              tensor_vector(batch->target_ids, DT_I32, n), weights, &xent);
+    head_loss(cx, sums, dx, x, &head, rows, ids, weights, &xent);
     if (loss->grad)
         head_gradients_ready(model);
     model_head_release(model);
     arena_reset(cx->scratch, mark);
+}
+
+/* 1 for each sequence that has a label, else 0. */
+static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
+{
+    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights");
+    g_autofree float *values = g_new(float, n);
+
+    for (int64_t i = 0; i < n; i++)
+        values[i] = labels[i] >= 0;
+    tensor_write_f32(cx->dev, weights, values);
+    return weights;
 }
 
 /* The loss of the labels, whose gradient is added to dx. */
@@ -219,14 +255,19 @@ static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
 {
     XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
+    size_t mark = arena_mark(cx->scratch);
+    int64_t n = cx->rows->n_seq;
+    Tensor labels = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels");
+    Tensor weights = label_weights(cx, batch->labels, n);
 
     params_acquire(model->params, BUCKET_POOLER, &w);
     if (loss->grad)
         cx->g_beta = grads_acquire(model->params, BUCKET_POOLER, &g);
-    sentence_loss(cx, sums, dx, x, &w.pooler, &g.pooler, batch->labels, &xent);
+    sentence_loss(cx, sums, dx, x, &w.pooler, &g.pooler, labels, weights, &xent);
     if (loss->grad)
         grads_ready(model->params, BUCKET_POOLER);
     params_release(model->params, BUCKET_POOLER);
+    arena_reset(cx->scratch, mark);
 }
 
 void loss_sums_add(LossSums *sums, const LossSums *more)
@@ -250,7 +291,7 @@ double loss_sums_label_accuracy(const LossSums *sums)
     return sums->label_weight > 0 ? sums->label_correct / sums->label_weight : 0;
 }
 
-static LossSums batch_sums(const double *tokens, const double *labels)
+static LossSums sums_of(const double *tokens, const double *labels)
 {
     return (LossSums){ .loss = tokens[XENT_LOSS],
                        .nll = tokens[XENT_NLL],
@@ -261,13 +302,13 @@ static LossSums batch_sums(const double *tokens, const double *labels)
                        .label_weight = labels[XENT_WEIGHT] };
 }
 
-void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums)
+void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     Workspace *work = &model->work;
     Pass pass;
     pass_fwd(model, &pass, batch, loss);
-    Tensor x = pass.x, dx = NO_TENSOR, tokens = arena_vector(&work->scratch, DT_F64, XENT_STATS, "sums"),
-           labels = arena_vector(&work->scratch, DT_F64, XENT_STATS, "sums");
+    Tensor x = pass.x, dx = NO_TENSOR, sums = arena_vector(&work->scratch, DT_F64, SUMS, "sums");
+    Tensor tokens = tensor_slice_rows(sums, 0, XENT_STATS), labels = tensor_slice_rows(sums, XENT_STATS, XENT_STATS);
 
     if (loss->grad)
         dx = arena_tensor(&work->scratch, pass.last->dtype, x.d[0], x.d[1], "dx");
@@ -275,12 +316,26 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
     token_loss(model, pass.last, tokens, dx, x, batch, loss);
     if (model->config.sentence_head)
         label_loss(model, pass.last, labels, dx, x, batch, loss);
+    op_total_add(model->dev, model->sums, sums);
     if (loss->grad)
         pass_bwd(model, &pass, dx, loss);
-    if (model->dev->computes) {
-        const LossSums found = batch_sums(tokens.p, labels.p);
-        loss_sums_add(sums, &found);
-    }
+}
+
+void model_take_sums(Model *model, LossSums *sums)
+{
+    double found[SUMS] = { 0 };
+
+    tensor_download(model->dev, found, model->sums);
+    op_fill(model->dev, model->sums, 0);
+    device_wait(model->dev, device_record(model->dev));
+    const LossSums taken = sums_of(found, found + XENT_STATS);
+    loss_sums_add(sums, &taken);
+}
+
+void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums)
+{
+    model_pass(model, batch, loss);
+    model_take_sums(model, sums);
 }
 
 void model_logits(Model *model, const Batch *batch, float *logits)
@@ -292,25 +347,23 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     pass_fwd(model, &pass, batch, &forward);
     model_head_acquire(model, &w);
     HeadW head = model_head(model, &w, &none);
-    head_logits(pass.last, tensor_matrix(logits, DT_F32, pass.x.d[0], model->config.vocab), pass.x, &head);
+    head_logits(pass.last, logits, pass.x, &head);
     model_head_release(model);
 }
 
-/* The rows of x, of a stream behind memory, that are those of enc. */
-static void copy_text(Model *model, Tensor hidden, Tensor x, const TokenStream *enc)
+/* The rows of x that are text, of a stream behind memory; else all. */
+static void read_text(Ctx *cx, float *hidden, Tensor x)
 {
-    int64_t n_memory = model->config.memory_tokens;
+    size_t mark = arena_mark(cx->scratch);
 
-    if (n_memory == 0) {
-        op_copy(model->dev, hidden, x);
-        return;
+    if (tensor_present(cx->rows->text)) {
+        Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
+        Tensor text = tensor_slice_rows(all, 0, cx->rows->text.d[0]);
+        op_gather(cx->dev, text, x, cx->rows->text);
+        x = text;
     }
-    for (int64_t s = 0; s < enc->n_seq; s++) {
-        int64_t first = enc->cu[s], n = enc->cu[s + 1] - first;
-        if (n > 0)
-            op_copy(model->dev, tensor_slice_rows(hidden, first, n),
-                    tensor_slice_rows(x, first + (s + 1) * n_memory, n));
-    }
+    tensor_read_f32(cx->dev, hidden, x);
+    arena_reset(cx->scratch, mark);
 }
 
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled)
@@ -318,17 +371,18 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     const ModelLoss forward = { 0 };
     Workspace *work = &model->work;
     const TokenStream *enc = encoder_rows(model, &batch->enc, batch->enc.max_seq);
-    Ctx cx = stack_context(model, &model->encoder, work, enc, NULL, &forward);
     ModelW w = { 0 };
 
     empty_arenas(model);
+    Rows rows = encoder_upload(model, work, enc);
+    Ctx cx = stack_context(model, &model->encoder, work, &rows, NULL, &forward);
     Tensor x = stack_fwd(model, &model->encoder, &cx, work, NO_TENSOR, &forward);
-    copy_text(model, tensor_matrix(hidden, DT_F32, batch->enc.n_rows, x.d[1]), x, &batch->enc);
+    read_text(&cx, hidden, x);
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(&work->scratch, cx.dtype, batch->enc.n_seq, x.d[1], "pooled");
     params_acquire(model->params, BUCKET_POOLER, &w);
     pooler_fwd(&cx, y, x, &w.pooler);
     params_release(model->params, BUCKET_POOLER);
-    op_copy(model->dev, tensor_matrix(pooled, DT_F32, y.d[0], y.d[1]), y);
+    tensor_read_f32(model->dev, pooled, y);
 }

@@ -30,6 +30,7 @@ typedef struct Stack {
     Tensor sinusoids;      /* (max_len, C), or NO_TENSOR */
     Tensor rotary[2];      /* (max_len, R) of global and of local layers, or NO_TENSOR */
     BlockLayout **layouts; /* (n_blocks), or NULL */
+    void *layout_memory;   /* of the device: their integers */
 } Stack;
 
 struct Model {
@@ -40,14 +41,18 @@ struct Model {
     char *tokenizer_hash; /* or NULL */
     Stack encoder, decoder;
     TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
+    Tensor sums;                /* (2 XENT_STATS) f64 of the passes since model_take_sums: of tokens, of labels */
     Workspace work;
 };
 
-void stack_init(Stack *stack, const ModelConfig *config, bool decoder);
-void stack_clear(Stack *stack);
+/* The encoder's stream, its memory included, for as long as work->save is not reset. */
+Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc);
+/* false: no memory. */
+bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder);
+void stack_clear(Stack *stack, Device *dev);
 /* The context of a stack over the rows of its stream; memory_rows are those of the encoder, if a decoder has one. */
-Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const TokenStream *rows,
-                  const TokenStream *memory_rows, const ModelLoss *loss);
+Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows *rows, const Rows *memory_rows,
+                  const ModelLoss *loss);
 /* What there is to know of positions that are not learned, into stack->bias, sinusoids and rotary in work->save:
  * relative positions from `first` on, n of them, and the places below n_places. */
 void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
@@ -69,5 +74,5 @@ void model_head_release(Model *model);
 HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
 
 /* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
-Model *model_open_dry(const ModelConfig *config, DType real, bool gradients);
+Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients);
 void model_close_dry(Model *model);

@@ -2,7 +2,7 @@
 
 static AttnSpec attention_spec(const Ctx *cx, bool self)
 {
-    const TokenStream *q = cx->rows, *k = self ? cx->rows : cx->memory_rows;
+    const Rows *q = cx->rows, *k = self ? cx->rows : cx->memory_rows;
     return (AttnSpec){ .cu_q = q->cu,
                        .cu_k = k->cu,
                        .n_seq = q->n_seq,
@@ -12,7 +12,7 @@ static AttnSpec attention_spec(const Ctx *cx, bool self)
                        .kv_heads = cx->kv_heads,
                        .window = self ? cx->window : 0,
                        .layout = self ? cx->layout : NULL,
-                       .prefix = self && cx->decoder ? q->prefix : NULL,
+                       .prefix = self && cx->decoder ? q->prefix : (BothSides){ 0 },
                        .causal = self && cx->decoder,
                        .scale = cx->score_scale,
                        .rescale = cx->score_rescale };
@@ -64,10 +64,9 @@ static void rotate(Ctx *cx, const Projections *p, bool inverse)
 {
     if (!tensor_present(cx->rotary))
         return;
-    Tensor place = tensor_vector(cx->rows->place, DT_I32, p->q.d[0]);
     int32_t head_dim = (int32_t)(p->q.d[1] / cx->heads);
-    op_rotary(cx->dev, p->q, cx->rotary, place, head_dim, inverse);
-    op_rotary(cx->dev, p->k, cx->rotary, place, head_dim, inverse);
+    op_rotary(cx->dev, p->q, cx->rotary, cx->rows->place, head_dim, inverse);
+    op_rotary(cx->dev, p->k, cx->rotary, cx->rows->place, head_dim, inverse);
 }
 
 static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w,
@@ -180,30 +179,27 @@ void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const Atten
 }
 
 /* o (B,A) of q (B,A): row b attends to the filled rows of sequence b. */
-static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache)
+static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache, const CacheRows *rows)
 {
-    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, 1, "attention.lse");
+    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, q.d[0], "attention.lse");
+    Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - rows->max_k, rows->max_k) : NO_TENSOR;
     Dropout none = { 0 };
+    AttnSpec spec = { .cu_q = rows->cu_q,
+                      .cu_k = rows->cu_k,
+                      .k_first = rows->first,
+                      .n_seq = rows->n_seq,
+                      .max_q = 1,
+                      .max_k = rows->max_k,
+                      .heads = cx->heads,
+                      .kv_heads = cx->kv_heads,
+                      .window = cx->window,
+                      .layout = cx->layout,
+                      .scale = cx->score_scale,
+                      .rescale = cx->score_rescale };
+    Projections p = { .kv = cache->kv };
 
-    for (int64_t b = 0; b < q.d[0]; b++) {
-        int32_t n = cache->first[b] + cache->n;
-        const int32_t cu_q[] = { 0, 1 }, cu_k[] = { 0, n };
-        AttnSpec spec = { .cu_q = cu_q,
-                          .cu_k = cu_k,
-                          .n_seq = 1,
-                          .max_q = 1,
-                          .max_k = n,
-                          .heads = cx->heads,
-                          .kv_heads = cx->kv_heads,
-                          .window = cx->window,
-                          .layout = cx->layout,
-                          .scale = cx->score_scale,
-                          .rescale = cx->score_rescale };
-        Projections p = { .kv = tensor_slice_rows(cache->kv, b * cache->capacity, n) };
-        Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - n, n) : NO_TENSOR;
-        slice_kv(&p);
-        op_attn_fwd(cx->dev, tensor_slice_rows(o, b, 1), lse, tensor_slice_rows(q, b, 1), p.k, p.v, near, &spec, &none);
-    }
+    slice_kv(&p);
+    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, near, &spec, &none);
 }
 
 static void attend_cross(Ctx *cx, Tensor o, Tensor q, const AttentionCache *cache)
@@ -226,7 +222,8 @@ static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 
-void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache)
+void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, const AttentionCache *cache,
+                         const CacheRows *rows)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
@@ -235,13 +232,10 @@ void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const Attenti
     Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
 
     project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
-    for (int64_t b = 0; b < x.d[0]; b++)
-        op_copy(cx->dev, tensor_slice_rows(cache->kv, b * cache->capacity + cache->first[b] + cache->n, 1),
-                tensor_slice_rows(p.kv, b, 1));
-    cache->n++;
+    op_scatter(cx->dev, cache->kv, p.kv, rows->own);
     if (tensor_present(w->relpos))
-        bias = own_bias(cx, cx->scratch, w->relpos, 1 - cache->capacity, cache->capacity);
-    attend_self(cx, o, p.q, bias, cache);
+        bias = own_bias(cx, cx->scratch, w->relpos, 1 - rows->capacity, rows->capacity);
+    attend_self(cx, o, p.q, bias, cache, rows);
     project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
 }

@@ -25,18 +25,6 @@ void transform_bwd(Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, const Tra
     arena_reset(cx->scratch, mark);
 }
 
-/* 1 for each sequence that has a label, else 0. */
-static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
-{
-    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "sentence.weights");
-
-    op_fill(cx->dev, weights, 1);
-    for (int64_t i = 0; i < n; i++)
-        if (labels[i] < 0)
-            op_fill(cx->dev, tensor_slice_rows(weights, i, 1), 0);
-    return weights;
-}
-
 static Tensor rows_of(Ctx *cx, int64_t n, int64_t width, const char *tag)
 {
     return arena_tensor(cx->scratch, cx->dtype, n, width, tag);
@@ -47,7 +35,7 @@ static void pool(Ctx *cx, Tensor pooled, Tensor h, Tensor first, Tensor x, const
 {
     const Dropout none = { 0 };
 
-    op_embedding_fwd(cx->dev, first, x, tensor_vector(cx->rows->cu, DT_I32, cx->rows->n_seq));
+    op_gather(cx->dev, first, x, cx->rows->starts);
     linear_fwd(cx, h, first, w->dense);
     op_act_fwd(cx->dev, pooled, h, NO_TENSOR, ACT_TANH, &none);
 }
@@ -61,13 +49,12 @@ void pooler_fwd(Ctx *cx, Tensor pooled, Tensor x, const PoolerW *w)
     arena_reset(cx->scratch, mark);
 }
 
-void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,
-                   const XentSpec *xent)
+void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, Tensor labels,
+                   Tensor weights, const XentSpec *xent)
 {
     size_t mark = arena_mark(cx->scratch);
     const Dropout none = { 0 };
     int64_t n = cx->rows->n_seq, width = x.d[1];
-    Tensor starts = tensor_vector(cx->rows->cu, DT_I32, n), targets = tensor_vector((void *)labels, DT_I32, n);
     Tensor first = rows_of(cx, n, width, "sentence.first"), h = rows_of(cx, n, width, "sentence.h");
     Tensor pooled = rows_of(cx, n, width, "sentence.pooled"), d = rows_of(cx, n, width, "sentence.d");
     Tensor logits = rows_of(cx, n, w->classes.w.d[0], "sentence.logits");
@@ -75,13 +62,13 @@ void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, 
 
     pool(cx, pooled, h, first, x, w);
     linear_fwd(cx, logits, pooled, w->classes);
-    op_xent(cx->dev, logits, stats, targets, label_weights(cx, labels, n), xent);
+    op_xent(cx->dev, logits, stats, labels, weights, xent);
     op_sum_rows(cx->dev, sums, stats, 0);
     if (xent->grad) {
         linear_bwd(cx, d, logits, pooled, w->classes, g->classes);
         op_act_bwd(cx->dev, d, NO_TENSOR, d, h, NO_TENSOR, ACT_TANH, &none);
         linear_bwd(cx, first, d, first, w->dense, g->dense);
-        op_embedding_bwd(cx->dev, dx, first, starts, 1);
+        op_scatter_add(cx->dev, dx, first, cx->rows->starts, 1);
     }
     arena_reset(cx->scratch, mark);
 }

@@ -22,12 +22,13 @@ void block_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const BlockW *w
     attention_bwd(cx, dx, NO_TENSOR, dbias, &w->self, &g->self, &save->self);
 }
 
-void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, BlockCache *cache)
+void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, const BlockCache *cache,
+                const CacheRows *rows)
 {
     size_t mark = arena_mark(cx->save);
     MlpSave unused;
 
-    attention_step_self(cx, y, x, bias, &w->self, &cache->self);
+    attention_step_self(cx, y, x, bias, &w->self, &cache->self, rows);
     if (tensor_present(cache->cross.kv))
         attention_step_cross(cx, y, y, &w->cross, &cache->cross);
     mlp_fwd(cx, y, y, &w->mlp, &unused);

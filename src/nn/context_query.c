@@ -6,11 +6,6 @@
 
 static const Dropout no_dropout = { 0 };
 
-static void add(Ctx *cx, Tensor y, Tensor x)
-{
-    op_dropout_fwd(cx->dev, y, x, y, &no_dropout);
-}
-
 /* (H,C) as one row of H heads of C channels. */
 static Tensor flat(Tensor t)
 {
@@ -20,7 +15,7 @@ static Tensor flat(Tensor t)
 /* Of a sequence of the context's rows. */
 static Tensor rows_of(const Ctx *cx, Tensor t, int32_t s)
 {
-    return tensor_slice_rows(t, cx->rows->cu[s], cx->rows->cu[s + 1] - cx->rows->cu[s]);
+    return tensor_slice_rows(t, cx->rows->cu.host[s], cx->rows->cu.host[s + 1] - cx->rows->cu.host[s]);
 }
 
 /* M is (C,2C): what it makes of P left, of n right. */
@@ -37,14 +32,16 @@ static Tensor row_half(Tensor mix)
 /* Pooling is attention: one query a head, its row of t, to the keys relu(W n) and the values n, which all heads share.
  */
 typedef struct Pooling {
-    int32_t cu_q[2], cu_k[2];
+    int32_t cu[4]; /* of the query, then of the keys */
+    Tensor cu_device;
     Dropout drop;
 } Pooling;
 
-static Pooling pooling_of(const Ctx *cx, int32_t s)
+static Pooling pooling_of(Ctx *cx, int32_t s)
 {
-    int32_t first = cx->rows->cu[s];
-    Pooling pooling = { .cu_q = { 0, 1 }, .cu_k = { 0, cx->rows->cu[s + 1] - first } };
+    int32_t first = cx->rows->cu.host[s];
+    Pooling pooling = { .cu = { 0, 1, 0, cx->rows->cu.host[s + 1] - first } };
+    pooling.cu_device = indices_upload(cx->dev, cx->scratch, pooling.cu, 4, 4, "context.cu");
     pooling.drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
     if (pooling.drop.rate > 0) {
         pooling.drop.sample += first;
@@ -55,8 +52,8 @@ static Pooling pooling_of(const Ctx *cx, int32_t s)
 
 static AttnSpec pooling_spec(const Ctx *cx, const Pooling *pooling)
 {
-    return (AttnSpec){ .cu_q = pooling->cu_q,
-                       .cu_k = pooling->cu_k,
+    return (AttnSpec){ .cu_q = both_sides(pooling->cu, pooling->cu_device),
+                       .cu_k = both_sides(pooling->cu + 2, tensor_slice_rows(pooling->cu_device, 2, 2)),
                        .n_seq = 1,
                        .max_q = 1,
                        .max_k = cx->rows->max_len,
@@ -89,7 +86,7 @@ static Pooled pool(Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t 
 
 static bool is_empty(const Ctx *cx, int32_t s)
 {
-    return cx->rows->cu[s] == cx->rows->cu[s + 1];
+    return cx->rows->cu.host[s] == cx->rows->cu.host[s + 1];
 }
 
 void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save)
@@ -133,15 +130,15 @@ static void pool_bwd(Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const C
     Tensor dscore = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.dscore");
     Tensor dvalues = arena_tensor(cx->scratch, cx->dtype, rows_of(cx, n, s).d[0], width, "context.dvalues");
 
-    op_bias_bwd(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
+    op_column_sums(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
     op_gemm(cx->dev, g->q, dpq, p.mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, dpq, w->q, false, false, 1, 0);
     op_gemm(cx->dev, pooled_half(g->mix), dmixed, p.rows, true, false, 1, 1);
     op_gemm(cx->dev, dpooled, dmixed, pooled_half(w->mix), false, false, 1, 0);
     op_attn_bwd(cx->dev, flat(dscore), rows_of(cx, da, s), dvalues, NO_TENSOR, 0, flat(dpooled), flat(p.rows), p.lse,
                 flat(w->score), rows_of(cx, save->a, s), rows_of(cx, n, s), NO_TENSOR, &spec, &pooling.drop);
-    add(cx, g->score, dscore);
-    add(cx, rows_of(cx, dn, s), dvalues);
+    op_add(cx->dev, g->score, g->score, dscore);
+    op_add(cx->dev, rows_of(cx, dn, s), rows_of(cx, dn, s), dvalues);
     arena_reset(cx->scratch, mark);
 }
 
@@ -156,7 +153,7 @@ static void rows_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQuery
 
     op_copy(cx->dev, down, tensor_slice_cols(dq, 0, size));
     for (int64_t h = 1; h < cx->heads; h++)
-        add(cx, down, tensor_slice_cols(dq, h * size, size));
+        op_add(cx->dev, down, down, tensor_slice_cols(dq, h * size, size));
     op_gemm(cx->dev, g->q, down, save->mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, down, w->q, false, false, 1, 0);
     op_gemm(cx->dev, row_half(g->mix), dmixed, n, true, false, 1, 1);

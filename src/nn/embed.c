@@ -1,47 +1,46 @@
 #include "nn/nn.h"
 
-static Tensor row_numbers(const Ctx *cx, int32_t *numbers)
-{
-    return tensor_vector(numbers, DT_I32, cx->rows->n_rows);
-}
-
 /* x += table[rows], where there is a table. */
-static void add_rows(Ctx *cx, Tensor x, Tensor table, int32_t *rows)
+static void add_rows(Ctx *cx, Tensor x, Tensor table, Tensor rows)
 {
     size_t mark = arena_mark(cx->scratch);
-    const Dropout none = { 0 };
 
     if (!tensor_present(table))
         return;
     Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.part");
-    op_embedding_fwd(cx->dev, part, table, row_numbers(cx, rows));
-    op_dropout_fwd(cx->dev, x, part, x, &none);
+    op_gather(cx->dev, part, table, rows);
+    op_add(cx->dev, x, x, part);
     arena_reset(cx->scratch, mark);
 }
 
-/* Rows of learned memory in the first places of sequence s. */
-static Tensor memory_rows(const Ctx *cx, Tensor x, Tensor memory, int32_t s)
+/* For the rows of memory of all sequences, which are fewer than the rows. */
+static Tensor memory_part(Ctx *cx, Tensor x)
 {
-    return tensor_slice_rows(x, cx->rows->cu[s], memory.d[0]);
+    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embed.memory");
+    return tensor_slice_rows(part, 0, cx->rows->memory_at.d[0]);
 }
 
 static void put_memory(Ctx *cx, Tensor x, Tensor memory)
 {
-    for (int32_t s = 0; s < cx->rows->n_seq; s++)
-        op_copy(cx->dev, memory_rows(cx, x, memory, s), memory);
+    size_t mark = arena_mark(cx->scratch);
+    Tensor part = memory_part(cx, x);
+
+    op_gather(cx->dev, part, memory, cx->rows->memory_row);
+    op_scatter(cx->dev, x, part, cx->rows->memory_at);
+    arena_reset(cx->scratch, mark);
 }
 
 /* The gradient of memory, whose rows of dx become zeros: none of it is the table's. */
 static void take_memory(Ctx *cx, Tensor dmemory, Tensor dx)
 {
-    const Dropout none = { 0 };
+    size_t mark = arena_mark(cx->scratch);
+    Tensor part = memory_part(cx, dx);
 
-    if (cx->g_beta == 0)
-        op_fill(cx->dev, dmemory, 0);
-    for (int32_t s = 0; s < cx->rows->n_seq; s++) {
-        op_dropout_fwd(cx->dev, dmemory, memory_rows(cx, dx, dmemory, s), dmemory, &none);
-        op_fill(cx->dev, memory_rows(cx, dx, dmemory, s), 0);
-    }
+    op_gather(cx->dev, part, dx, cx->rows->memory_at);
+    op_scatter_add(cx->dev, dmemory, part, cx->rows->memory_row, cx->g_beta);
+    op_fill(cx->dev, part, 0);
+    op_scatter(cx->dev, dx, part, cx->rows->memory_at);
+    arena_reset(cx->scratch, mark);
 }
 
 void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
@@ -50,7 +49,7 @@ void embed_fwd(Ctx *cx, Tensor y, const EmbedW *w, EmbedSave *save)
     bool normed = tensor_present(w->norm.w);
     Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embed.sum") : y;
 
-    op_embedding_fwd(cx->dev, sum, w->table, row_numbers(cx, cx->rows->ids));
+    op_gather(cx->dev, sum, w->table, cx->rows->ids);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->embed_scale);
     if (tensor_present(w->memory))
@@ -72,13 +71,13 @@ void embed_bwd(Ctx *cx, Tensor dy, const EmbedW *w, const EmbedW *g, float table
     if (tensor_present(w->norm.w))
         norm_bwd(cx, de, de, NO_TENSOR, w->norm, g->norm, &save->norm);
     if (tensor_present(g->positions))
-        op_embedding_bwd(cx->dev, g->positions, de, row_numbers(cx, cx->rows->place), cx->g_beta);
+        op_scatter_add(cx->dev, g->positions, de, cx->rows->place, cx->g_beta);
     if (tensor_present(w->segments))
-        op_embedding_bwd(cx->dev, g->segments, de, row_numbers(cx, cx->rows->segment), cx->g_beta);
+        op_scatter_add(cx->dev, g->segments, de, cx->rows->segment, cx->g_beta);
     if (tensor_present(w->memory))
         take_memory(cx, g->memory, de);
     if (cx->embed_scale != 1)
         op_scale(cx->dev, de, de, cx->embed_scale);
-    op_embedding_bwd(cx->dev, g->table, de, row_numbers(cx, cx->rows->ids), table_beta);
+    op_scatter_add(cx->dev, g->table, de, cx->rows->ids, table_beta);
     arena_reset(cx->scratch, mark);
 }

@@ -36,7 +36,7 @@ static void head_bwd(Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const Hea
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
     op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, cx->g_beta);
     if (tensor_present(head->db))
-        op_bias_bwd(cx->dev, head->db, dlogits, cx->g_beta);
+        op_column_sums(cx->dev, head->db, dlogits, cx->g_beta);
     if (head->transform)
         transform_bwd(cx, dx, dx, head->transform, head->dtransform, save);
     cx->g_beta = 1;
@@ -53,13 +53,13 @@ static void chunk_loss(Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *
     Tensor d = arena_tensor(cx->scratch, cx->dtype, m, width, "head.d");
     TransformSave save;
 
-    op_embedding_fwd(cx->dev, picked, x, rows);
+    op_gather(cx->dev, picked, x, rows);
     Tensor input = head_input(cx, picked, head, &save);
     head_product(cx, logits, input, head);
     op_xent(cx->dev, logits, stats, targets, weights, xent);
     if (xent->grad) {
         head_bwd(cx, d, logits, input, head, &save);
-        op_embedding_bwd(cx->dev, dx, d, rows, 1);
+        op_scatter_add(cx->dev, dx, d, rows, 1);
     }
     arena_reset(cx->scratch, mark);
     arena_reset(cx->save, saved);
@@ -83,11 +83,11 @@ void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Ten
     arena_reset(cx->scratch, mark);
 }
 
-void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
+void head_logits(Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = x.d[0], chunk = chunk_rows(cx, head, n);
-    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, head->w.d[0], "head.logits");
+    int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
+    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
         size_t saved = arena_mark(cx->save);
@@ -95,7 +95,7 @@ void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
         head_product(cx, part, head_input(cx, tensor_slice_rows(x, row, rows), head, &unused), head);
-        op_copy(cx->dev, tensor_slice_rows(logits, row, rows), part);
+        tensor_read_f32(cx->dev, logits + row * classes, part);
         arena_reset(cx->save, saved);
     }
     arena_reset(cx->scratch, mark);

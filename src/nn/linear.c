@@ -16,7 +16,7 @@ void linear_bwd_weight(Ctx *cx, LinearW g, Tensor dy, Tensor x)
 {
     op_gemm(cx->dev, g.w, dy, x, true, false, 1, cx->g_beta);
     if (tensor_present(g.b))
-        op_bias_bwd(cx->dev, g.b, dy, cx->g_beta);
+        op_column_sums(cx->dev, g.b, dy, cx->g_beta);
 }
 
 void linear_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g)

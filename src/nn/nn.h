@@ -27,13 +27,34 @@ typedef enum DropoutSite {
 
 typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 
+/* A stream of a batch as layers read it: its numbers in memory of the device, and on the host what sizes follow from.
+ * The stream stays where it is. */
+typedef struct Rows {
+    int32_t n_rows, n_seq, max_len;
+    Tensor ids, place, segment; /* (n_rows) i32 */
+    Tensor position, sample;    /* (n_rows) i32, i64: what dropout masks depend on; absent where there is no dropout */
+    Tensor starts;              /* (n_seq) i32: the first row of each sequence */
+    BothSides cu, prefix;       /* as in AttnSpec */
+    /* Where learned memory stands before each sequence, (n) i32: its rows, and the row of the memory that each holds;
+     * (n_rows - n) text: the other rows that belong to a sequence. Absent where there is no memory. */
+    Tensor memory_at, memory_row, text;
+} Rows;
+
+/* Into `arena`, which is measured by any stream of as many rows. */
+Rows rows_upload(Device *dev, Arena *arena, const TokenStream *stream);
+/* The first n_memory rows of each sequence hold memory. */
+void rows_upload_memory(Rows *rows, Device *dev, Arena *arena, int32_t n_memory);
+/* (n) i32 of the host, in a place for `room`. */
+Tensor indices_upload(Device *dev, Arena *arena, const int32_t *from, int64_t n, int64_t room, const char *tag);
+BothSides both_sides(const int32_t *host, Tensor device);
+
 typedef struct Ctx {
     Device *dev;
-    Arena *save;                    /* activations kept for backward */
-    Arena *scratch;                 /* marked and reset within a layer */
-    DType dtype;                    /* of activations */
-    const TokenStream *rows;        /* the stream whose rows the activations are */
-    const TokenStream *memory_rows; /* the encoder's, where the activations are the decoder's */
+    Arena *save;             /* activations kept for backward */
+    Arena *scratch;          /* marked and reset within a layer */
+    DType dtype;             /* of activations */
+    const Rows *rows;        /* the stream whose rows the activations are */
+    const Rows *memory_rows; /* the encoder's, where the activations are the decoder's */
     int32_t heads, kv_heads;
     Activation activation, head_activation; /* of the mlp, and of BERT's transform before the vocabulary */
     NormKind norm;
@@ -162,18 +183,24 @@ void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, cons
 void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
                    const AttentionSave *save);
 
-/* Keys and values, k left, v right. Self-attention: capacity rows for each sequence, those of b from row b·capacity on:
- * first[b] of the prompt, then a row a step. Cross-attention: the rows of the memory. */
+/* Where a step finds the keys and values of B sequences in the caches of self-attention, its own included. */
+typedef struct CacheRows {
+    BothSides cu_q, cu_k, first; /* as in AttnSpec: a query each */
+    Tensor own;                  /* (B) i32: the row that takes the step's keys and values */
+    int32_t n_seq, max_k, capacity;
+} CacheRows;
+
+/* Keys and values, k left, v right. Self-attention: `capacity` rows for each sequence. Cross-attention: the rows of the
+ * memory. */
 typedef struct AttentionCache {
     Tensor kv;
-    const int32_t *first;
-    int32_t capacity, n; /* of a sequence: rows, and steps done; self-attention alone */
 } AttentionCache;
 
 /* attention_fwd of one row of each of B sequences, x and y (B,C; may be the same), which attends to the cache.
  * Self-attention appends the rows' own keys and values first; bias (H, T) ends with the distance 0. In cross-attention
  * the sequences of the context's rows are the rows that share a sequence of memory_rows. */
-void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, AttentionCache *cache);
+void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, const AttentionCache *cache,
+                         const CacheRows *rows);
 void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
 /* Fills the cache of a cross-attention with the keys and values of memory (M,C). */
 void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const AttentionW *w);
@@ -217,7 +244,8 @@ typedef struct BlockCache {
 } BlockCache;
 
 /* block_fwd of one row of each of a decoder's B sequences, without dropout: x and y (B,C), may be the same. */
-void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, BlockCache *cache);
+void block_step(Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, const BlockCache *cache,
+                const CacheRows *rows);
 
 /* What BERT puts before its head: y (N,C) = norm(act(x · denseᵀ)). */
 typedef struct TransformW {
@@ -241,10 +269,10 @@ typedef struct PoolerW {
 /* pooled (n_seq, C) of x (N,C). */
 void pooler_fwd(Ctx *cx, Tensor pooled, Tensor x, const PoolerW *w);
 
-/* sums (XENT_STATS) f64 of the sequences whose label (n_seq) is not -1; with xent->grad the gradient is added to dx
- * (N,C). */
-void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, const int32_t *labels,
-                   const XentSpec *xent);
+/* sums (XENT_STATS) f64 over the sequences, labels (n_seq) i32, weights (n_seq) 0 where a sequence has no label; with
+ * xent->grad the gradient is added to dx (N,C). */
+void sentence_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW *w, const PoolerW *g, Tensor labels,
+                   Tensor weights, const XentSpec *xent);
 
 /* The head: logits = scale · t(x) · wᵀ + b, w (V,C), x (N,C), and their cross-entropy, a chunk of rows at a time: (N,V)
  * is never whole in memory. t is BERT's transform, or nothing. */
@@ -260,5 +288,5 @@ typedef struct HeadW {
  */
 void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
                Tensor weights, const XentSpec *xent);
-/* logits (N,V), of the device's dtype or another. */
-void head_logits(Ctx *cx, Tensor logits, Tensor x, const HeadW *head);
+/* logits (N,V) f32, memory of the host; waits for them. */
+void head_logits(Ctx *cx, float *logits, Tensor x, const HeadW *head);

@@ -146,7 +146,7 @@ static void lay_out(Optimizer *opt, Arena *arena)
         largest = MAX(largest, tensor_count(state->param->w));
     }
     if (methods[opt->config.name].needs_scratch)
-        opt->scratch = arena_vector(arena, params_device(opt->store)->real, largest, "update").p;
+        opt->scratch = arena_vector(arena, params_device(opt->store)->precision.state, largest, "update").p;
 }
 
 static void name_tensor(Optimizer *opt, const State *state, Tensor tensor, const char *kind)
@@ -179,6 +179,8 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
         fail_machine(error, "no memory for the optimizer's state: %zu bytes", bytes);
         return NULL;
     }
+    DType dtype = dev->precision.state;
+    op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
     arena_init(&arena, "optimizer state", opt->memory, bytes);
     lay_out(opt, &arena);
     for (int i = 0; i < params_count(store); i++) {
@@ -216,8 +218,8 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm)
     if (config->relative_step)
         lr = relative_lr(config, (double)(update + config->step_offset));
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
-    if (params_device(opt->store)->computes)
-        *opt->scalars = (StepScalars){ .lr = (float)lr, .clip = (float)clip, .update = update };
+    StepScalars scalars = { .lr = (float)lr, .clip = (float)clip, .update = update };
+    device_upload(params_device(opt->store), opt->scalars, &scalars, sizeof scalars);
     for (int i = 0; i < params_count(opt->store); i++)
         methods[config->name].update(opt, &opt->states[i]);
     return lr;

@@ -24,7 +24,7 @@ struct ParamStore {
     Bucket *buckets;
     int n_buckets;
     GHashTable *by_name; /* char * of the spec -> Param * */
-    double *sum;         /* device memory, one f64 */
+    void *sum;           /* device memory, one f64 */
 };
 
 static Tensor spec_tensor(const ParamSpec *spec, DType dtype, char *p)
@@ -65,7 +65,7 @@ static bool starts_group(const ParamStore *store, int index)
 static Tensor place_group(ParamStore *store, int first, Arena *arena, size_t slot)
 {
     ParamSpec whole = group_spec(store, first);
-    DType dtype = store->dev->real;
+    DType dtype = store->dev->precision.master;
     size_t count = (size_t)whole.rows * (size_t)MAX(whole.cols, 1);
     Tensor all = spec_tensor(&whole, dtype, arena_push(arena, count * dtype_bytes(dtype), whole.name));
     int64_t row = 0;
@@ -102,6 +102,13 @@ static void lay_out(ParamStore *store, int index, Arena *w, Arena *g, GArray *vi
     }
 }
 
+/* All its weights or gradients, with the gaps between tensors, which are zeros for ever. */
+static Tensor whole_bucket(const ParamStore *store, const Bucket *bucket, void *p)
+{
+    DType dtype = store->dev->precision.master;
+    return tensor_vector(p, dtype, (int64_t)(bucket->bytes / dtype_bytes(dtype)));
+}
+
 /* false: no memory. */
 static bool bucket_open(ParamStore *store, int index, bool gradients)
 {
@@ -115,6 +122,9 @@ static bool bucket_open(ParamStore *store, int index, bool gradients)
     bucket->views = g_array_new(FALSE, FALSE, sizeof(View));
     if (!bucket->w || (gradients && !bucket->g))
         return false;
+    op_fill(store->dev, whole_bucket(store, bucket, bucket->w), 0);
+    if (gradients)
+        op_fill(store->dev, whole_bucket(store, bucket, bucket->g), 0);
     arena_init(&w, "parameters", bucket->w, bucket->bytes);
     arena_init(&g, "gradients", bucket->g, bucket->bytes);
     lay_out(store, index, &w, gradients ? &g : NULL, bucket->views);
@@ -138,7 +148,7 @@ ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, bool g
         store->n_buckets = MAX(store->n_buckets, specs[i].bucket + 1);
     }
     store->buckets = g_new0(Bucket, store->n_buckets);
-    store->sum = device_alloc(dev, sizeof *store->sum);
+    store->sum = device_alloc(dev, sizeof(double));
     bool ok = store->sum != NULL;
     for (int i = 0; ok && i < store->n_buckets; i++)
         ok = bucket_open(store, i, gradients);
@@ -240,17 +250,18 @@ void grads_begin(ParamStore *store)
 double grads_norm(ParamStore *store)
 {
     Tensor sum = tensor_vector(store->sum, DT_F64, 1);
+    double found = 0;
     op_fill(store->dev, sum, 0);
     for (int i = 0; i < store->n_buckets; i++) {
         Bucket *bucket = &store->buckets[i];
         CHECK(bucket->g, "bucket %d was opened without gradients", i);
-        /* The gaps between tensors are zero from the start and never written. */
-        Tensor all =
-            tensor_vector(bucket->g, store->dev->real, (int64_t)(bucket->bytes / dtype_bytes(store->dev->real)));
+        Tensor all = whole_bucket(store, bucket, bucket->g);
         if (!bucket->g_touched)
             op_fill(store->dev, all, 0);
         bucket->g_touched = true;
         op_sumsq(store->dev, sum, all, 1);
     }
-    return store->dev->computes ? sqrt(*store->sum) : 0;
+    tensor_download(store->dev, &found, sum);
+    device_wait(store->dev, device_record(store->dev));
+    return sqrt(found);
 }

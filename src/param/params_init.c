@@ -42,20 +42,25 @@ static void init_tensor(Device *dev, const Param *param, PhiloxKey key)
 {
     Philox rng = philox_open(key, XXH64(param->spec.name, strlen(param->spec.name), 0));
     int64_t count = tensor_count(param->w);
+    bool wide = param->w.dtype == DT_F64;
+    g_autofree double *doubles = wide ? g_new(double, count) : NULL;
+    g_autofree float *floats = wide ? NULL : g_new(float, count);
 #pragma omp parallel for num_threads(device_threads(dev))
     for (int64_t i = 0; i < count; i++) {
         double value = draw(&param->spec, rng, i);
-        if (dev->real == DT_F64)
-            ((double *)param->w.p)[i] = value;
+        if (wide)
+            doubles[i] = value;
         else
-            ((float *)param->w.p)[i] = (float)value;
+            floats[i] = (float)value;
     }
+    tensor_upload(dev, param->w, wide ? (const void *)doubles : floats);
 }
 
 void params_init(ParamStore *store, uint64_t seed)
 {
     Device *dev = params_device(store);
-    CHECK(dev->real == DT_F64 || dev->real == DT_F32, "parameters of %s", dtype_name(dev->real));
+    CHECK(dev->precision.master == DT_F64 || dev->precision.master == DT_F32, "parameters of %s",
+          dtype_name(dev->precision.master));
     if (!dev->computes)
         return;
     for (int i = 0; i < params_count(store); i++)

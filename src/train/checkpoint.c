@@ -59,11 +59,24 @@ static Shard shard_new(void)
     return (Shard){ safetensors_writer_new(), json_object() };
 }
 
-static void shard_add(Shard *shard, const char *name, Tensor t)
+/* Where a tensor is fetched from when its turn comes. */
+typedef struct Source {
+    Device *dev;
+    Tensor t;
+} Source;
+
+static void fetch(const void *context, void *out)
+{
+    const Source *source = context;
+    tensor_read_f32(source->dev, out, source->t);
+}
+
+static void shard_add(Shard *shard, Device *dev, const char *name, Tensor t)
 {
     static const int64_t origin[2] = { 0, 0 };
-    CHECK(t.dtype == DT_F32 && t.ld == tensor_cols(t), "%s is not a contiguous f32 tensor", name);
-    safetensors_writer_add(shard->writer, name, "F32", t.rank, t.d, t.p);
+    CHECK(t.dtype == DT_F32, "%s is %s", name, dtype_name((DType)t.dtype));
+    const Source source = { dev, t };
+    safetensors_writer_add_later(shard->writer, name, "F32", t.rank, t.d, fetch, g_memdup2(&source, sizeof source));
     json_object_set_new(shard->boxes, name,
                         json_pack("{s:o, s:o}", "start", shape_json(t.rank, origin), "shape", shape_json(t.rank, t.d)));
 }
@@ -127,7 +140,7 @@ static bool write_weights(const Checkpoint *checkpoint, const char *folder, json
     Shard shard = shard_new();
     for (int i = 0; i < params_count(checkpoint->params); i++) {
         const Param *param = params_get(checkpoint->params, i);
-        shard_add(&shard, param->spec.name, param->w);
+        shard_add(&shard, params_device(checkpoint->params), param->spec.name, param->w);
     }
     return shard_write(&shard, folder, WEIGHTS_FILE, files, error);
 }
@@ -138,7 +151,7 @@ static bool write_optimizer(const Checkpoint *checkpoint, const char *folder, js
     for (int i = 0; i < optimizer_state_count(checkpoint->optimizer); i++) {
         const char *name;
         Tensor t = optimizer_state(checkpoint->optimizer, i, &name);
-        shard_add(&shard, name, t);
+        shard_add(&shard, params_device(checkpoint->params), name, t);
     }
     return shard_write(&shard, folder, OPTIMIZER_FILE, files, error);
 }

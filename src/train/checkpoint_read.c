@@ -109,6 +109,7 @@ bool checkpoint_verify(const char *folder, GError **error)
 /* ---- tensors: the boxes of every file are laid into the logical tensors ---- */
 
 typedef struct Target {
+    Device *dev;
     Tensor t;
     int64_t filled; /* elements read so far */
 } Target;
@@ -139,9 +140,12 @@ static bool read_box(const SafeTensor *source, json_t *box, Target *target, GErr
         return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
     int64_t rows = t->rank == 2 ? shape[0] : 1, cols = t->rank == 2 ? shape[1] : shape[0];
     int64_t row0 = t->rank == 2 ? start[0] : 0, col0 = t->rank == 2 ? start[1] : start[0];
-    for (int64_t row = 0; row < rows; row++)
-        if (!safetensors_read_f32(source, row * cols, cols, (float *)t->p + (row0 + row) * t->ld + col0, error))
-            return false;
+    g_autofree float *values = g_new(float, (gsize)(rows * cols));
+    if (!safetensors_read_f32(source, 0, rows * cols, values, error))
+        return false;
+    Tensor part = t->rank == 2 ? tensor_slice_cols(tensor_slice_rows(*t, row0, rows), col0, cols)
+                               : tensor_slice_rows(*t, col0, cols);
+    tensor_write_f32(target->dev, part, values);
     target->filled += rows * cols;
     return true;
 }
@@ -161,11 +165,11 @@ static bool read_shard(const char *path, json_t *boxes, GHashTable *targets, GEr
     return done || fail_context(error, "%s", path);
 }
 
-static void add_target(GHashTable *targets, const char *name, Tensor t)
+static void add_target(GHashTable *targets, Device *dev, const char *name, Tensor t)
 {
     CHECK(t.dtype == DT_F32, "%s is not f32", name);
     Target *target = g_new0(Target, 1);
-    target->t = t;
+    *target = (Target){ .dev = dev, .t = t };
     g_hash_table_insert(targets, g_strdup(name), target);
 }
 
@@ -174,12 +178,12 @@ static GHashTable *collect_targets(const Checkpoint *checkpoint)
     GHashTable *targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     for (int i = 0; checkpoint->params && i < params_count(checkpoint->params); i++) {
         const Param *param = params_get(checkpoint->params, i);
-        add_target(targets, param->spec.name, param->w);
+        add_target(targets, params_device(checkpoint->params), param->spec.name, param->w);
     }
     for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++) {
         const char *name;
         Tensor t = optimizer_state(checkpoint->optimizer, i, &name);
-        add_target(targets, name, t);
+        add_target(targets, params_device(checkpoint->params), name, t);
     }
     return targets;
 }

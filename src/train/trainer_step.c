@@ -39,7 +39,7 @@ static bool load_batches(Trainer *t, StepStats *stats, GError **error)
 }
 
 /* On a terminal, of a step that takes long: its share, the loss so far and the time left. */
-static void show_step(const Trainer *t, int64_t done, const LossSums *sums, double elapsed, bool *shown)
+static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, bool *shown)
 {
     g_autofree char *what = NULL;
     if (elapsed < SHOW_AFTER_S)
@@ -49,6 +49,7 @@ static void show_step(const Trainer *t, int64_t done, const LossSums *sums, doub
         progress_open(what, "samples", (uint64_t)t->samples);
         *shown = true;
     }
+    model_take_sums(t->model, sums);
     progress_note("loss %.4f", sums->loss / sums->weight + loss_sums_label(sums));
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
@@ -58,13 +59,19 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     bool shown = false, goes_on = true;
+    DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
-        model_loss(t->model, t->batch[done - 1], &t->loss, sums);
+        model_pass(t->model, t->batch[done - 1], &t->loss);
+        DeviceMark mark = device_record(t->dev);
+        if (done > 1)
+            device_wait(t->dev, before);
+        before = mark;
         double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
         goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
     }
+    model_take_sums(t->model, sums);
     progress_close();
     return goes_on;
 }

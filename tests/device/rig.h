@@ -48,9 +48,9 @@ static void *allocate(Rig *rig, size_t bytes)
 /* Reals are NaN at first, between the rows of a view too: who reads what it may not read shows. */
 static Tensor blank(Rig *rig, int64_t rows, int64_t cols, int64_t pad)
 {
-    Tensor t = tensor_matrix(NULL, rig->dev->real, rows, cols);
+    Tensor t = tensor_matrix(NULL, rig->dev->precision.compute, rows, cols);
     t.ld = cols + pad;
-    t.p = allocate(rig, (size_t)(rows * t.ld) * dtype_bytes(rig->dev->real));
+    t.p = allocate(rig, (size_t)(rows * t.ld) * dtype_bytes(rig->dev->precision.compute));
     for (int64_t i = 0; i < rows * t.ld; i++) {
         if (t.dtype == DT_F64)
             ((double *)t.p)[i] = NAN;

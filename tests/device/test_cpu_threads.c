@@ -43,16 +43,20 @@ static void output(Rig *r, Tensor t)
 static void embedding_bwd(Rig *r)
 {
     Tensor dtable = matrix(r, V, C);
-    op_embedding_bwd(r->dev, dtable, matrix(r, N, C), ids(r, N, 50), 1);
+    op_scatter_add(r->dev, dtable, matrix(r, N, C), ids(r, N, 50), 1);
     output(r, dtable);
 }
 
 static void attention(Rig *r)
 {
     static const int32_t cu_q[] = { 0, 200, 330, 600 }, cu_k[] = { 0, 300, 301, 700 };
-    AttnSpec spec = {
-        .cu_q = cu_q, .cu_k = cu_k, .n_seq = 3, .max_q = 270, .max_k = 399, .heads = HEADS, .scale = 0.125f
-    };
+    AttnSpec spec = { .cu_q = { cu_q, cu_q },
+                      .cu_k = { cu_k, cu_k },
+                      .n_seq = 3,
+                      .max_q = 270,
+                      .max_k = 399,
+                      .heads = HEADS,
+                      .scale = 0.125f };
     int64_t sample[N], width = spec.max_q + spec.max_k - 1;
     int32_t position[N];
     for (int32_t i = 0; i < N; i++)

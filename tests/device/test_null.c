@@ -23,14 +23,16 @@ static void products_count_two_per_multiply_add(void)
 
 /* Blocks of 4; each sees itself and, but for the first, block 0. */
 static const int32_t layout_first[] = { 0, 1, 3 }, layout_keys[] = { 0, 0, 1 };
-static const BlockLayout layout = { .size = 4, .blocks = 2, .heads = 1, .first = layout_first, .keys = layout_keys };
+static const BlockLayout layout = {
+    .size = 4, .blocks = 2, .heads = 1, .first = { layout_first, layout_first }, .keys = { layout_keys, layout_keys }
+};
 
 /* Multiply-adds of one head, counted one pair at a time. */
 static double pairs_seen(const AttnSpec *spec)
 {
     double pairs = 0;
     for (int32_t s = 0; s < spec->n_seq; s++) {
-        int32_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
+        int32_t tq = spec->cu_q.host[s + 1] - spec->cu_q.host[s], tk = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
         for (int32_t i = 0; i < tq; i++)
             for (int32_t j = 0; j < tk; j++)
                 pairs += (!spec->causal || j - i <= tk - tq) && (!spec->layout || j / 4 == 0 || i + tk - tq >= 4);
@@ -44,8 +46,8 @@ static void attention_counts_the_pairs_it_sees(void)
     for (int form = 0; form < 4; form++) {
         Device *dev = device_open_null();
         Arena arena;
-        AttnSpec spec = { .cu_q = form & 2 ? fewer : cu_q,
-                          .cu_k = cu_k,
+        AttnSpec spec = { .cu_q = { form & 2 ? fewer : cu_q, form & 2 ? fewer : cu_q },
+                          .cu_k = { cu_k, cu_k },
                           .n_seq = 3,
                           .max_q = 7,
                           .max_k = 5,
@@ -87,7 +89,7 @@ static void wrong_dtype(Device *dev, Arena *arena)
 
 static void wrong_ids(Device *dev, Arena *arena)
 {
-    op_embedding_fwd(dev, matrix(arena, 3, 4), matrix(arena, 9, 4), arena_vector(arena, DT_I64, 3, "ids"));
+    op_gather(dev, matrix(arena, 3, 4), matrix(arena, 9, 4), arena_vector(arena, DT_I64, 3, "ids"));
 }
 
 static void missing_tensor(Device *dev, Arena *arena)
@@ -105,9 +107,11 @@ static void sequences_beyond_the_rows(Device *dev, Arena *arena)
 {
     static const int32_t cu[] = { 0, 4 };
     Tensor q = matrix(arena, 3, 4);
-    op_attn_fwd(dev, q, matrix(arena, 1, 3), q, q, q, NO_TENSOR,
-                &(AttnSpec){ .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 4, .max_k = 4, .heads = 1, .scale = 1 },
-                &(Dropout){ .rate = 0 });
+    op_attn_fwd(
+        dev, q, matrix(arena, 1, 3), q, q, q, NO_TENSOR,
+        &(AttnSpec){
+            .cu_q = { cu, cu }, .cu_k = { cu, cu }, .n_seq = 1, .max_q = 4, .max_k = 4, .heads = 1, .scale = 1 },
+        &(Dropout){ .rate = 0 });
 }
 
 static void momentum_without_memory(Device *dev, Arena *arena)
@@ -122,10 +126,10 @@ static const struct {
     void (*call)(Device *dev, Arena *arena);
     const char *says;
 } refusals[] = {
-    { "/null/refuses_a_wrong_inner_size", wrong_inner_size, "*op_gemm: b is (12, 7), not (11, 7)*" },
-    { "/null/refuses_a_wrong_dtype", wrong_dtype, "*op_sumsq: out is f32, not f64*" },
-    { "/null/refuses_wrong_ids", wrong_ids, "*op_embedding_fwd: ids is i64, not i32*" },
-    { "/null/refuses_a_missing_tensor", missing_tensor, "*op_rmsnorm_fwd: rstd has rank 0, not 1*" },
+    { "/null/refuses_a_wrong_inner_size", wrong_inner_size, "*gemm: b is (12, 7), with 12 rows, not 11*" },
+    { "/null/refuses_a_wrong_dtype", wrong_dtype, "*sumsq on null: out is f32, not f64*" },
+    { "/null/refuses_wrong_ids", wrong_ids, "*gather on null: ids is i64, not i32*" },
+    { "/null/refuses_a_missing_tensor", missing_tensor, "*rmsnorm_fwd: rstd has rank 0, not 1*" },
     { "/null/refuses_a_gate_without_gradient", gate_without_gradient, "*gate 2, dgate 0*" },
     { "/null/refuses_sequences_beyond_the_rows", sequences_beyond_the_rows, "*cu_q covers rows 0 to 4 of 3*" },
     { "/null/refuses_momentum_without_memory", momentum_without_memory, "*beta1 0.9, m 0*" },

@@ -5,7 +5,7 @@ static const int32_t one_token[] = { 1, -1 }, several[] = { 5, 13, 2, -1 };
 static const int32_t unequal[] = { 3, 2, 0, 11, -1 }, longer_keys[] = { 9, 0, 0, 14, -1 };
 static const int32_t many_tiles[] = { 150, 33, -1 }, many_key_tiles[] = { 181, 40, -1 };
 
-static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t *longest)
+static BothSides cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t *longest)
 {
     int32_t *cu = allocate(r, 8 * sizeof *cu);
     *n_seq = *longest = 0;
@@ -13,7 +13,7 @@ static int32_t *cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_t
         cu[*n_seq + 1] = cu[*n_seq] + lengths[*n_seq];
         *longest = MAX(*longest, lengths[*n_seq]);
     }
-    return cu;
+    return (BothSides){ cu, cu };
 }
 
 static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int32_t heads, int64_t dim)
@@ -28,7 +28,7 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
     spec.causal = choose(r, 2);
     spec.cu_q = cumulate(r, more_queries ? lengths_k : lengths_q, &spec.n_seq, &spec.max_q);
     spec.cu_k = cumulate(r, more_queries ? lengths_q : lengths_k, &spec.n_seq, &spec.max_k);
-    int64_t nq = spec.cu_q[spec.n_seq] + spare, nk = spec.cu_k[spec.n_seq] + spare, c = heads * dim;
+    int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare, c = heads * dim;
     spec.max_q += (int32_t)spare;
     spec.max_k += (int32_t)spare;
     Dropout drop = dropout(r, nq, rate);
@@ -51,7 +51,7 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
 static void attn_outputs(Rig *r, const AttnSpec *spec, int64_t dim, int64_t spare)
 {
     bool with_bias = spare > 0;
-    int64_t nq = spec->cu_q[spec->n_seq] + spare, nk = spec->cu_k[spec->n_seq] + spare;
+    int64_t nq = spec->cu_q.host[spec->n_seq] + spare, nk = spec->cu_k.host[spec->n_seq] + spare;
     int64_t c = spec->heads * dim, ckv = attn_kv_heads(spec) * dim, width = spec->max_q + spec->max_k - 1;
     Dropout drop = dropout(r, nq, with_bias ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
@@ -77,7 +77,7 @@ static void case_attn_forms(Rig *r)
     spec.window = (int32_t)PICK(r, 0, 17);
     spec.causal = choose(r, 2);
     spec.rescale = spec.causal ? 5 : 0;
-    spec.prefix = choose(r, 2) ? prefix : NULL;
+    spec.prefix = choose(r, 2) ? (BothSides){ prefix, prefix } : (BothSides){ 0 };
     spec.cu_q = spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_q);
     spec.max_k = spec.max_q;
     attn_outputs(r, &spec, 6, spare);
@@ -99,7 +99,7 @@ static BlockLayout *layout_new(Rig *r, int32_t size, int32_t blocks, int32_t hea
                 keys[n++] = k;
         first[c + 1] = n;
     }
-    *layout = (BlockLayout){ size, blocks, heads, first, keys };
+    *layout = (BlockLayout){ size, blocks, heads, { first, first }, { keys, keys } };
     return layout;
 }
 
@@ -117,6 +117,30 @@ static void case_attn_layout(Rig *r)
     attn_outputs(r, &spec, 6, spare);
 }
 
+/* Caches with room to spare, in another order than their sequences: the bias of each ends with the distance 0. */
+static void case_attn_caches(Rig *r)
+{
+    static const int32_t queries[] = { 1, 1, 0, 1, -1 }, keys[] = { 5, 1, 7, 40, -1 };
+    enum { ROOM = 45, DIM = 6, CACHES = 4 };
+    int32_t *first = allocate(r, CACHES * sizeof *first), biased = choose(r, 2);
+    AttnSpec spec = { .heads = 2, .scale = 0.3f };
+    spec.kv_heads = (int32_t)PICK(r, 0, 1);
+    spec.window = (int32_t)PICK(r, 0, 3);
+    spec.layout = choose(r, 2) ? layout_new(r, 4, 10, 1) : NULL;
+    spec.cu_q = cumulate(r, queries, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, keys, &spec.n_seq, &spec.max_k);
+    for (int32_t s = 0; s < CACHES; s++)
+        first[s] = ROOM * (CACHES - 1 - s);
+    spec.k_first = (BothSides){ first, first };
+    int64_t c = spec.heads * DIM, ckv = attn_kv_heads(&spec) * DIM;
+    Tensor q = normal(r, 3, c, 0, 0.5), k = normal(r, ROOM * CACHES, ckv, 3, 0.5);
+    Tensor v = normal(r, ROOM * CACHES, ckv, 3, 1), bias = biased ? normal(r, 2, spec.max_k, 3, 1) : NO_TENSOR;
+    Tensor o = blank(r, 3, c, 0), lse = blank(r, 2, 3, 0);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &(Dropout){ 0 });
+    output(r, o);
+    output(r, lse);
+}
+
 /* Embeddings of distances, of more than occur. */
 static void case_attn_distance(Rig *r)
 {
@@ -129,7 +153,7 @@ static void case_attn_distance(Rig *r)
     spec.causal = choose(r, 2);
     spec.cu_q = cumulate(r, more_queries ? longer_keys : unequal, &spec.n_seq, &spec.max_q);
     spec.cu_k = cumulate(r, more_queries ? unequal : longer_keys, &spec.n_seq, &spec.max_k);
-    int64_t nq = spec.cu_q[spec.n_seq] + spare, nk = spec.cu_k[spec.n_seq] + spare, dim = 20;
+    int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare, dim = 20;
     int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
     Dropout drop = dropout(r, nq, spare > 0 ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
@@ -168,6 +192,7 @@ static const Case cases[] = {
     { "attn_long", case_attn_long, 1e-6, 0 },
     { "attn_forms", case_attn_forms, 1e-6, 0 },
     { "attn_layout", case_attn_layout, 1e-6, 0 },
+    { "attn_caches", case_attn_caches, 1e-6, 0 },
     { "attn_distance", case_attn_distance, 1e-6, 0 },
 };
 

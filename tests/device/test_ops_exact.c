@@ -201,7 +201,9 @@ static void test_attention_of_zero_queries_is_the_mean(void)
     Device *dev = device_open_reference();
     double q[3] = { 0 }, k[] = { 1, -2, 3 }, v[] = { 2, 4, 9 }, o[3], lse[3];
     int32_t cu[] = { 0, 2 };
-    AttnSpec spec = { .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 2, .max_k = 2, .heads = 1, .scale = 1 };
+    AttnSpec spec = {
+        .cu_q = { cu, cu }, .cu_k = { cu, cu }, .n_seq = 1, .max_q = 2, .max_k = 2, .heads = 1, .scale = 1
+    };
     Dropout none = { .rate = 0 };
     Tensor out = tensor_matrix(o, DT_F64, 3, 1), log_z = tensor_matrix(lse, DT_F64, 1, 3);
     Tensor queries = tensor_matrix(q, DT_F64, 3, 1), keys = tensor_matrix(k, DT_F64, 3, 1);
@@ -224,7 +226,9 @@ static void test_attention_bias_runs_along_key_minus_query(void)
     Device *dev = device_open_reference();
     double zeros[3] = { 0 }, v[] = { 2, 4, 9 }, o[3], lse[3];
     int32_t cu[] = { 0, 3 };
-    AttnSpec spec = { .cu_q = cu, .cu_k = cu, .n_seq = 1, .max_q = 3, .max_k = 3, .heads = 1, .scale = 1 };
+    AttnSpec spec = {
+        .cu_q = { cu, cu }, .cu_k = { cu, cu }, .n_seq = 1, .max_q = 3, .max_k = 3, .heads = 1, .scale = 1
+    };
     Dropout none = { .rate = 0 };
     for (int relative = -2; relative <= 2; relative++) {
         double bias[5] = { 0 };

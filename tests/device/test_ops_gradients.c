@@ -107,7 +107,7 @@ static void test_gemm(void)
 static double embedding_loss(const void *context)
 {
     const Call *c = context;
-    op_embedding_fwd(dev, c->y, c->w, c->ids);
+    op_gather(dev, c->y, c->w, c->ids);
     return inner(c->y, c->r);
 }
 
@@ -116,7 +116,7 @@ static void test_embedding(void)
     int32_t ids[] = { 3, 0, 3, 5, 3 };
     Call c = { .w = normal(6, 7), .y = normal(5, 7), .r = normal(5, 7), .ids = tensor_vector(ids, DT_I32, 5) };
     Tensor dw = normal(6, 7);
-    op_embedding_bwd(dev, dw, c.r, c.ids, 0);
+    op_scatter_add(dev, dw, c.r, c.ids, 0);
     check_gradient("embedding dtable", c.w, dw, embedding_loss, &c);
 }
 
@@ -255,7 +255,9 @@ static void test_attn(void)
         Call c = { .q = normal(7, 6), .k = normal(10, 6), .v = normal(10, 6), .y = normal(7, 6), .r = normal(7, 6) };
         c.lse = normal(2, 7);
         c.bias = with_bias ? normal(2, 10) : NO_TENSOR;
-        c.attn = (AttnSpec){ .cu_q = cu_q, .cu_k = cu_k, .n_seq = 3, .max_q = 5, .max_k = 6, .heads = 2 };
+        c.attn = (AttnSpec){
+            .cu_q = { cu_q, cu_q }, .cu_k = { cu_k, cu_k }, .n_seq = 3, .max_q = 5, .max_k = 6, .heads = 2
+        };
         c.attn.causal = form & 2;
         c.attn.scale = 0.5f;
         c.drop = dropout(form & 4 ? 0.3f : 0);
@@ -278,8 +280,13 @@ static void test_attn_distance(void)
         AttnDistance distance = { .table = normal(13, 3), .dtable = normal(13, 3), .keys = form & 1 };
         Call c = { .q = normal(7, 6), .k = normal(10, 3), .v = normal(10, 3), .y = normal(7, 6), .r = normal(7, 6) };
         c.lse = normal(2, 7);
-        c.attn =
-            (AttnSpec){ .cu_q = cu_q, .cu_k = cu_k, .n_seq = 3, .max_q = 5, .max_k = 6, .heads = 2, .kv_heads = 1 };
+        c.attn = (AttnSpec){ .cu_q = { cu_q, cu_q },
+                             .cu_k = { cu_k, cu_k },
+                             .n_seq = 3,
+                             .max_q = 5,
+                             .max_k = 6,
+                             .heads = 2,
+                             .kv_heads = 1 };
         c.attn.causal = form & 2;
         c.attn.scale = 0.5f;
         c.attn.distance = &distance;
@@ -298,13 +305,17 @@ static void test_attn_distance(void)
 static void test_attn_forms(void)
 {
     static const int32_t cu[] = { 0, 3, 8 }, prefix[] = { 2, 4 }, first[] = { 0, 1, 2 }, keys[] = { 0, 1 };
-    static const BlockLayout layout = { .size = 4, .blocks = 2, .heads = 1, .first = first, .keys = keys };
+    static const BlockLayout layout = {
+        .size = 4, .blocks = 2, .heads = 1, .first = { first, first }, .keys = { keys, keys }
+    };
     for (int form = 0; form < 16; form++) {
         Call c = { .q = normal(8, 12), .k = normal(8, 6), .v = normal(8, 6), .y = normal(8, 12), .r = normal(8, 12) };
         c.lse = normal(4, 8);
-        c.attn = (AttnSpec){ .cu_q = cu, .cu_k = cu, .n_seq = 2, .max_q = 5, .max_k = 5, .heads = 4, .kv_heads = 2 };
+        c.attn = (AttnSpec){
+            .cu_q = { cu, cu }, .cu_k = { cu, cu }, .n_seq = 2, .max_q = 5, .max_k = 5, .heads = 4, .kv_heads = 2
+        };
         c.attn.causal = form & 1;
-        c.attn.prefix = form & 2 ? prefix : NULL;
+        c.attn.prefix = form & 2 ? (BothSides){ prefix, prefix } : (BothSides){ 0 };
         c.attn.window = form & 4 ? 2 : 0;
         c.attn.layout = form & 8 ? &layout : NULL;
         c.attn.scale = 0.5f;

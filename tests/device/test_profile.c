@@ -6,13 +6,13 @@
 static void operations_are_counted_by_name_where_asked_for(void)
 {
     Device *dev = device_open_cpu(1);
-    float x[8] = { 0 };
+    float x[8] = { 0 }, y[8];
     Tensor t = tensor_vector(x, DT_F32, 8);
     Profile profile = { 0 };
     op_fill(dev, t, 1);
     dev->profile = &profile;
     op_fill(dev, t, 2);
-    op_copy(dev, t, t);
+    op_copy(dev, tensor_vector(y, DT_F32, 8), t);
     op_fill(dev, t, 3);
     dev->profile = NULL;
     op_fill(dev, t, 4);

@@ -279,7 +279,7 @@ static void matches_hugging_face(gconstpointer data)
         return;
     }
     Device *dev = open_device(c->device);
-    const Tolerance *tolerance = dev->real == DT_F64 ? &f64_tolerance : &f32_tolerance;
+    const Tolerance *tolerance = dev->precision.compute == DT_F64 ? &f64_tolerance : &f32_tolerance;
     g_autofree char *folder = g_build_filename(FIXTURES, c->folder, NULL);
     g_autofree char *truth = g_build_filename(FIXTURES, c->expected, "expected.safetensors", NULL);
     SafeTensors *expected = safetensors_open(truth, &error);

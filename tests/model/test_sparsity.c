@@ -16,7 +16,7 @@ static int32_t seen(const Sparsity *sparsity, int64_t n, bool causal)
     g_assert_no_error(error);
     BlockLayout *layout = sparsity_layout(sparsity, n * sparsity->block, 4, 0, causal);
     g_assert_cmpint(layout->blocks, ==, n);
-    int32_t count = layout->first[n];
+    int32_t count = layout->first.host[n];
     sparsity_layout_free(layout);
     return count;
 }
@@ -45,9 +45,9 @@ static void counts_are_those_of_deepspeed(void)
 
 static bool sees(const BlockLayout *layout, int head, int row, int key)
 {
-    const int32_t *first = attn_layout_row(layout, head, (int64_t)row * layout->size);
+    const int32_t *first = layout->first.host + attn_layout_row(layout, head, (int64_t)row * layout->size);
     for (int32_t k = first[0]; k < first[1]; k++)
-        if (layout->keys[k] == key)
+        if (layout->keys.host[k] == key)
             return true;
     return false;
 }
@@ -80,8 +80,8 @@ static void heads_take_turns(void)
 static bool same_layout(const BlockLayout *a, const BlockLayout *b)
 {
     size_t n = (size_t)a->heads * (size_t)a->blocks + 1;
-    return memcmp(a->first, b->first, n * sizeof *a->first) == 0 &&
-           memcmp(a->keys, b->keys, (size_t)a->first[n - 1] * sizeof *a->keys) == 0;
+    return memcmp(a->first.host, b->first.host, n * sizeof(int32_t)) == 0 &&
+           memcmp(a->keys.host, b->keys.host, (size_t)a->first.host[n - 1] * sizeof(int32_t)) == 0;
 }
 
 static void random_blocks_are_of_the_layer_and_the_seed(void)

@@ -53,7 +53,7 @@ static double query(const Weights *w, const double *pooled, const double *n, int
 static void queries_follow_the_formula(void)
 {
     int32_t cu[] = { 0, 4, 4, 7 }; /* the second is empty, the last two rows belong to none */
-    TokenStream rows = { .n_rows = ROWS, .n_used = 7, .n_seq = 3, .max_seq = 3, .max_len = 4, .cu = cu };
+    const TokenStream stream = { .n_rows = ROWS, .n_used = 7, .n_seq = 3, .max_seq = 3, .max_len = 4, .cu = cu };
     Device *dev = device_open_reference();
     Arena save, scratch;
     Weights w;
@@ -64,6 +64,7 @@ static void queries_follow_the_formula(void)
     arena_init(&scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     fill(&rng, (double *)&w, sizeof w / sizeof(double));
     fill(&rng, n[0], ROWS * WIDTH);
+    Rows rows = rows_upload(dev, &save, &stream);
     Ctx cx = { .dev = dev, .save = &save, .scratch = &scratch, .dtype = DT_F64, .rows = &rows, .heads = HEADS };
     const ContextQueryW weights = { .hidden = tensor_matrix(w.hidden, DT_F64, WIDTH, WIDTH),
                                     .score = tensor_matrix(w.score, DT_F64, HEADS, WIDTH),

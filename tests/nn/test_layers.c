@@ -26,6 +26,7 @@ typedef struct Var {
 typedef struct Fixture {
     Arena vars_arena, save, scratch; /* the last two are emptied before each pass */
     Batch *batch;
+    Rows enc, dec;
     Ctx cx;
     Var vars[MAX_VARS];
     int n_vars;
@@ -136,8 +137,9 @@ static void embed_setup(Fixture *f)
     add_var(f, "table", PARAMETER, VOCAB, WIDTH, &f->x, &f->dx);
     f->y = new_tensor(f, f->cx.rows->n_rows, WIDTH);
     f->dy = new_tensor(f, f->cx.rows->n_rows, WIDTH);
-    fill_normal(f, tensor_slice_rows(f->dy, 0, f->cx.rows->n_used)); /* no gradient comes from unused rows */
-    op_fill(f->cx.dev, tensor_slice_rows(f->dy, f->cx.rows->n_used, f->cx.rows->n_rows - f->cx.rows->n_used), 0);
+    int32_t n_used = f->batch->enc.n_used;
+    fill_normal(f, tensor_slice_rows(f->dy, 0, n_used)); /* no gradient comes from unused rows */
+    op_fill(f->cx.dev, tensor_slice_rows(f->dy, n_used, f->cx.rows->n_rows - n_used), 0);
 }
 
 static double embed_loss(Fixture *f)
@@ -339,12 +341,14 @@ static void fixture_open(Fixture *f, const Case *c)
     arena_init(&f->vars_arena, "vars", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->save, "save", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
+    f->enc = rows_upload(dev, &f->vars_arena, &f->batch->enc);
+    f->dec = rows_upload(dev, &f->vars_arena, &f->batch->dec);
     f->cx = (Ctx){ .dev = dev,
                    .save = &f->save,
                    .scratch = &f->scratch,
                    .dtype = DT_F64,
-                   .rows = c->decoder ? &f->batch->dec : &f->batch->enc,
-                   .memory_rows = c->decoder ? &f->batch->enc : NULL,
+                   .rows = c->decoder ? &f->dec : &f->enc,
+                   .memory_rows = c->decoder ? &f->enc : NULL,
                    .heads = HEADS,
                    .kv_heads = HEADS,
                    .score_scale = 1,
@@ -489,7 +493,7 @@ static void head_chunks_add_up(void)
 /* No two sites, blocks or stacks share a mask. */
 static void dropout_keys_differ(void)
 {
-    const TokenStream rows = { 0 };
+    const Rows rows = { 0 };
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     for (int decoder = 0; decoder < 2; decoder++)
         for (int layer = 0; layer < 24; layer++)
@@ -507,7 +511,7 @@ static void each_site_has_its_rate(void)
     static const float rates[] = { [SITE_EMBED] = 0.1f,       [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f,
                                    [SITE_CROSS_PROBS] = 0.2f, [SITE_CROSS_OUT] = 0.1f,  [SITE_MLP_HIDDEN] = 0.3f,
                                    [SITE_MLP_OUT] = 0.1f,     [SITE_FINAL] = 0.4f,      [SITE_CONTEXT_PROBS] = 0.2f };
-    const TokenStream rows = { 0 };
+    const Rows rows = { 0 };
     const Ctx cx = {
         .rows = &rows, .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f
     };

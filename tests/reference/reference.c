@@ -29,18 +29,18 @@ double reference_attention_mask(const Dropout *drop, int64_t row, int head, int6
 }
 
 /* beta · t, where beta 0 does not read t. */
-static void scale(Tensor t, float beta)
+static void multiply(Tensor t, float beta)
 {
     for (int64_t i = 0; i < tensor_rows(t); i++)
         for (int64_t j = 0; j < tensor_cols(t); j++)
             *at(t, i, j) = beta == 0 ? 0 : (double)beta * *at(t, i, j);
 }
 
-static void gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+void reference_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     (void)dev;
     int64_t depth = ta ? tensor_rows(a) : tensor_cols(a);
-    scale(y, beta);
+    multiply(y, beta);
     for (int64_t i = 0; i < tensor_rows(y); i++) {
         for (int64_t j = 0; j < tensor_cols(y); j++) {
             double sum = 0;
@@ -51,7 +51,7 @@ static void gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, fl
     }
 }
 
-static void embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
+void reference_gather(Device *dev, Tensor y, Tensor table, Tensor ids)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(y); i++)
@@ -59,16 +59,31 @@ static void embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
             *at(y, i, c) = *at(table, ((const int32_t *)ids.p)[i], c);
 }
 
-static void embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
+void reference_scatter_add(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
 {
     (void)dev;
-    scale(dtable, beta);
+    multiply(dtable, beta);
     for (int64_t i = 0; i < tensor_rows(dy); i++)
         for (int64_t c = 0; c < tensor_cols(dy); c++)
             *at(dtable, ((const int32_t *)ids.p)[i], c) += *at(dy, i, c);
 }
 
-static void rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
+void reference_scatter(Device *dev, Tensor y, Tensor x, Tensor rows)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++)
+        for (int64_t c = 0; c < tensor_cols(x); c++)
+            *at(y, ((const int32_t *)rows.p)[i], c) = *at(x, i, c);
+}
+
+void reference_total_add(Device *dev, Tensor out, Tensor x)
+{
+    (void)dev;
+    for (int64_t c = 0; c < tensor_cols(x); c++)
+        *at(out, 0, c) += *at(x, 0, c);
+}
+
+void reference_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
 {
     (void)dev;
     int64_t width = tensor_cols(x);
@@ -83,12 +98,12 @@ static void rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, 
 }
 
 /* dx = r (w dy − x r² mean(x w dy)); dw = Σ over rows of dy x r. */
-static void rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
-                        float beta)
+void reference_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
+                           Tensor residual, float beta)
 {
     (void)dev;
     int64_t width = tensor_cols(x);
-    scale(dw, beta);
+    multiply(dw, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++) {
         double r = *at(rstd, 0, i), mean = 0;
         for (int64_t c = 0; c < width; c++)
@@ -102,7 +117,7 @@ static void rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, 
     }
 }
 
-static void layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+void reference_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
     (void)dev;
     int64_t width = tensor_cols(x);
@@ -121,14 +136,14 @@ static void layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tenso
 }
 
 /* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)); dw = Σ over rows of dy n, db of dy. */
-static void layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                          Tensor rstd, Tensor residual, float beta)
+void reference_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                             Tensor rstd, Tensor residual, float beta)
 {
     (void)dev;
     int64_t width = tensor_cols(x);
-    scale(dw, beta);
+    multiply(dw, beta);
     if (tensor_present(db))
-        scale(db, beta);
+        multiply(db, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++) {
         double m = *at(mean, 0, i), r = *at(rstd, 0, i), mean_g = 0, mean_gn = 0;
         for (int64_t c = 0; c < width; c++) {
@@ -147,7 +162,7 @@ static void layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor d
     }
 }
 
-static void bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+void reference_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
@@ -155,16 +170,16 @@ static void bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
             *at(y, i, c) = *at(x, i, c) + *at(b, 0, c);
 }
 
-static void bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
+void reference_column_sums(Device *dev, Tensor db, Tensor dy, float beta)
 {
     (void)dev;
-    scale(db, beta);
+    multiply(db, beta);
     for (int64_t i = 0; i < tensor_rows(dy); i++)
         for (int64_t c = 0; c < tensor_cols(dy); c++)
             *at(db, 0, c) += *at(dy, i, c);
 }
 
-static void scale_by(Device *dev, Tensor y, Tensor x, float factor)
+void reference_scale(Device *dev, Tensor y, Tensor x, float factor)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
@@ -172,7 +187,15 @@ static void scale_by(Device *dev, Tensor y, Tensor x, float factor)
             *at(y, i, c) = (double)factor * *at(x, i, c);
 }
 
-static void dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
+void reference_add(Device *dev, Tensor y, Tensor a, Tensor b)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(y); i++)
+        for (int64_t c = 0; c < tensor_cols(y); c++)
+            *at(y, i, c) = *at(a, i, c) + *at(b, i, c);
+}
+
+void reference_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(y); i++)
@@ -181,9 +204,9 @@ static void dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const 
                 (tensor_present(residual) ? *at(residual, i, c) : 0) + reference_hidden_mask(drop, i, c) * *at(x, i, c);
 }
 
-static void dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
+void reference_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
 {
-    dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
+    reference_dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
 }
 
 /* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x). */
@@ -212,7 +235,7 @@ static double activate(Activation act, double x, double *slope)
     return 0.5 * x * (1 + t);
 }
 
-static void act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
+void reference_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(a); i++) {
@@ -223,8 +246,8 @@ static void act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act
     }
 }
 
-static void act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
-                    const Dropout *drop)
+void reference_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
+                       const Dropout *drop)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(dh); i++) {
@@ -239,7 +262,7 @@ static void act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, T
     }
 }
 
-static void relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
+void reference_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
 {
     (void)dev;
     for (int64_t h = 0; h < tensor_rows(bias); h++)
@@ -247,16 +270,16 @@ static void relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec 
             *at(bias, h, t) = *at(table, relpos_bucket(spec->first + (int32_t)t, spec), h);
 }
 
-static void relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
+void reference_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
 {
     (void)dev;
-    scale(dtable, beta);
+    multiply(dtable, beta);
     for (int64_t h = 0; h < tensor_rows(dbias); h++)
         for (int64_t t = 0; t < tensor_cols(dbias); t++)
             *at(dtable, relpos_bucket(spec->first + (int32_t)t, spec), h) += *at(dbias, h, t);
 }
 
-static void alibi(Device *dev, Tensor bias, int32_t first)
+void reference_alibi(Device *dev, Tensor bias, int32_t first)
 {
     (void)dev;
     for (int64_t h = 0; h < tensor_rows(bias); h++)
@@ -264,7 +287,7 @@ static void alibi(Device *dev, Tensor bias, int32_t first)
             *at(bias, h, t) = -alibi_slope((int32_t)h, (int32_t)tensor_rows(bias)) * fabs((double)(first + t));
 }
 
-static void sinusoid_table(Device *dev, Tensor table, int32_t first)
+void reference_sinusoid_table(Device *dev, Tensor table, int32_t first)
 {
     (void)dev;
     int64_t half = tensor_cols(table) / 2;
@@ -277,7 +300,7 @@ static void sinusoid_table(Device *dev, Tensor table, int32_t first)
     }
 }
 
-static void rotary_table(Device *dev, Tensor table, double base)
+void reference_rotary_table(Device *dev, Tensor table, double base)
 {
     (void)dev;
     int64_t half = tensor_cols(table) / 2;
@@ -290,7 +313,7 @@ static void rotary_table(Device *dev, Tensor table, double base)
     }
 }
 
-static void rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+void reference_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
 {
     (void)dev;
     int64_t half = tensor_cols(table) / 2;
@@ -348,7 +371,7 @@ static void xent_row(Tensor logits, int64_t row, double *stats, int32_t target, 
     }
 }
 
-static void xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
+void reference_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(logits); i++) {
@@ -364,19 +387,19 @@ static void xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tenso
     }
 }
 
-static void sum_rows(Device *dev, Tensor out, Tensor x, float beta)
+void reference_sum_rows(Device *dev, Tensor out, Tensor x, float beta)
 {
     (void)dev;
-    scale(out, beta);
+    multiply(out, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++)
         for (int64_t c = 0; c < tensor_cols(x); c++)
             *at(out, 0, c) += *at(x, i, c);
 }
 
-static void sumsq(Device *dev, Tensor out, Tensor x, float beta)
+void reference_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 {
     (void)dev;
-    scale(out, beta);
+    multiply(out, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++)
         for (int64_t c = 0; c < tensor_cols(x); c++)
             *at(out, 0, 0) += *at(x, i, c) * *at(x, i, c);
@@ -417,7 +440,7 @@ static void store(Tensor t, int64_t i, int64_t j, double value)
     }
 }
 
-static void fill(Device *dev, Tensor x, double value)
+void reference_fill(Device *dev, Tensor x, double value)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
@@ -425,19 +448,12 @@ static void fill(Device *dev, Tensor x, double value)
             store(x, i, j, value);
 }
 
-static void copy(Device *dev, Tensor y, Tensor x)
+void reference_copy(Device *dev, Tensor y, Tensor x)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
         for (int64_t j = 0; j < tensor_cols(x); j++)
             store(y, i, j, load(x, i, j));
-}
-
-static void argmax(Device *dev, Tensor ids, Tensor logits)
-{
-    (void)dev;
-    for (int64_t i = 0; i < tensor_rows(logits); i++)
-        ((int32_t *)ids.p)[i] = (int32_t)largest(logits, i);
 }
 
 static void close_nothing(Device *dev)
@@ -447,39 +463,12 @@ static void close_nothing(Device *dev)
 
 static const OpTable reference_ops = {
     .close = close_nothing,
-    .gemm = gemm,
-    .embedding_fwd = embedding_fwd,
-    .embedding_bwd = embedding_bwd,
-    .rmsnorm_fwd = rmsnorm_fwd,
-    .rmsnorm_bwd = rmsnorm_bwd,
-    .layernorm_fwd = layernorm_fwd,
-    .layernorm_bwd = layernorm_bwd,
-    .bias_add = bias_add,
-    .bias_bwd = bias_bwd,
-    .scale = scale_by,
-    .dropout_fwd = dropout_fwd,
-    .dropout_bwd = dropout_bwd,
-    .act_fwd = act_fwd,
-    .act_bwd = act_bwd,
-    .relpos_fwd = relpos_fwd,
-    .relpos_bwd = relpos_bwd,
-    .alibi = alibi,
-    .sinusoid_table = sinusoid_table,
-    .rotary_table = rotary_table,
-    .rotary = rotary,
-    .attn_fwd = reference_attn_fwd,
-    .attn_bwd = reference_attn_bwd,
-    .xent = xent,
-    .sum_rows = sum_rows,
-    .sumsq = sumsq,
-    .fill = fill,
-    .copy = copy,
-    .argmax = argmax,
-    .adamw = reference_adamw,
-    .adafactor = reference_adafactor,
+    MEMORY_OF_HOST,
+#define OP(name, parameters, arguments, operands, rules, flops) .name = reference_##name,
+#include "device/op_list.inc"
 };
 
 Device *device_open_reference(void)
 {
-    return device_new("reference", &reference_ops, DT_F64, true, 1, "f64", NULL);
+    return device_new("reference", &reference_ops, precision_uniform(DT_F64), true, 1, "f64", NULL);
 }

@@ -15,12 +15,6 @@ static inline double *at(Tensor t, int64_t i, int64_t j)
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
 
-void reference_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
-                        const AttnSpec *spec, const Dropout *drop);
-void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
-                        Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
-                        const Dropout *drop);
-void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
-                     const StepScalars *scalars);
-void reference_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
-                         const AdafactorSpec *spec, const StepScalars *scalars);
+#define OP(name, parameters, arguments, operands, rules, flops) void reference_##name parameters;
+#include "device/op_list.inc"
+#undef OP

@@ -17,9 +17,9 @@ static bool in_layout(const Block *b, int64_t position, int64_t j)
     const BlockLayout *layout = b->spec->layout;
     bool found = !layout;
     if (layout) {
-        const int32_t *first = attn_layout_row(layout, b->head, position);
+        const int32_t *first = layout->first.device + attn_layout_row(layout, b->head, position);
         for (int32_t k = first[0]; k < first[1]; k++)
-            found |= layout->keys[k] == j / layout->size;
+            found |= layout->keys.device[k] == j / layout->size;
     }
     return found;
 }
@@ -27,7 +27,7 @@ static bool in_layout(const Block *b, int64_t position, int64_t j)
 static bool visible(const Block *b, int64_t i, int64_t j)
 {
     int64_t distance = j - i - (b->tk - b->tq);
-    bool in_prefix = b->spec->prefix && j < b->spec->prefix[b->sequence];
+    bool in_prefix = b->spec->prefix.device && j < b->spec->prefix.device[b->sequence];
     return (!b->spec->causal || distance <= 0 || in_prefix) &&
            (!b->spec->window || llabs(distance) <= b->spec->window) && in_layout(b, j - distance, j);
 }
@@ -40,7 +40,7 @@ static int64_t kv_channel(const Block *b)
 
 static int64_t bias_column(const Block *b, int64_t i, int64_t j)
 {
-    return j - i + b->spec->max_q - 1;
+    return j - i + (b->spec->k_first.device ? b->spec->max_k - b->tk : b->spec->max_q - 1);
 }
 
 /* Row of the embeddings of distances for query i and key j. */
@@ -84,10 +84,10 @@ static Block block(Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *sp
 {
     Block b = { .q = q, .k = k, .v = v, .bias = bias, .spec = spec, .drop = drop, .head = head };
     b.sequence = sequence;
-    b.q0 = spec->cu_q[sequence];
-    b.k0 = spec->cu_k[sequence];
-    b.tq = spec->cu_q[sequence + 1] - b.q0;
-    b.tk = spec->cu_k[sequence + 1] - b.k0;
+    b.q0 = spec->cu_q.device[sequence];
+    b.k0 = spec->k_first.device ? spec->k_first.device[sequence] : spec->cu_k.device[sequence];
+    b.tq = spec->cu_q.device[sequence + 1] - b.q0;
+    b.tk = spec->cu_k.device[sequence + 1] - spec->cu_k.device[sequence];
     b.dim = tensor_cols(q) / spec->heads;
     return b;
 }

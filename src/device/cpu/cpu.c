@@ -43,7 +43,7 @@ Device *device_open_cpu(int threads)
     if (threads <= 0)
         threads = omp_get_max_threads();
     flush_denormals(threads);
-    return device_new("cpu", isas[isa].ops, DT_F32, true, threads, isas[isa].name, cpu);
+    return device_new("cpu", isas[isa].ops, precision_uniform(DT_F32), true, threads, isas[isa].name, cpu);
 }
 
 void *cpu_workspace(Device *dev, size_t bytes)

@@ -12,8 +12,8 @@ typedef struct Head {
     const Dropout *drop;
     const float *q, *k, *v;
     const float *bias; /* bias[j - i] for key j and query i; NULL: none */
-    int64_t q_first, tq, tk, size, ld_q, ld_k, ld_v;
-    int32_t sequence, index;
+    int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v;
+    int32_t index;
 } Head;
 
 /* Keys [begin, begin + keys), their scores from `column` of a tile on; begin is a multiple of 4. */
@@ -82,27 +82,30 @@ static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_
                     Tensor bias)
 {
     int64_t size = q.d[1] / spec->heads, kv_channel = h / (spec->heads / attn_kv_heads(spec)) * size;
+    int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
+    int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
+    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
     return (Head){ .spec = spec,
                    .drop = drop,
-                   .q = row_of(q, spec->cu_q[s]) + h * size,
-                   .k = row_of(k, spec->cu_k[s]) + kv_channel,
-                   .v = row_of(v, spec->cu_k[s]) + kv_channel,
-                   .bias = tensor_present(bias) ? row_of(bias, h) + spec->max_q - 1 : NULL,
-                   .q_first = spec->cu_q[s],
-                   .tq = spec->cu_q[s + 1] - spec->cu_q[s],
-                   .tk = spec->cu_k[s + 1] - spec->cu_k[s],
+                   .q = row_of(q, spec->cu_q.device[s]) + h * size,
+                   .k = row_of(k, k_first) + kv_channel,
+                   .v = row_of(v, k_first) + kv_channel,
+                   .bias = tensor_present(bias) ? row_of(bias, h) + middle : NULL,
+                   .q_first = spec->cu_q.device[s],
+                   .tq = tq,
+                   .tk = tk,
+                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
                    .size = size,
                    .ld_q = q.ld,
                    .ld_k = k.ld,
                    .ld_v = v.ld,
-                   .sequence = s,
                    .index = h };
 }
 
 static Range visible(const Head *head, int64_t i)
 {
     Range range;
-    attn_visible(head->spec, head->sequence, i, &range.begin, &range.end);
+    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &range.begin, &range.end);
     return range;
 }
 
@@ -129,9 +132,9 @@ static void add_run(Block *b, Run *runs, int64_t begin, int64_t end)
 static void add_layout_runs(Block *b, Run *runs, const Head *head, Range seen)
 {
     const BlockLayout *layout = head->spec->layout;
-    const int32_t *first = attn_layout_row(layout, head->index, b->first + head->tk - head->tq);
+    const int32_t *first = layout->first.device + attn_layout_row(layout, head->index, b->first + head->tk - head->tq);
     for (int32_t k = first[0]; k < first[1]; k++) {
-        int64_t begin = (int64_t)layout->keys[k] * layout->size;
+        int64_t begin = (int64_t)layout->keys.device[k] * layout->size;
         add_run(b, runs, max_i64(begin, seen.begin), min_i64(begin + layout->size, seen.end));
     }
 }
@@ -328,8 +331,8 @@ static void head_fwd(float *o, int64_t ld_o, float *log_sums, const Desk *desk, 
     }
 }
 
-void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
-                  const Dropout *drop)
+void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                      const AttnSpec *spec, const Dropout *drop)
 {
     if (spec->distance) {
         cpu_attn_distance_fwd(dev, o, lse, q, k, v, spec, drop);
@@ -338,8 +341,8 @@ void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
     size_t bytes = desk_bytes(spec, 1);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
-    zero_uncovered(o, spec->cu_q, spec->n_seq);
-    cpu_fill(dev, lse, 0);
+    zero_uncovered(o, spec->cu_q.device, spec->n_seq);
+    KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
         Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec, 1);
@@ -474,8 +477,9 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
         else
             scale_row(d, beta, dbias.d[1]);
         for (int32_t s = 0; s < spec->n_seq; s++) {
-            int64_t tq = spec->cu_q[s + 1] - spec->cu_q[s], tk = spec->cu_k[s + 1] - spec->cu_k[s];
-            const float *from = sums + h * ld + spec->cu_q[s] + spec->cu_k[s];
+            int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s],
+                    tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
+            const float *from = sums + h * ld + spec->cu_q.device[s] + spec->cu_k.device[s];
             float *to = d + spec->max_q - tq;
             SIMD for (int64_t t = 0; t < tq + tk - 1; t++) to[t] += from[t];
         }
@@ -494,7 +498,7 @@ typedef struct Bwd {
 static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
 {
     Head head = head_of(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias);
-    int64_t channel = h * head.size, k_first = t->spec->cu_k[s];
+    int64_t channel = h * head.size, k_first = t->spec->cu_k.device[s];
     int64_t kv_channel = h / (t->spec->heads / attn_kv_heads(t->spec)) * head.size;
     float *own_sums = t->sums + h * t->ld_sums + head.q_first + k_first + head.tq - 1;
     return (HeadBwd){ .head = head,
@@ -513,8 +517,9 @@ static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
 }
 
 /* A task is a head of keys with all its heads of queries: they add to the same dk and dv. */
-void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
-                  Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop)
+void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
+                      Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                      const Dropout *drop)
 {
     if (spec->distance) {
         cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);
@@ -528,9 +533,9 @@ void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     int32_t kv_heads = attn_kv_heads(spec), group = spec->heads / kv_heads;
     cpu_gemm_enter(dev);
     memset(tensors.sums, 0, sums_bytes);
-    zero_uncovered(dq, spec->cu_q, spec->n_seq);
-    zero_uncovered(dk, spec->cu_k, spec->n_seq);
-    zero_uncovered(dv, spec->cu_k, spec->n_seq);
+    zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
+    zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
+    zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
         char *mine = workspace + align64(sums_bytes) + (size_t)omp_get_thread_num() * bytes;

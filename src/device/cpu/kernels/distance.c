@@ -11,8 +11,8 @@ typedef struct Head {
     const AttnSpec *spec;
     const Dropout *drop;
     const float *q, *k, *v, *center;
-    int64_t q_first, tq, tk, size, ld_q, ld_k, ld_v, ld_e;
-    int32_t sequence, index;
+    int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v, ld_e;
+    int32_t index;
 } Head;
 
 /* What a thread works in. */
@@ -43,19 +43,19 @@ static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_
     Tensor table = spec->distance->table;
     return (Head){ .spec = spec,
                    .drop = drop,
-                   .q = row_of(q, spec->cu_q[s]) + h * size,
-                   .k = row_of(k, spec->cu_k[s]) + kv_channel,
-                   .v = row_of(v, spec->cu_k[s]) + kv_channel,
+                   .q = row_of(q, spec->cu_q.device[s]) + h * size,
+                   .k = row_of(k, spec->cu_k.device[s]) + kv_channel,
+                   .v = row_of(v, spec->cu_k.device[s]) + kv_channel,
                    .center = row_of(table, table.d[0] / 2),
-                   .q_first = spec->cu_q[s],
-                   .tq = spec->cu_q[s + 1] - spec->cu_q[s],
-                   .tk = spec->cu_k[s + 1] - spec->cu_k[s],
+                   .q_first = spec->cu_q.device[s],
+                   .tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s],
+                   .tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s],
+                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
                    .size = size,
                    .ld_q = q.ld,
                    .ld_k = k.ld,
                    .ld_v = v.ld,
                    .ld_e = table.ld,
-                   .sequence = s,
                    .index = h };
 }
 
@@ -94,7 +94,7 @@ static Range row_scores(float *scores, const Head *head, int64_t i)
 {
     Range seen;
     const float *q = head->q + i * head->ld_q;
-    attn_visible(head->spec, head->sequence, i, &seen.begin, &seen.end);
+    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &seen.begin, &seen.end);
     for (int64_t j = seen.begin; j < seen.end; j++)
         scores[j] =
             head->spec->scale * score(q, head->k + j * head->ld_k, head->center + distance_of(head, i, j) * head->ld_e,
@@ -241,7 +241,8 @@ void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor 
         for (int32_t g = 0; g < group; g++) {
             int32_t h = (int32_t)(task % kv_heads) * group + g;
             Head head = head_of(spec, drop, (int32_t)(task / kv_heads), h, q, k, v);
-            int64_t channel = h * head.size, kv_channel = h / group * head.size, k_first = spec->cu_k[head.sequence];
+            int64_t channel = h * head.size, kv_channel = h / group * head.size,
+                    k_first = spec->cu_k.device[task / kv_heads];
             HeadBwd hb = { .head = head,
                            .dq = row_of(dq, head.q_first) + channel,
                            .dk = row_of(dk, k_first) + kv_channel,

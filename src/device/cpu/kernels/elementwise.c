@@ -26,7 +26,7 @@ static const float *chunk_mask(float *mask, const Dropout *drop, int64_t row, in
     return mask;
 }
 
-void cpu_scale(Device *dev, Tensor y, Tensor x, float factor)
+void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++) {
@@ -36,7 +36,17 @@ void cpu_scale(Device *dev, Tensor y, Tensor x, float factor)
     }
 }
 
-void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
+void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
+{
+#pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
+    for (int64_t i = 0; i < y.d[0]; i++) {
+        const float *left = row_of(a, i), *right = row_of(b, i);
+        float *out = row_of(y, i);
+        SIMD for (int64_t c = 0; c < y.d[1]; c++) out[c] = left[c] + right[c];
+    }
+}
+
+void KERNEL(dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
@@ -49,9 +59,9 @@ void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dro
         }
 }
 
-void cpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
+void KERNEL(dropout_bwd)(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
 {
-    cpu_dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
+    KERNEL(dropout_fwd)(dev, dx, dy, NO_TENSOR, drop);
 }
 
 /* tanh's form of GELU: x/2·(1 + tanh u) = x / (1 + e^(−2u)), u = √(2/π)·(x + 0.044715 x³). */
@@ -179,7 +189,7 @@ static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, 
 #undef LOOP
 }
 
-void cpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
+void KERNEL(act_fwd)(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)
@@ -191,8 +201,8 @@ void cpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, c
         }
 }
 
-void cpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
-                 const Dropout *drop)
+void KERNEL(act_bwd)(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
+                     const Dropout *drop)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)

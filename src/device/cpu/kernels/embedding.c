@@ -10,7 +10,7 @@ static void check_ids(Tensor ids, int64_t rows)
               (long long)rows);
 }
 
-void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
+void KERNEL(gather)(Device *dev, Tensor y, Tensor table, Tensor ids)
 {
     const int32_t *id = ids.p;
     check_ids(ids, table.d[0]);
@@ -20,12 +20,12 @@ void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids)
 }
 
 /* Each thread owns some columns of the table, so sums run in the order of the tokens whatever the number of threads. */
-void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
+void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
 {
     const int32_t *id = ids.p;
     check_ids(ids, dtable.d[0]);
     if (beta == 0.0f)
-        cpu_fill(dev, dtable, 0);
+        KERNEL(fill)(dev, dtable, 0);
 #pragma omp parallel num_threads(team(dev, tensor_count(dy)))
     {
         Range cols = share(dy.d[1], 16);
@@ -40,8 +40,17 @@ void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float 
     }
 }
 
+void KERNEL(scatter)(Device *dev, Tensor y, Tensor x, Tensor rows)
+{
+    const int32_t *to = rows.p;
+    check_ids(rows, y.d[0]);
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++)
+        memcpy(row_of(y, to[i]), row_of(x, i), (size_t)x.d[1] * sizeof(float));
+}
+
 /* A few thousand numbers: not worth waking threads. */
-void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
+void KERNEL(relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
 {
     (void)dev;
     for (int64_t c = 0; c < bias.d[1]; c++) {
@@ -52,7 +61,7 @@ void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *sp
 }
 
 /* The columns of a bucket lie side by side. */
-void cpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
+void KERNEL(relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
 {
     (void)dev;
     for (int64_t b = 0; b < dtable.d[0]; b++)

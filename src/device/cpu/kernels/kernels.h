@@ -12,78 +12,21 @@
 #define ISA_NAME(name)    PASTE(name, ISA)
 
 #define cpu_ops               ISA_NAME(cpu_ops)
-#define cpu_embedding_fwd     ISA_NAME(cpu_embedding_fwd)
-#define cpu_embedding_bwd     ISA_NAME(cpu_embedding_bwd)
-#define cpu_rmsnorm_fwd       ISA_NAME(cpu_rmsnorm_fwd)
-#define cpu_rmsnorm_bwd       ISA_NAME(cpu_rmsnorm_bwd)
-#define cpu_layernorm_fwd     ISA_NAME(cpu_layernorm_fwd)
-#define cpu_layernorm_bwd     ISA_NAME(cpu_layernorm_bwd)
-#define cpu_bias_add          ISA_NAME(cpu_bias_add)
-#define cpu_bias_bwd          ISA_NAME(cpu_bias_bwd)
-#define cpu_scale             ISA_NAME(cpu_scale)
-#define cpu_dropout_fwd       ISA_NAME(cpu_dropout_fwd)
-#define cpu_dropout_bwd       ISA_NAME(cpu_dropout_bwd)
-#define cpu_act_fwd           ISA_NAME(cpu_act_fwd)
-#define cpu_act_bwd           ISA_NAME(cpu_act_bwd)
-#define cpu_relpos_fwd        ISA_NAME(cpu_relpos_fwd)
-#define cpu_relpos_bwd        ISA_NAME(cpu_relpos_bwd)
-#define cpu_alibi             ISA_NAME(cpu_alibi)
-#define cpu_sinusoid_table    ISA_NAME(cpu_sinusoid_table)
-#define cpu_rotary_table      ISA_NAME(cpu_rotary_table)
-#define cpu_rotary            ISA_NAME(cpu_rotary)
-#define cpu_attn_fwd          ISA_NAME(cpu_attn_fwd)
-#define cpu_attn_bwd          ISA_NAME(cpu_attn_bwd)
 #define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
-#define cpu_xent              ISA_NAME(cpu_xent)
-#define cpu_sum_rows          ISA_NAME(cpu_sum_rows)
-#define cpu_sumsq             ISA_NAME(cpu_sumsq)
-#define cpu_fill              ISA_NAME(cpu_fill)
-#define cpu_copy              ISA_NAME(cpu_copy)
-#define cpu_argmax            ISA_NAME(cpu_argmax)
-#define cpu_adamw             ISA_NAME(cpu_adamw)
-#define cpu_adafactor         ISA_NAME(cpu_adafactor)
 
-void cpu_embedding_fwd(Device *dev, Tensor y, Tensor table, Tensor ids);
-void cpu_embedding_bwd(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta);
-void cpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps);
-void cpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
-                     float beta);
-void cpu_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps);
-void cpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                       Tensor rstd, Tensor residual, float beta);
-void cpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b);
-void cpu_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta);
-void cpu_scale(Device *dev, Tensor y, Tensor x, float factor);
-void cpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop);
-void cpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop);
-void cpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop);
-void cpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
-                 const Dropout *drop);
-void cpu_relpos_fwd(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec);
-void cpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta);
-void cpu_alibi(Device *dev, Tensor bias, int32_t first);
-void cpu_sinusoid_table(Device *dev, Tensor table, int32_t first);
-void cpu_rotary_table(Device *dev, Tensor table, double base);
-void cpu_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse);
-void cpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
-                  const Dropout *drop);
-void cpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
-                  Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop);
+/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). The product is gemm.c's. */
+#define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
+
+#define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
+#include "device/op_list.inc"
+#undef OP
+
 /* Those of a spec with distances. */
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop);
 void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
                            Tensor k, Tensor v, const AttnSpec *spec, const Dropout *drop);
-void cpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec);
-void cpu_sum_rows(Device *dev, Tensor out, Tensor x, float beta);
-void cpu_sumsq(Device *dev, Tensor out, Tensor x, float beta);
-void cpu_fill(Device *dev, Tensor x, double value);
-void cpu_copy(Device *dev, Tensor y, Tensor x);
-void cpu_argmax(Device *dev, Tensor ids, Tensor logits);
-void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec, const StepScalars *scalars);
-void cpu_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
-                   const AdafactorSpec *spec, const StepScalars *scalars);
 
 /* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
 #define SIMD _Pragma("omp simd")

@@ -22,7 +22,7 @@ static float variance_of(const float *x, float mean, int64_t n)
     return sum / (float)n;
 }
 
-void cpu_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
     int64_t width = x.d[1];
     const float *weight = w.p, *bias = b.p;
@@ -80,8 +80,8 @@ static void gather(Tensor d, float beta, const char *sums, size_t sum_bytes, int
     }
 }
 
-void cpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                       Tensor rstd, Tensor residual, float beta)
+void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
+                           Tensor rstd, Tensor residual, float beta)
 {
     int64_t width = x.d[1];
     size_t sum_bytes = align64((size_t)(2 * width) * sizeof(double)),
@@ -114,7 +114,7 @@ void cpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, 
     }
 }
 
-void cpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
 {
     const float *bias = b.p;
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
@@ -126,7 +126,7 @@ void cpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
 }
 
 /* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
-void cpu_bias_bwd(Device *dev, Tensor db, Tensor dy, float beta)
+void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
 {
     double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
     float *d = db.p;

@@ -1,28 +1,10 @@
 /* move.c: filling and copying, with casts. */
+#include "base/float16.h"
 #include "device/cpu/kernels/kernels.h"
 
-#include <immintrin.h>
 #include <string.h>
 
 enum { CHUNK = 256 };
-
-static float bf16_to_f32(uint16_t x)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* To the nearest, ties to even; a NaN stays one. */
-static uint16_t bf16_from_f32(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
-        return (uint16_t)(bits >> 16 | 64);
-    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
-}
 
 #define EACH(type, expression)                                                                                         \
     {                                                                                                                  \
@@ -40,7 +22,7 @@ static void load(double *values, void *memory, DType dtype, int64_t n)
     case DT_BF16:
         EACH(uint16_t, values[i] = (double)bf16_to_f32(p[i]))
     case DT_F16:
-        EACH(uint16_t, values[i] = (double)_cvtsh_ss(p[i]))
+        EACH(uint16_t, values[i] = (double)f16_to_f32(p[i]))
     case DT_F64:
         EACH(double, values[i] = p[i])
     case DT_I32:
@@ -60,7 +42,7 @@ static void store(void *memory, DType dtype, const double *values, int64_t n)
     case DT_BF16:
         EACH(uint16_t, p[i] = bf16_from_f32((float)values[i]))
     case DT_F16:
-        EACH(uint16_t, p[i] = _cvtss_sh((float)values[i], _MM_FROUND_TO_NEAREST_INT))
+        EACH(uint16_t, p[i] = f16_from_f32((float)values[i]))
     case DT_F64:
         EACH(double, p[i] = values[i])
     case DT_I32:
@@ -77,7 +59,7 @@ static void *element(Tensor t, int64_t offset)
     return (char *)t.p + (size_t)offset * dtype_bytes((DType)t.dtype);
 }
 
-void cpu_fill(Device *dev, Tensor x, double value)
+void KERNEL(fill)(Device *dev, Tensor x, double value)
 {
     double values[CHUNK];
     Runs runs = runs_of(&x, 1);
@@ -103,7 +85,7 @@ static void copy_run(Tensor y, int64_t to, Tensor x, int64_t from, int64_t n)
     }
 }
 
-void cpu_copy(Device *dev, Tensor y, Tensor x)
+void KERNEL(copy)(Device *dev, Tensor y, Tensor x)
 {
     Runs runs = runs_of((const Tensor[]){ y, x }, 2);
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)

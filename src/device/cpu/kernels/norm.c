@@ -12,7 +12,7 @@ static float sum_squares(const float *x, int64_t n)
     return sum;
 }
 
-void cpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
+void KERNEL(rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
 {
     int64_t width = x.d[1];
     const float *weight = w.p;
@@ -50,8 +50,8 @@ static void bwd_row(float *dx, float *dw, const float *dy, const float *x, const
 
 enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
 
-void cpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
-                     float beta)
+void KERNEL(rmsnorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
+                         float beta)
 {
     int64_t width = x.d[1];
     size_t sum_bytes = align64((size_t)width * sizeof(double)), part_bytes = align64((size_t)width * sizeof(float));

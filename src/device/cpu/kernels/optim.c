@@ -7,7 +7,7 @@
 static double rms(Device *dev, Tensor w)
 {
     double sum = 0;
-    cpu_sumsq(dev, tensor_vector(&sum, DT_F64, 1), w, 0);
+    KERNEL(sumsq)(dev, tensor_vector(&sum, DT_F64, 1), w, 0);
     return sqrt(sum / (double)max_i64(tensor_count(w), 1));
 }
 
@@ -29,7 +29,8 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
 
 /* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
  */
-void cpu_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec, const StepScalars *scalars)
+void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
+                   const StepScalars *scalars)
 {
     double t = (double)scalars->update, lr = (double)scalars->lr;
     double correction1 = 1 - pow(spec->beta1, t), correction2 = sqrt(1 - pow(spec->beta2, t)), step = lr / correction1;
@@ -193,8 +194,8 @@ static void apply_update(Device *dev, const Update *a)
 }
 
 /* The scratch tensor u is left alone: computing u twice moves less memory than storing it. */
-void cpu_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
-                   const AdafactorSpec *spec, const StepScalars *scalars)
+void KERNEL(adafactor)(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
+                       const AdafactorSpec *spec, const StepScalars *scalars)
 {
     (void)u;
     int64_t rows = tensor_rows(w), cols = tensor_cols(w);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* A few thousand numbers: not worth waking threads. */
-void cpu_alibi(Device *dev, Tensor bias, int32_t first)
+void KERNEL(alibi)(Device *dev, Tensor bias, int32_t first)
 {
     (void)dev;
     for (int64_t h = 0; h < bias.d[0]; h++) {
@@ -13,7 +13,7 @@ void cpu_alibi(Device *dev, Tensor bias, int32_t first)
     }
 }
 
-void cpu_sinusoid_table(Device *dev, Tensor table, int32_t first)
+void KERNEL(sinusoid_table)(Device *dev, Tensor table, int32_t first)
 {
     int64_t half = table.d[1] / 2;
 #pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
@@ -25,7 +25,7 @@ void cpu_sinusoid_table(Device *dev, Tensor table, int32_t first)
         }
 }
 
-void cpu_rotary_table(Device *dev, Tensor table, double base)
+void KERNEL(rotary_table)(Device *dev, Tensor table, double base)
 {
     int64_t half = table.d[1] / 2;
 #pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
@@ -49,7 +49,7 @@ static void turn(float *x, const float *angles, int64_t half, float direction)
     }
 }
 
-void cpu_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+void KERNEL(rotary)(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
 {
     const int32_t *at = place.p;
     for (int64_t i = 0; i < x.d[0]; i++)

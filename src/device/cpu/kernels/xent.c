@@ -82,7 +82,7 @@ static void xent_row(float *x, float *stats, int32_t target, float weight, int64
     x[target] -= (float)(scale * (on - off));
 }
 
-void cpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
+void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
     int64_t n = logits.d[1];
     const int32_t *target = targets.p;
@@ -99,14 +99,5 @@ void cpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor w
         CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
               (long long)n);
         xent_row(row, out, target[i], weight[i], n, spec);
-    }
-}
-
-void cpu_argmax(Device *dev, Tensor ids, Tensor logits)
-{
-#pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
-    for (int64_t i = 0; i < logits.d[0]; i++) {
-        const float *row = row_of(logits, i);
-        ((int32_t *)ids.p)[i] = (int32_t)first_equal(row, logits.d[1], row_max(row, logits.d[1]));
     }
 }

@@ -1,0 +1,59 @@
+/* host_memory.c: the memory and transfers of devices that compute at once in memory of the host. */
+#include "device/op_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN 64
+#define HUGE  ((size_t)2 << 20) /* a huge page: arenas and parameters in such pages are copied half as fast again */
+
+void *host_alloc(Device *dev, size_t bytes)
+{
+    (void)dev;
+    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = ((bytes ? bytes : 1) + align - 1) / align * align;
+    if (rounded < bytes)
+        return NULL;
+    void *p = aligned_alloc(align, rounded);
+    if (p == NULL)
+        return NULL;
+    if (bytes >= HUGE)
+        (void)madvise(p, rounded, MADV_HUGEPAGE); /* a wish, not a need */
+    memset(p, 0, rounded);                        /* takes the pages before the first step, not within it */
+    return p;
+}
+
+void host_free(Device *dev, void *p)
+{
+    (void)dev;
+    free(p);
+}
+
+void host_upload(Device *dev, void *to, const void *from, size_t bytes)
+{
+    (void)dev;
+    memcpy(to, from, bytes);
+}
+
+void host_download(Device *dev, void *to, const void *from, size_t bytes)
+{
+    (void)dev;
+    memcpy(to, from, bytes);
+}
+
+DeviceMark host_record(Device *dev)
+{
+    (void)dev;
+    return 0;
+}
+
+void host_wait(Device *dev, DeviceMark mark)
+{
+    (void)dev;
+    (void)mark;
+}
+
+void host_synchronise(Device *dev)
+{
+    (void)dev;
+}

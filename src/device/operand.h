@@ -1,0 +1,77 @@
+/* operand.h: what op_list.inc says of a tensor of an operation, and the one check of it. For the front door and the
+ * null device.
+ *
+ * A dimension is a number, or a letter: its first occurrence among an operation's operands fixes what it stands for,
+ * all others must agree. */
+#pragma once
+
+#include "device/device.h"
+
+typedef enum Access {
+    ACCESS_IN,      /* read */
+    ACCESS_OUT,     /* written; read before only where a beta says so */
+    ACCESS_UPDATED, /* read and written */
+} Access;
+
+typedef struct Operand {
+    const char *name;
+    Tensor t;
+    unsigned roles; /* the roles that it may play: see Role */
+    Access access;
+    bool optional;    /* may be NO_TENSOR */
+    const char *over; /* names of the operands whose memory it may be, "dy residual"; NULL means of none */
+    double share;     /* of the tensor that is touched: 1, or less where rows of it are looked up */
+    int rank;         /* dimensions given; 0 means ANY: a vector or a matrix */
+    int64_t d[2];
+} Operand;
+
+/* The roles of op_list.inc, as sets. */
+enum {
+    COMPUTE = 1 << ROLE_COMPUTE,
+    ACCUMULATE = 1 << ROLE_ACCUMULATE,
+    STATISTIC = 1 << ROLE_STATISTIC,
+    MASTER = 1 << ROLE_MASTER,
+    STATE = 1 << ROLE_STATE,
+    INDEX = 1 << ROLE_INDEX,
+    TOTAL = 1 << ROLE_TOTAL,
+    ACTIVATION = COMPUTE | ACCUMULATE,
+    FLOATING = COMPUTE | ACCUMULATE | STATISTIC | MASTER | STATE,
+    EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype at all */
+};
+
+/* The letters of op_list.inc. */
+enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9, LETTERS = 10 };
+
+#define OPERAND_RANK(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+#define OPERAND(access, optional, over, share, t, roles, ...)                                                          \
+    {                                                                                                                  \
+#t, t, roles, access, optional, over, share, OPERAND_RANK(__VA_ARGS__),                                        \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
+#define IN(t, roles, ...)               OPERAND(ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OUT(t, roles, ...)              OPERAND(ACCESS_OUT, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OVER(names, t, roles, ...)      OPERAND(ACCESS_OUT, false, names, 1, t, roles, __VA_ARGS__)
+#define UPDATED(t, roles, ...)          OPERAND(ACCESS_UPDATED, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL(t, roles, ...)         OPERAND(ACCESS_IN, true, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL_OUT(t, roles, ...)     OPERAND(ACCESS_OUT, true, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL_UPDATED(t, roles, ...) OPERAND(ACCESS_UPDATED, true, NULL, 1, t, roles, __VA_ARGS__)
+/* Written where `condition` holds, else only read. */
+#define UPDATED_IF(condition, t, roles, ...)                                                                           \
+    OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
+/* One row of it is written for each of `n` indices. */
+#define SOME_ROWS(t, roles, n, ...)                                                                                    \
+    OPERAND(ACCESS_OUT, false, NULL, (double)(n) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
+/* One row of it is read for each of `rows` indices. */
+#define LOOKED_UP(t, roles, rows, ...)                                                                                 \
+    OPERAND(ACCESS_IN, false, NULL, (double)(rows) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
+/* The operands of an entry, whose list stands in parentheses. */
+#define OPERANDS(...)   ((const Operand[]){ __VA_ARGS__ })
+#define N_OPERANDS(...) (int)(sizeof OPERANDS(__VA_ARGS__) / sizeof(Operand))
+
+/* CHECKs presence, rank, shape, memory, dtype by role, and that outputs share memory only where they may. */
+void operands_check(const Device *dev, const char *op, const Operand *operands, int n);
+/* Read and written, each operand once, one that is updated twice. */
+double operands_bytes(const Operand *operands, int n);
