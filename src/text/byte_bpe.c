@@ -89,6 +89,7 @@ ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added)
     model->bytes = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     model->ids = g_hash_table_new(g_str_hash, g_str_equal);
     model->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    model->unk = -1;
     model->idle = idle_open();
     for (guint id = 0; id < names->len; id++) {
         char *name = g_strdup(names->pdata[id] ? names->pdata[id] : "");

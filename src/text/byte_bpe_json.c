@@ -12,6 +12,7 @@ static const char *text_of(json_t *object, const char *key)
 /* How text is split, as far as it has been read. */
 typedef struct Plan {
     GPtrArray *patterns;
+    uint32_t matches_only; /* bit i: what pattern i does not match is left out */
     bool byte_level, gpt2, add_prefix_space;
 } Plan;
 
@@ -19,9 +20,11 @@ static bool read_split(json_t *step, Plan *plan, GError **error)
 {
     json_t *pattern = json_object_get(step, "pattern");
     const char *behavior = text_of(step, "behavior"), *regex = json_string_value(json_object_get(pattern, "Regex"));
-    bool inverted = json_is_true(json_object_get(step, "invert"));
-    if (strcmp(behavior, "Isolated") != 0 && !(strcmp(behavior, "Removed") == 0 && inverted))
+    bool removes = strcmp(behavior, "Removed") == 0 && json_is_true(json_object_get(step, "invert"));
+    if (strcmp(behavior, "Isolated") != 0 && !removes)
         return fail_user(error, "its pre_tokenizer splits with behavior %s, want Isolated", behavior);
+    if (removes && plan->patterns->len < WORDS_PATTERNS)
+        plan->matches_only |= 1u << plan->patterns->len;
     if (regex) {
         g_ptr_array_add(plan->patterns, g_strdup(regex));
         return true;
@@ -36,6 +39,8 @@ static bool read_split(json_t *step, Plan *plan, GError **error)
 static bool read_step(json_t *step, Plan *plan, GError **error)
 {
     const char *type = text_of(step, "type");
+    if (plan->byte_level)
+        return fail_user(error, "its pre_tokenizer has %s after ByteLevel, want ByteLevel as the last", type);
     if (strcmp(type, "Split") == 0)
         return read_split(step, plan, error);
     if (strcmp(type, "Digits") == 0) {
@@ -62,6 +67,9 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
     json_array_foreach(steps, i, step) if (!read_step(step, plan, error)) return false;
     if (!plan->byte_level)
         return fail_user(error, "it has no ByteLevel pre_tokenizer; of BPE only the byte-level kind can be read");
+    if (plan->add_prefix_space && plan->patterns->len > 0)
+        return fail_user(error, "its ByteLevel puts a space before all that the steps before it split off: want "
+                                "add_prefix_space false, or ByteLevel alone");
     if (plan->gpt2)
         g_ptr_array_add(plan->patterns, g_strdup(GPT2));
     return true;
@@ -108,13 +116,29 @@ static bool is_plain(const TokenizerJson *json, GError **error)
     return true;
 }
 
+/* Bytes of UTF-8 that are no piece are the unknown one, each by itself. */
+static bool read_unknown(ByteBpe *model, const TokenizerJson *json, GError **error)
+{
+    const char *name = json_string_value(json_object_get(json->model, "unk_token"));
+    model->unk = name ? byte_bpe_id(model, name) : -1;
+    bool fuses = model->unk >= 0 && json_is_true(json_object_get(json->model, "fuse_unk"));
+    for (int byte = 0; fuses && byte < 0xf5; byte++) {
+        g_autofree char *piece = byte_bpe_name(&(char){ (char)byte }, 1);
+        if (byte != 0xc0 && byte != 0xc1 && byte_bpe_id(model, piece) < 0)
+            return fail_user(error, "its model has fuse_unk, but no piece for byte 0x%02x: want a piece for every byte",
+                             byte);
+    }
+    return true;
+}
+
 static bool fill(ByteBpe *model, const TokenizerJson *json, Plan *plan, GError **error)
 {
     bool only_gpt2 = plan->gpt2 && plan->patterns->len == 1;
     model->add_prefix_space = plan->add_prefix_space;
     model->whole_words = json_is_true(json_object_get(json->model, "ignore_merges"));
-    model->words = only_gpt2 ? words_open_gpt2() : words_open(plan->patterns, error);
-    return model->words && read_normalizer(json, &model->compose, error) && read_merges(model, json, error);
+    model->words = only_gpt2 ? words_open_gpt2() : words_open(plan->patterns, plan->matches_only, error);
+    return model->words && read_normalizer(json, &model->compose, error) && read_unknown(model, json, error) &&
+           read_merges(model, json, error);
 }
 
 void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)

@@ -11,6 +11,7 @@ typedef struct ByteBpe {
     GPtrArray *names; /* char *, by id; "" where no piece has the id */
     GPtrArray *bytes; /* GBytes *, by id; an added token's are its content */
     GHashTable *ids;  /* name -> id + 1 */
+    int unk;          /* stands for bytes that are no piece; -1: they are left out */
     Merges *merges;
     GArray *pairs; /* (left, right) int32_t by rank; NULL: every split of a piece, ranked by the id of the whole */
     Words *words;

@@ -119,7 +119,7 @@ static ByteBpe *open_pattern(const GPtrArray *names, const GArray *added, const 
 {
     g_autoptr(GPtrArray) list = g_ptr_array_new();
     g_ptr_array_add(list, (char *)pattern);
-    Words *words = pattern ? words_open(list, error) : words_open_gpt2();
+    Words *words = pattern ? words_open(list, 0, error) : words_open_gpt2();
     if (words == NULL)
         return NULL;
     ByteBpe *model = byte_bpe_new(names, added);

@@ -75,7 +75,8 @@ static void find_byte_ids(const ByteBpe *model, int32_t byte_ids[256])
 {
     for (int byte = 0; byte < 256; byte++) {
         g_autofree char *name = byte_bpe_name(&(char){ (char)byte }, 1);
-        byte_ids[byte] = byte_bpe_id(model, name);
+        int id = byte_bpe_id(model, name);
+        byte_ids[byte] = id >= 0 ? id : model->unk;
     }
 }
 

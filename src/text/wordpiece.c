@@ -16,6 +16,7 @@ typedef struct WordPiece {
     WordPieceOptions options; /* strings are the model's */
     const BertText *text;
     Trie trie;
+    bool *outside;  /* by id: an added token that words are never made of */
     uint32_t inner; /* the unit of the prefix; 0 if no piece has it */
     int unk;
 } WordPiece;
@@ -25,6 +26,7 @@ static void close_model(void *model)
     WordPiece *wordpiece = model;
     g_ptr_array_unref(wordpiece->pieces);
     trie_clear(&wordpiece->trie);
+    g_free(wordpiece->outside);
     g_free((char *)wordpiece->options.unk);
     g_free((char *)wordpiece->options.prefix);
     g_free(wordpiece);
@@ -77,6 +79,7 @@ void *wordpiece_open(GPtrArray *pieces, const WordPieceOptions *options, Tokeniz
 {
     WordPiece *wordpiece = g_new0(WordPiece, 1);
     wordpiece->pieces = pieces;
+    wordpiece->outside = g_new0(bool, pieces->len);
     wordpiece->options = *options;
     wordpiece->options.unk = g_strdup(options->unk);
     wordpiece->options.prefix = g_strdup(options->prefix);
@@ -195,8 +198,9 @@ static void encode_word(void *context, const BertWord *word)
         for (size_t i = at; known && i < word->bytes; i++) {
             if ((unit = trie_step(trie, unit, (unsigned char)word->text[i])) == 0)
                 break;
-            if (trie->units[unit].value >= 0) {
-                found = trie->units[unit].value;
+            int32_t piece = trie->units[unit].value;
+            if (piece >= 0 && !wordpiece->outside[piece]) {
+                found = piece;
                 stop = i + 1;
             }
         }
@@ -276,7 +280,12 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
     GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < json->pieces->len; i++)
         g_ptr_array_add(pieces, g_strdup(json->pieces->pdata[i] ? json->pieces->pdata[i] : ""));
-    return wordpiece_open(pieces, &options, facts, error);
+    WordPiece *wordpiece = wordpiece_open(pieces, &options, facts, error);
+    for (guint i = 0; wordpiece && i < json->added->len; i++) {
+        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
+        wordpiece->outside[token->id] = json_object_get(json_object_get(json->model, "vocab"), token->content) == NULL;
+    }
+    return wordpiece;
 }
 
 static json_t *json_of_text(const BertTextOptions *text)

@@ -7,8 +7,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define MAX_PATTERNS 8
-#define TABLED       0x30000 /* characters with a table entry; those above are rare */
+#define TABLED 0x30000 /* characters with a table entry; those above are rare */
 
 #define PAGE_BITS 8
 
@@ -17,11 +16,12 @@ enum { OTHER, LETTER, NUMBER, SPACE };
 struct Words {
     bool gpt2;
     int n_patterns;
-    pcre2_code *patterns[MAX_PATTERNS];
+    uint32_t matches_only;
+    pcre2_code *patterns[WORDS_PATTERNS];
 };
 
 struct WordsScratch {
-    pcre2_match_data *matches[MAX_PATTERNS];
+    pcre2_match_data *matches[WORDS_PATTERNS];
     GString *known; /* the text in characters that PCRE2 knows */
 };
 
@@ -141,6 +141,7 @@ static bool each_match(const Words *words, WordsScratch *scratch, int level, con
     if (level == words->n_patterns)
         return bytes == 0 || fn(context, text, bytes);
     pcre2_match_data *match = scratch->matches[level];
+    bool gaps = !(words->matches_only >> level & 1);
     const size_t *place = pcre2_get_ovector_pointer(match);
     size_t at = 0, from = 0;
     while (from < bytes) {
@@ -153,13 +154,15 @@ static bool each_match(const Words *words, WordsScratch *scratch, int level, con
             from = (size_t)(g_utf8_next_char(text + MAX(last, from)) - text);
             continue;
         }
-        if ((first > at && !each_match(words, scratch, level + 1, text + at, known + at, first - at, fn, context)) ||
+        if ((gaps && first > at &&
+             !each_match(words, scratch, level + 1, text + at, known + at, first - at, fn, context)) ||
             (last > first &&
              !each_match(words, scratch, level + 1, text + first, known + first, last - first, fn, context)))
             return false;
         at = from = last;
     }
-    return at == bytes || each_match(words, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
+    return !gaps || at == bytes ||
+           each_match(words, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
 }
 
 /* The text with others of their category in the place of characters that PCRE2 may not know; itself where there are
@@ -203,14 +206,15 @@ void words_close(Words *words)
     g_free(words);
 }
 
-Words *words_open(const GPtrArray *patterns, GError **error)
+Words *words_open(const GPtrArray *patterns, uint32_t matches_only, GError **error)
 {
-    if (patterns->len > MAX_PATTERNS) {
-        fail_user(error, "%u patterns split the text, more than %d", patterns->len, MAX_PATTERNS);
+    if (patterns->len > WORDS_PATTERNS) {
+        fail_user(error, "%u patterns split the text, more than %d", patterns->len, WORDS_PATTERNS);
         return NULL;
     }
     fill_classes();
     Words *words = g_new0(Words, 1);
+    words->matches_only = matches_only;
     for (; words->n_patterns < (int)patterns->len; words->n_patterns++) {
         const char *pattern = patterns->pdata[words->n_patterns];
         int number;
@@ -243,7 +247,7 @@ void words_scratch_close(WordsScratch *scratch)
 {
     if (scratch == NULL)
         return;
-    for (int i = 0; i < MAX_PATTERNS; i++)
+    for (int i = 0; i < WORDS_PATTERNS; i++)
         pcre2_match_data_free(scratch->matches[i]);
     g_string_free(scratch->known, TRUE);
     g_free(scratch);

@@ -112,6 +112,49 @@ static void merges_that_are_dropped_at_random_are_refused(void)
     }
 }
 
+#define BYTE_LEVEL(spaced, regex)                                                                                      \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": " spaced ", \"use_regex\": " regex "}"
+#define SPLIT(behavior, regex)                                                                                         \
+    "{\"type\": \"Split\", \"behavior\": \"" behavior "\", \"invert\": true, \"pattern\": {\"Regex\": \"" regex "\"}}"
+
+static const struct {
+    const char *steps, *model, *text, *ids, *error; /* ids or an error */
+} plans[] = {
+    { SPLIT("Removed", "a+") ", " BYTE_LEVEL("false", "false"), "", "aba a", "0 0 0", NULL },
+    { SPLIT("Isolated", "a+") ", " BYTE_LEVEL("false", "false"), "", "aba a", "0 1 0 2 0", NULL },
+    { BYTE_LEVEL("true", "true"), "", "a a", "2 0 2 0", NULL },
+    { SPLIT("Isolated", "a+") ", " BYTE_LEVEL("true", "false"), "", NULL, NULL, "want add_prefix_space false" },
+    { BYTE_LEVEL("false", "true") ", {\"type\": \"Digits\"}", "", NULL, NULL, "Digits after ByteLevel" },
+    { BYTE_LEVEL("false", "true") ", " BYTE_LEVEL("false", "true"), "", NULL, NULL, "ByteLevel after ByteLevel" },
+    { BYTE_LEVEL("false", "true"), "\"unk_token\": \"<unk>\",", "axé", "0 3 3 3", NULL },
+    { BYTE_LEVEL("false", "true"), "", "axé", "0", NULL },
+    { BYTE_LEVEL("false", "true"), "\"fuse_unk\": true,", "axé", "0", NULL },
+    { BYTE_LEVEL("false", "true"), "\"unk_token\": \"<unk>\", \"fuse_unk\": true,", NULL, NULL,
+      "no piece for byte 0x00" },
+};
+
+static void steps_before_the_merges_are_as_tokenizers_takes_them(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(plans); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strdup_printf(
+            "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [%s]}, \"model\": {\"type\": "
+            "\"BPE\", %s \"vocab\": {\"a\": 0, \"b\": 1, \"Ġ\": 2, \"<unk>\": 3}, \"merges\": []}}",
+            plans[i].steps, plans[i].model);
+        g_autofree char *path = put("tokenizer.json", text);
+        Tokenizer *tok = tokenizer_open(path, &error);
+        if (plans[i].error) {
+            g_assert_null(tok);
+            g_assert_nonnull(strstr(error->message, plans[i].error));
+        } else {
+            g_assert_no_error(error);
+            expect_ids(tok, plans[i].text, false, plans[i].ids);
+            tokenizer_close(tok);
+        }
+        g_unlink(path);
+    }
+}
+
 static void ranks_of_no_published_file_may_have_a_pattern(void)
 {
     g_autoptr(GError) error = NULL;
@@ -262,6 +305,8 @@ int main(int argc, char **argv)
                     ranks_of_no_published_file_may_have_a_pattern);
     g_test_add_func("/byte_bpe/merges_go_by_rank", merges_go_by_rank);
     g_test_add_func("/byte_bpe/tokenizer_json_is_the_same", tokenizer_json_is_the_same);
+    g_test_add_func("/byte_bpe/steps_before_the_merges_are_as_tokenizers_takes_them",
+                    steps_before_the_merges_are_as_tokenizers_takes_them);
     g_test_add_func("/byte_bpe/added_tokens_are_found_longest_first", added_tokens_longest_first);
     g_test_add_func("/byte_bpe/ranks_of_tiktoken_are_read", ranks_are_read);
     g_test_add_func("/byte_bpe/parts_of_a_character_are_shown", parts_of_a_character_are_shown);

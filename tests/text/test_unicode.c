@@ -35,7 +35,7 @@ static void words_of_newer_characters_are_those_of_the_reference(void)
     static const char text[] = "a\U00010d50b c\U00011f51d\U0002ebf0 e\u180ef g\U000e01f0h";
     g_autoptr(GPtrArray) patterns = g_ptr_array_new();
     g_ptr_array_add(patterns, (char *)"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+|\\s+");
-    Words *gpt2 = words_open_gpt2(), *other = words_open(patterns, NULL);
+    Words *gpt2 = words_open_gpt2(), *other = words_open(patterns, 0, NULL);
     expect_words(gpt2, text, "|a\U00010d50b| c|\U00011f51|d\U0002ebf0| e|\u180e|f| g|\U000e01f0|h");
     expect_words(other, text, "|a\U00010d50b| c|\U00011f51|d\U0002ebf0| e|\u180ef| g|\U000e01f0h");
     words_close(gpt2);

@@ -167,6 +167,22 @@ static void tokenizer_json_says_how_text_is_treated(void)
     tokenizer_close(tok);
 }
 
+static void an_added_token_is_no_piece_of_words(void)
+{
+    g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
+    static const char text[] =
+        "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},"
+        "\"added_tokens\":[{\"id\":3,\"content\":\"ab\",\"normalized\":false},{\"id\":1,\"content\":\"a\"}],"
+        "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"<u>\",\"vocab\":{\"<u>\":0,\"a\":1,\"##b\":2}}}";
+    g_autoptr(GError) error = NULL;
+    g_assert_true(io_write_file(path, text, strlen(text), &error));
+    Tokenizer *tok = tokenizer_open(path, &error);
+    g_assert_no_error(error);
+    expect_ids(tok, "ab AB A", "3 1 2 1"); /* the vocabulary alone makes the word of "AB" */
+    g_assert_cmpint(tokenizer_special(tok, "ab"), ==, 3);
+    tokenizer_close(tok);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -186,6 +202,7 @@ int main(int argc, char **argv)
                     a_file_without_the_unknown_piece_is_refused);
     add_where_present(BERT, "/wordpiece/bert_s_own_vocabulary_gives_its_ids", bert_s_own_vocabulary_gives_its_ids);
     g_test_add_func("/wordpiece/tokenizer_json_says_how_text_is_treated", tokenizer_json_says_how_text_is_treated);
+    g_test_add_func("/wordpiece/an_added_token_is_no_piece_of_words", an_added_token_is_no_piece_of_words);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);
