@@ -95,9 +95,9 @@ static void write_axes(FILE *out, const Axes *axes)
     }
     for (int i = 0; i <= X_TICKS; i++) {
         g_autofree char *label = text_count(axes->right * i / X_TICKS);
-        write_text(out, LEFT + WIDTH * i / X_TICKS, TOP + HEIGHT + 18, "middle", label);
+        write_text(out, LEFT + WIDTH * (double)i / X_TICKS, TOP + HEIGHT + 18, "middle", label);
     }
-    write_text(out, LEFT + WIDTH / 2, TOP + HEIGHT + 38, "middle", axes->by_step ? "step" : "input tokens");
+    write_text(out, LEFT + WIDTH / 2.0, TOP + HEIGHT + 38, "middle", axes->by_step ? "step" : "input tokens");
     write_text(out, LEFT, TOP - 12, "start", "loss, nats per target token (line: training, points: held out)");
 }
 

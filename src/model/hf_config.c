@@ -1,11 +1,8 @@
 #include "model/hf_config.h"
 
-#include "base/file.h"
 #include "base/hub.h"
 
 #include <string.h>
-
-#define CONFIG_LIMIT (1 << 20)
 
 static const HfKind *const kinds[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
                                        &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
@@ -41,10 +38,6 @@ static bool check_ranges(const ModelConfig *config, GError **error)
 
 static const HfKind *read_root(const json_t *root, ModelConfig *config, GError **error)
 {
-    if (!json_is_object(root)) {
-        fail_user(error, "not a JSON object");
-        return NULL;
-    }
     const HfKind *kind = kind_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
     config->preset = (char *)"";
@@ -66,16 +59,9 @@ const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **e
         fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
         return NULL;
     }
-    size_t bytes;
-    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
-    if (text == NULL)
+    json_t *root = hf_read_object(path, error);
+    if (root == NULL)
         return NULL;
-    json_error_t mistake;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
-    if (root == NULL) {
-        fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
-        return NULL;
-    }
     const HfKind *kind = read_root(root, config, error);
     if (kind == NULL)
         fail_context(error, "%s", path);

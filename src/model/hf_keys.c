@@ -1,8 +1,28 @@
 #include "base/check.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "model/hf_kind.h"
 
 #include <string.h>
+
+#define CONFIG_LIMIT (1 << 20)
+
+json_t *hf_read_object(const char *path, GError **error)
+{
+    size_t bytes;
+    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    if (text == NULL)
+        return NULL;
+    json_error_t mistake;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
+    if (root == NULL) {
+        fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
+    } else if (!json_is_object(root)) {
+        fail_user(error, "%s: not a JSON object", path);
+        g_clear_pointer(&root, json_decref);
+    }
+    return root;
+}
 
 bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error)
 {

@@ -90,6 +90,8 @@ bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError *
 bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);
 /* Where the key is absent, `standard`; null is false, as in Python. */
 bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error);
+/* The object that a JSON file of at most 1 MiB holds; NULL with the reason. json_decref. */
+json_t *hf_read_object(const char *path, GError **error);
 /* Says that a rate of dropout, which matters to training alone, is not `used` here but something else there. */
 void hf_warn_unread_rate(const json_t *root, const char *key, double used);
 bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error);

@@ -1,11 +1,9 @@
 #include "model/hf_roles.h"
 
-#include "base/file.h"
 #include "base/log.h"
+#include "model/hf_kind.h"
 
 #include <string.h>
-
-#define CONFIG_LIMIT (1 << 20)
 
 /* The ids that transformers takes where config.json does not name them. */
 static const struct {
@@ -28,21 +26,7 @@ static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder
 static json_t *read_object(const char *folder, const char *name, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    size_t bytes;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return NULL;
-    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
-    if (text == NULL)
-        return NULL;
-    json_error_t mistake;
-    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
-    if (root == NULL) {
-        fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
-    } else if (!json_is_object(root)) {
-        fail_user(error, "%s: not a JSON object", path);
-        g_clear_pointer(&root, json_decref);
-    }
-    return root;
+    return g_file_test(path, G_FILE_TEST_EXISTS) ? hf_read_object(path, error) : NULL;
 }
 
 /* *out: the id, or -1 where the value is null, negative or no id of the model. */

@@ -87,6 +87,14 @@ static char *shown(const Config *config, const OptionRow *row)
     return *value ? g_steal_pointer(&value) : g_strdup("(none)");
 }
 
+static bool same_shares(const double *a, const double *b)
+{
+    for (int i = 0; i < SPLIT_PARTS; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
 /* Lists of datasets that differ in their paths alone: what they hold is compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
@@ -97,7 +105,7 @@ static bool same_sources(const char *a, const char *b)
         double shares[2][SPLIT_PARTS] = { 0 };
         bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
         same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
-               part[0] == part[1] && memcmp(shares[0], shares[1], sizeof shares[0]) == 0;
+               part[0] == part[1] && same_shares(shares[0], shares[1]);
     }
     g_clear_pointer(&x, mixture_free);
     g_clear_pointer(&y, mixture_free);

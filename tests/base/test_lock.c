@@ -11,7 +11,7 @@ static LockResult lock_in_a_child(const char *path, int fail_at, int number)
     pid_t child = fork();
     if (child == 0) {
         io_fail_at(fail_at, number);
-        _exit(lock_file(path, NULL));
+        _exit((int)lock_file(path, NULL));
     }
     int status;
     g_assert_cmpint(waitpid(child, &status, 0), ==, child);

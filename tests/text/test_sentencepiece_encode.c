@@ -130,7 +130,7 @@ static double cpu_seconds(void)
 static double time_of(const Tokenizer *tok, const char *text, size_t bytes)
 {
     double start = cpu_seconds();
-    g_autoptr(GArray) ids = encode(tok, text, bytes);
+    g_array_unref(encode(tok, text, bytes));
     return cpu_seconds() - start;
 }
 

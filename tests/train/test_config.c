@@ -264,10 +264,10 @@ static void a_run_keeps_the_defaults_that_it_began_with(void)
 {
     Config config;
     g_autofree char *folder = folder_new(), *dir = g_strconcat("run.dir=", folder, NULL);
-    g_autofree char *path = file_write_text(
+    g_free(file_write_text(
         folder, "config.yaml",
         "optim: { name: adafactor, lr: 1e-2, warmup: 10k steps, beta2: -1 }\ndata: { input_length: 512 }\n"
-        "model: { width: 64 }\n");
+        "model: { width: 64 }\n"));
     const char *const overrides[] = { dir, "model.preset=gpt2-tiny", "data.objective=clm", "optim.lr=0.5", NULL };
     g_assert_true(load(&config, overrides, NULL));
     check_value(&config, "optim.name", "adafactor");
