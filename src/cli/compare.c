@@ -123,6 +123,11 @@ static void table_print(Table *table)
     g_ptr_array_unref(table->cells);
 }
 
+static const char *shown(const char *value)
+{
+    return *value ? value : "(none)";
+}
+
 static void print_options(const Run *runs, int n)
 {
     g_autoptr(GPtrArray) names = differing_options(runs, n);
@@ -137,7 +142,7 @@ static void print_options(const Run *runs, int n)
     for (guint j = 0; j < names->len; j++) {
         table_add(&table, g_strdup(names->pdata[j]));
         for (int i = 0; i < n; i++)
-            table_add(&table, g_strdup(value_of(&runs[i], names->pdata[j])));
+            table_add(&table, g_strdup(shown(value_of(&runs[i], names->pdata[j]))));
     }
     table_print(&table);
 }

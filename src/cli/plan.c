@@ -56,7 +56,12 @@ typedef struct Sources {
 /* Resolves the vocabulary and opens what the run would read, as far as it is there. */
 static bool resolve(Config *config, Sources *sources, GError **error)
 {
-    sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, NULL) : NULL;
+    g_autoptr(GError) reason = NULL;
+    sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
+    if (reason && config->model.vocab == 0) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
     if (!config_resolve_vocab(config, sources->tok, error) ||
         (sources->tok && !tokens_check(config, sources->tok, error)))
         return false;
@@ -158,14 +163,17 @@ static void add_time(GString *lines, const Outline *o)
         add_line(lines, "", "estimated from its products, %.0f GFLOP/s; --measure 20 runs steps", o->peak / 1e9);
 }
 
-/* When something happens that comes again and again: "every 1000 steps, about every 12m5s". */
+/* When something happens that comes again and again, and at the end: "every 1000 steps, about every 12m5s". */
 static void add_every(GString *lines, const Outline *o, const char *what, Amount every)
 {
     int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
+    if (every.value <= 0 || (o->steps > 0 && steps >= o->steps)) {
+        add_line(lines, what, "at the end of the run");
+        return;
+    }
     g_autofree char *amount = amount_format(every),
                     *time = steps > 0 && o->step_s > 0 ? text_duration(round(o->step_s * (double)steps)) : NULL;
-    if (every.value > 0)
-        add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
+    add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
 }
 
 static void add_milestones(GString *lines, const Outline *o)
@@ -179,8 +187,13 @@ static void add_milestones(GString *lines, const Outline *o)
         add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
     if (warmup > 0)
         add_line(lines, "warm-up ends", "at step %" PRId64, warmup);
-    add_every(lines, o, "an evaluation", train->eval_every);
+    if (*o->config->data.valid || *o->config->data.split)
+        add_every(lines, o, "an evaluation", train->eval_every);
     add_every(lines, o, "a save", train->save_every);
+    if (train->save_within.value > 0 && train->save_every.unit != UNIT_SECONDS) {
+        g_autofree char *within = amount_format(train->save_within);
+        add_line(lines, "", "and where %s have passed since the last", within);
+    }
 }
 
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)

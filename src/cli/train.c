@@ -5,7 +5,7 @@
 static const char about[] =
     "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
     "SIGHUP) to save and stop; the same command goes on from there, or the run's directory in the place of\n"
-    "CONFIG.yaml. Every option is in docs/options.md.\n\n"
+    "CONFIG.yaml. `loam help --options` lists every option.\n\n"
     "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n"
     "  loam train runs/a\n";
 

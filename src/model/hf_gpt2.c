@@ -77,8 +77,8 @@ static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "activation_function", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "bos_token_id", ids.bos);
-    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write_always(root, "bos_token_id", ids.bos);
+    hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
 const HfKind hf_gpt2 = { .model_type = "gpt2",

@@ -121,6 +121,11 @@ void hf_id_write(json_t *root, const char *key, int id)
         json_object_set_new(root, key, json_integer(id));
 }
 
+void hf_id_write_always(json_t *root, const char *key, int id)
+{
+    json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
+}
+
 void hf_shape_plain(ModelConfig *config, Family family)
 {
     config->family = (int)family;

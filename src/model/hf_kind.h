@@ -97,6 +97,8 @@ void hf_warn_unread_rate(const json_t *root, const char *key, double used);
 bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error);
 void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config);
 void hf_id_write(json_t *root, const char *key, int id);
+/* The same of a key for which transformers has an id of its own where it is absent: null where there is none. */
+void hf_id_write_always(json_t *root, const char *key, int id);
 int hf_activation_of(const char *name); /* "gelu_new"; -1: loam has no such activation */
 /* The name at `key`, or `standard`; it goes out as hf_activation_name. */
 bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error);

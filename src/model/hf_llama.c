@@ -69,8 +69,8 @@ static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
     json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "bos_token_id", ids.bos);
-    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write_always(root, "bos_token_id", ids.bos);
+    hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
 const HfKind hf_llama = { .model_type = "llama",

@@ -180,7 +180,7 @@ static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
     json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
     hf_id_write(root, "pad_token_id", ids.pad);
-    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write_always(root, "eos_token_id", ids.eos);
     hf_id_write(root, "decoder_start_token_id", ids.decoder_start);
 }
 

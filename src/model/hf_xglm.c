@@ -100,8 +100,8 @@ static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "scale_embedding", json_boolean(config->scale_embedding));
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", padding_of(config, ids.pad));
-    hf_id_write(root, "bos_token_id", ids.bos);
-    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_id_write_always(root, "bos_token_id", ids.bos);
+    hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
 const HfKind hf_xglm = { .model_type = "xglm",

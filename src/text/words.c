@@ -206,6 +206,27 @@ void words_close(Words *words)
     g_free(words);
 }
 
+#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* PCRE2's own \w has no marks */
+
+/* The pattern with \w and \W as the reference has them; to be freed with g_free. */
+static char *spell_word_characters(const char *pattern)
+{
+    GString *spelled = g_string_new(NULL);
+    int depth = 0; /* of character classes */
+    for (const char *at = pattern; *at; at++) {
+        bool escape = *at == '\\' && at[1];
+        if (escape && at[1] == 'w')
+            g_string_append(spelled, depth > 0 ? WORD_CHARACTERS : "[" WORD_CHARACTERS "]");
+        else if (escape && at[1] == 'W' && depth == 0)
+            g_string_append(spelled, "[^" WORD_CHARACTERS "]");
+        else
+            g_string_append_len(spelled, at, escape ? 2 : 1);
+        depth += escape ? 0 : (*at == '[') - (*at == ']' && depth > 0);
+        at += escape;
+    }
+    return g_string_free(spelled, FALSE);
+}
+
 Words *words_open(const GPtrArray *patterns, uint32_t matches_only, GError **error)
 {
     if (patterns->len > WORDS_PATTERNS) {
@@ -217,14 +238,15 @@ Words *words_open(const GPtrArray *patterns, uint32_t matches_only, GError **err
     words->matches_only = matches_only;
     for (; words->n_patterns < (int)patterns->len; words->n_patterns++) {
         const char *pattern = patterns->pdata[words->n_patterns];
+        g_autofree char *spelled = spell_word_characters(pattern);
         int number;
         size_t offset;
         pcre2_code *code =
-            pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &number, &offset, NULL);
+            pcre2_compile((PCRE2_SPTR)spelled, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &number, &offset, NULL);
         if (code == NULL) {
             char text[128];
             pcre2_get_error_message(number, (PCRE2_UCHAR *)text, sizeof text);
-            fail_user(error, "its pattern %s is wrong at %zu: %s", pattern, offset, text);
+            fail_user(error, "its pattern %s is wrong at %zu: %s", spelled, offset, text);
             words_close(words);
             return NULL;
         }

@@ -67,6 +67,10 @@ char *checkpoint_find(const char *path, GError **error)
     if (!has_file(path, "checkpoints")) {
         if (!g_file_test(path, G_FILE_TEST_EXISTS))
             hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
+        else if (has_file(path, "config.json"))
+            fail_user(error,
+                      "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",
+                      path);
         else
             fail_user(error,
                       "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "

@@ -51,6 +51,9 @@ cmp -s "$work/corpus.txt" "$work/mine.txt" && grep -q mine "$work/own.json" || f
 expect 1 'such as '"$work/train" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/" "$work/corpus.txt"
 expect 1 'CONFIG.yaml or RUN comes first, options such as data.train=x after it' "$loam" train data.train=x
 
+mkdir "$work/hf" && echo '{}' >"$work/hf/config.json"
+expect 1 'is a Hugging Face folder, no run and no checkpoint' "$loam" inspect checkpoint "$work/hf"
+
 # A run directory of another configuration, and checkpoints that are damaged.
 expect 0 'held-out loss' train 'train.length=10 steps'
 printf '{"input": "a", "target": "b"}\n{"input": "a"' >"$work/pairs.jsonl"
@@ -149,6 +152,9 @@ grep -qF '{"prompt":"ba\rce",' "$work/out" && grep -qF '{"prompt":"bace",' "$wor
 # Folders that are files, and text where there is none.
 expect 1 'config.yaml is a file; a folder is wanted' train "run.dir=$work/config.yaml"
 expect 1 'write train.batch="2 samples"' train train.batch=2
+expect 0 'a save           at the end of the run' "$loam" plan "$work/config.yaml" train.length=5 train.save_every=1k
+expect 1 'nothing.model: no such file or folder' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=auto
+! "$loam" plan "$work/config.yaml" data.valid= | grep 'an evaluation' || fail "an evaluation of nothing"
 expect 1 '1809' "$loam" plan "$work/config.yaml" data.input_length=1000000
 [ ! -s "$work/out" ] || fail 'a plan that fails prints no configuration'
 mkdir "$work/tokenizer" && cp "$work/tok.model" "$work/tokenizer/spiece.model"

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "model/hf_roles.h"
+#include "model/hf_config.h"
 
 #include <string.h>
 
@@ -72,6 +72,24 @@ static void ids_beyond_the_vocabulary_are_left_out(void)
     token_roles_clear(&roles);
 }
 
+/* Absent keys would be transformers' own ids, by which answers end. */
+static void a_model_without_ends_goes_out_without_them(void)
+{
+    static const HfKind *const kinds[] = { &hf_t5, &hf_gpt2, &hf_llama, &hf_xglm };
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        ModelConfig config;
+        TokenRoles roles;
+        model_config_defaults(&config);
+        g_assert_true(read_files(kinds[i], "{\"eos_token_id\": null, \"bos_token_id\": null}", NULL, &roles, NULL));
+        g_autofree char *text = hf_config_text(kinds[i], &config, &roles, "F32");
+        token_roles_clear(&roles);
+        g_assert_true(read_files(kinds[i], text, NULL, &roles, NULL));
+        g_assert_cmpint(roles.eos.n, ==, 0);
+        g_assert_cmpint(roles.bos, ==, -1);
+        token_roles_clear(&roles);
+    }
+}
+
 static void settings_in_config_are_those_of_generation(void)
 {
     TokenRoles roles;
@@ -109,6 +127,7 @@ int main(int argc, char **argv)
     g_test_add_func("/roles/generation_config_wins_over_config", generation_config_wins_over_config);
     g_test_add_func("/roles/a_decoder_starts_as_its_files_say", a_decoder_starts_as_its_files_say);
     g_test_add_func("/roles/ids_beyond_the_vocabulary_are_left_out", ids_beyond_the_vocabulary_are_left_out);
+    g_test_add_func("/roles/a_model_without_ends_goes_out_without_them", a_model_without_ends_goes_out_without_them);
     g_test_add_func("/roles/settings_in_config_are_those_of_generation", settings_in_config_are_those_of_generation);
     g_test_add_func("/roles/what_is_no_id_is_refused_by_name", what_is_no_id_is_refused_by_name);
     int status = g_test_run();
