@@ -30,7 +30,8 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     Optimizer *optimizer = optimizer_open(model_params(model), &config->optim, error);
     bool ok = optimizer && model_reserve(model, (int32_t)config_micro_samples(config), input_length, target_length,
                                          &loss, &plan->activations, error);
-    plan->weights = plan->gradients = (size_t)params_elements(model_params(model)) * dtype_bytes(null->precision.master);
+    plan->weights = plan->gradients =
+        (size_t)params_elements(model_params(model)) * dtype_bytes(null->precision.master);
     plan->optimizer = optimizer ? state_bytes(optimizer) : 0;
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
