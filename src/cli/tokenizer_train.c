@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/tokenizer.h"
 #include "data/corpus.h"
-#include "model/hf_tokenizer.h"
+#include "model/hf/hf.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

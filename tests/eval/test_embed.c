@@ -1,7 +1,7 @@
 /* Vectors of texts against what transformers' bare encoders make of them, stored in tests/parity. */
 #include "eval/embed.h"
 #include "format/safetensors.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include <jansson.h>
 #include <math.h>

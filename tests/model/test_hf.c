@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "golden.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include <errno.h>
 #include <jansson.h>

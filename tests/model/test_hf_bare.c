@@ -1,7 +1,7 @@
 /* Folders of models without their heads, as the bare classes of transformers write them. */
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* What Hugging Face computes on the same weights and samples, stored in tests/parity by tools/make-parity.py. */
 #include "format/safetensors.h"
-#include "model/hf.h"
-#include "model/hf_config.h"
-#include "model/hf_tensors.h"
+#include "model/hf/config_json.h"
+#include "model/hf/hf.h"
+#include "model/hf/tensors.h"
 #include "under_avx2.h"
 
 #include <jansson.h>
@@ -219,11 +219,12 @@ static void check_loss(const LossSums *sums, const SafeTensors *expected, double
 }
 
 /* A parameter's share of the stored gradient of the tensor that holds it, which goes into `seen`. */
-static float *read_gradient(const HfKind *kind, const SafeTensors *expected, const Param *param, GHashTable *seen)
+static float *read_gradient(const HfArchitecture *arch, const SafeTensors *expected, const Param *param,
+                            GHashTable *seen)
 {
     GError *error = NULL;
     g_autofree char *theirs = NULL;
-    const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
+    const HfName *name = hf_name_of(arch, param->spec.name, &theirs);
     char *key = g_strconcat("grad.", theirs, NULL);
     const SafeTensor *tensor = safetensors_find(expected, key);
     g_hash_table_add(seen, key);
@@ -234,14 +235,14 @@ static float *read_gradient(const HfKind *kind, const SafeTensors *expected, con
     return values;
 }
 
-static void check_grads(Model *model, const HfKind *kind, const SafeTensors *expected, double tolerance)
+static void check_grads(Model *model, const HfArchitecture *arch, const SafeTensors *expected, double tolerance)
 {
     ParamStore *params = model_params(model);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     double worst = 0, norm = 0;
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i);
-        g_autofree float *truth = read_gradient(kind, expected, param, seen);
+        g_autofree float *truth = read_gradient(arch, expected, param, seen);
         double own_norm, away = distance(param->g, truth, &own_norm);
         /* The bias of keys moves all scores of a query alike: its gradient is zero, and is held against that of the
          * parameter before, the bias of queries. */

@@ -1,7 +1,7 @@
-/* hf_roberta.c: RobertaForMaskedLM and the bare RobertaModel: BERT without pairs of sentences, whose first position is
+/* RobertaForMaskedLM and the bare RobertaModel: BERT without pairs of sentences, whose first position is
  * the row after the padding's id. */
 #include "base/log.h"
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "roberta.embeddings.word_embeddings.weight"),
@@ -36,7 +36,7 @@ static const HfName names[] = {
 };
 
 #define BIAS_OF_DECODER "lm_head.decoder.bias"
-static const char *const passed_over[] = { "roberta.embeddings.position_ids", BIAS_OF_DECODER, NULL };
+static const char *const ignored[] = { "roberta.embeddings.position_ids", BIAS_OF_DECODER, NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 50265, 1, 1 << 24 },
@@ -119,13 +119,13 @@ static void drop_heads(ModelConfig *config)
         hf_drop_vocabulary_head(config);
 }
 
-const HfKind hf_roberta = { .model_type = "roberta",
-                            .architecture = "RobertaForMaskedLM",
-                            .prefix = "roberta.",
-                            .untied_bias = BIAS_OF_DECODER,
-                            HF_TABLES,
-                            .read = read_roberta,
-                            .look = look,
-                            .write = write_roberta,
-                            .shape = shape,
-                            .drop_heads = drop_heads };
+const HfArchitecture hf_roberta = { .model_type = "roberta",
+                                    .class_name = "RobertaForMaskedLM",
+                                    .prefix = "roberta.",
+                                    .untied_bias = BIAS_OF_DECODER,
+                                    HF_TABLES,
+                                    .read = read_roberta,
+                                    .look = look,
+                                    .write = write_roberta,
+                                    .shape = shape,
+                                    .drop_heads = drop_heads };

@@ -1,7 +1,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 #include <string.h>
 
@@ -90,29 +90,29 @@ static bool fixed_read(const json_t *root, const HfFixedKey *row, GError **error
     return false;
 }
 
-bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error)
+bool hf_keys_read(const HfArchitecture *arch, const json_t *root, ModelConfig *config, GError **error)
 {
-    for (size_t i = 0; i < kind->n_ints; i++)
-        if (!hf_int_read(root, &kind->ints[i], &G_STRUCT_MEMBER(int64_t, config, kind->ints[i].field), error))
+    for (size_t i = 0; i < arch->n_ints; i++)
+        if (!hf_int_read(root, &arch->ints[i], &G_STRUCT_MEMBER(int64_t, config, arch->ints[i].field), error))
             return false;
-    for (size_t i = 0; i < kind->n_reals; i++)
-        if (!hf_real_read(root, &kind->reals[i], &G_STRUCT_MEMBER(double, config, kind->reals[i].field), error))
+    for (size_t i = 0; i < arch->n_reals; i++)
+        if (!hf_real_read(root, &arch->reals[i], &G_STRUCT_MEMBER(double, config, arch->reals[i].field), error))
             return false;
-    for (size_t i = 0; i < kind->n_fixed; i++)
-        if (!fixed_read(root, &kind->fixed[i], error))
+    for (size_t i = 0; i < arch->n_fixed; i++)
+        if (!fixed_read(root, &arch->fixed[i], error))
             return false;
     return true;
 }
 
-void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config)
+void hf_keys_write(const HfArchitecture *arch, json_t *root, const ModelConfig *config)
 {
-    for (size_t i = 0; i < kind->n_ints; i++)
-        json_object_set_new(root, kind->ints[i].key,
-                            json_integer(G_STRUCT_MEMBER(int64_t, config, kind->ints[i].field)));
-    for (size_t i = 0; i < kind->n_reals; i++)
-        json_object_set_new(root, kind->reals[i].key, json_real(G_STRUCT_MEMBER(double, config, kind->reals[i].field)));
-    for (size_t i = 0; i < kind->n_fixed; i++)
-        json_object_set_new(root, kind->fixed[i].key, fixed_value(&kind->fixed[i]));
+    for (size_t i = 0; i < arch->n_ints; i++)
+        json_object_set_new(root, arch->ints[i].key,
+                            json_integer(G_STRUCT_MEMBER(int64_t, config, arch->ints[i].field)));
+    for (size_t i = 0; i < arch->n_reals; i++)
+        json_object_set_new(root, arch->reals[i].key, json_real(G_STRUCT_MEMBER(double, config, arch->reals[i].field)));
+    for (size_t i = 0; i < arch->n_fixed; i++)
+        json_object_set_new(root, arch->fixed[i].key, fixed_value(&arch->fixed[i]));
 }
 
 void hf_id_write(json_t *root, const char *key, int id)

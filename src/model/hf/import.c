@@ -1,10 +1,10 @@
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include "base/check.h"
 #include "base/log.h"
-#include "model/hf_config.h"
-#include "model/hf_roles.h"
-#include "model/hf_tensors.h"
+#include "model/hf/config_json.h"
+#include "model/hf/roles.h"
+#include "model/hf/tensors.h"
 
 #include <string.h>
 
@@ -25,9 +25,9 @@ static bool shape_matches(const SafeTensor *theirs, int rank, const int64_t *sha
     return fail_user(error, "tensor %s is %s, but config.json makes it %s", theirs->name, found, wanted);
 }
 
-/* An opened folder: its tensors by the names that its kind of model gives them. */
+/* An opened folder: its tensors by the names of its architecture. */
 typedef struct Source {
-    const HfKind *kind;
+    const HfArchitecture *arch;
     SafeTensors *file;
     GHashTable *tensors;
     bool says_untied; /* config.json does: the logits have a matrix of their own */
@@ -40,7 +40,7 @@ static bool check_present(const Source *source, ParamStore *params, GHashTable *
         const ParamSpec *spec = &params_get(params, i)->spec;
         char *theirs;
         int64_t shape[2];
-        const HfName *name = hf_name_of(source->kind, spec->name, &theirs);
+        const HfName *name = hf_name_of(source->arch, spec->name, &theirs);
         g_hash_table_add(wanted, theirs);
         const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
         if (tensor == NULL)
@@ -51,25 +51,25 @@ static bool check_present(const Source *source, ParamStore *params, GHashTable *
     return true;
 }
 
-/* The name of a parameter's tensor, or NULL where this kind of model never has one. g_free. */
-static char *name_in_table(const HfKind *kind, const char *ours)
+/* The name of a parameter's tensor, or NULL where this architecture never has one. g_free. */
+static char *name_in_table(const HfArchitecture *arch, const char *ours)
 {
-    for (size_t i = 0; i < kind->n_names; i++)
-        if (strcmp(kind->names[i].ours, ours) == 0)
-            return g_strdup(kind->names[i].theirs);
+    for (size_t i = 0; i < arch->n_names; i++)
+        if (strcmp(arch->names[i].ours, ours) == 0)
+            return g_strdup(arch->names[i].theirs);
     return NULL;
 }
 
 /* Nothing else is in the file. */
 static bool check_expected(const Source *source, const ModelConfig *config, GHashTable *wanted, GError **error)
 {
-    g_autofree char *head = name_in_table(source->kind, "lm_head");
+    g_autofree char *head = name_in_table(source->arch, "lm_head");
     g_autoptr(GString) unexpected = g_string_new(NULL);
     int n = 0;
     g_autoptr(GList) found = g_list_sort(g_hash_table_get_keys(source->tensors), (GCompareFunc)strcmp);
     for (const GList *link = found; link; link = link->next) {
         const char *name = link->data;
-        if (g_hash_table_contains(wanted, name) || hf_passed_over(source->kind, name) ||
+        if (g_hash_table_contains(wanted, name) || hf_tensor_ignored(source->arch, name) ||
             (config->tie_embeddings && g_strcmp0(name, head) == 0))
             continue;
         if (n++ < 4)
@@ -78,14 +78,14 @@ static bool check_expected(const Source *source, const ModelConfig *config, GHas
     if (n > 4)
         g_string_append_printf(unexpected, " and %d more", n - 4);
     return n == 0 ||
-           fail_user(error, "no place in a %s of this config.json for %s", source->kind->architecture, unexpected->str);
+           fail_user(error, "no place in a %s of this config.json for %s", source->arch->class_name, unexpected->str);
 }
 
 /* Logits come from the embedding unless the file holds another matrix for them. */
 static bool file_is_tied(const Source *source)
 {
-    g_autofree char *head_name = name_in_table(source->kind, "lm_head");
-    g_autofree char *shared_name = name_in_table(source->kind, "shared");
+    g_autofree char *head_name = name_in_table(source->arch, "lm_head");
+    g_autofree char *shared_name = name_in_table(source->arch, "shared");
     const SafeTensor *head = head_name ? g_hash_table_lookup(source->tensors, head_name) : NULL;
     const SafeTensor *shared = g_hash_table_lookup(source->tensors, shared_name);
     return head == NULL || (shared && strcmp(head->dtype, shared->dtype) == 0 && head->bytes == shared->bytes &&
@@ -109,7 +109,7 @@ static bool check_tensors(const Source *source, const ModelConfig *config, GErro
 static bool read_param(Device *dev, const Source *source, const Param *param, GError **error)
 {
     g_autofree char *theirs = NULL;
-    const HfName *name = hf_name_of(source->kind, param->spec.name, &theirs);
+    const HfName *name = hf_name_of(source->arch, param->spec.name, &theirs);
     const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
     g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
     if (!hf_tensor_read(tensor, name, &param->spec, values, error))
@@ -121,7 +121,7 @@ static bool read_param(Device *dev, const Source *source, const Param *param, GE
 /* transformers would begin with random logits. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
-    g_autofree char *head = name_in_table(source->kind, "lm_head");
+    g_autofree char *head = name_in_table(source->arch, "lm_head");
     bool logits = config->n_dec > 0 || config->head_transform;
     if (source->says_untied && logits && head && !g_hash_table_contains(source->tensors, head))
         log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
@@ -159,16 +159,16 @@ static SafeTensors *open_tensors(const char *folder, GError **error)
 /* Reads config.json and the names of the tensors, which together make the shape. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
-    *source = (Source){ .kind = hf_config_read(folder, config, error) };
-    if (source->kind == NULL || (source->file = open_tensors(folder, error)) == NULL)
+    *source = (Source){ .arch = hf_config_read(folder, config, error) };
+    if (source->arch == NULL || (source->file = open_tensors(folder, error)) == NULL)
         return false;
-    source->tensors = hf_tensors_by_name(source->kind, source->file, error);
+    source->tensors = hf_tensors_by_name(source->arch, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", folder);
     source->says_untied = !config->tie_embeddings;
     config->tie_embeddings = file_is_tied(source);
-    if (source->kind->look)
-        source->kind->look(source->tensors, config);
+    if (source->arch->look)
+        source->arch->look(source->tensors, config);
     return true;
 }
 
@@ -197,7 +197,7 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     if (source_open(&source, folder, &config, error) &&
         !(model = import_tensors(dev, &source, &config, gradients, error)))
         fail_context(error, "%s", folder);
-    if (model && !hf_roles_read(folder, source.kind, model_config(model), model_roles(model), error))
+    if (model && !hf_roles_read(folder, source.arch, model_config(model), model_roles(model), error))
         g_clear_pointer(&model, model_close);
     source_close(&source);
     if (model == NULL)

@@ -1,5 +1,5 @@
-/* hf_kind.h: one architecture of Hugging Face: what its config.json says and what its tensors are called. The table of
- * kinds is in hf_config.c; hf_t5.c and its neighbours each describe one. */
+/* architecture.h: one architecture of Hugging Face: what its config.json says and what its tensors are called. The
+ * table of architectures is in config_json.c; t5.c and its neighbours each describe one. */
 #pragma once
 
 #include "model/config.h"
@@ -16,9 +16,9 @@ typedef struct HfName {
 
 /* clang-format off */
 #define HF_SAME(ours, theirs)              { ours, theirs, false, 0, 0 }
-#define HF_TURNED(ours, theirs)            { ours, theirs, true, 0, 0 }
+#define HF_TRANSPOSED(ours, theirs)            { ours, theirs, true, 0, 0 }
 #define HF_PART(ours, theirs, i, n)        { ours, theirs, false, i, n }
-#define HF_TURNED_PART(ours, theirs, i, n) { ours, theirs, true, i, n }
+#define HF_TRANSPOSED_PART(ours, theirs, i, n) { ours, theirs, true, i, n }
 /* clang-format on */
 
 /* Keys that hold a number of ModelConfig; `standard` is what transformers takes where the key is absent. */
@@ -44,14 +44,14 @@ typedef struct HfIds {
     int pad, bos, eos, decoder_start;
 } HfIds;
 
-typedef struct HfKind {
-    const char *model_type, *architecture;
+typedef struct HfArchitecture {
+    const char *model_type, *class_name;
     const char *prefix; /* of every tensor but the head's: files of the bare model leave it out; "" : there is none */
     const HfName *names;
     size_t n_names;
     const char *untied_bias; /* second name of the logits' bias, which transformers 5 reads where nothing is tied; NULL:
                                 there is none */
-    const char *const *passed_over; /* tensors that files of some years carry besides, ended by NULL */
+    const char *const *ignored; /* tensors that files of some years carry besides, ended by NULL */
     const HfIntKey *ints;
     size_t n_ints;
     const HfRealKey *reals;
@@ -68,15 +68,14 @@ typedef struct HfKind {
     void (*drop_heads)(ModelConfig *config);
     /* Whether the architecture can hold a model of its shape; NULL: always. */
     bool (*check)(const ModelConfig *config, GError **error);
-} HfKind;
+} HfArchitecture;
 
 /* The tables of a file that has one of each. */
 #define HF_TABLES                                                                                                      \
-    .names = names, .n_names = G_N_ELEMENTS(names), .passed_over = passed_over, .ints = ints,                          \
-    .n_ints = G_N_ELEMENTS(ints), .reals = reals, .n_reals = G_N_ELEMENTS(reals), .fixed = fixed,                      \
-    .n_fixed = G_N_ELEMENTS(fixed)
+    .names = names, .n_names = G_N_ELEMENTS(names), .ignored = ignored, .ints = ints, .n_ints = G_N_ELEMENTS(ints),    \
+    .reals = reals, .n_reals = G_N_ELEMENTS(reals), .fixed = fixed, .n_fixed = G_N_ELEMENTS(fixed)
 
-extern const HfKind hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
+extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
 /* Pre-norm RMSNorm, no biases, no heads: where every shape begins; positions are left. */
 void hf_shape_plain(ModelConfig *config, Family family);
@@ -94,8 +93,8 @@ bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out,
 json_t *hf_read_object(const char *path, GError **error);
 /* Says that a rate of dropout, which matters to training alone, is not `used` here but something else there. */
 void hf_warn_unread_rate(const json_t *root, const char *key, double used);
-bool hf_keys_read(const HfKind *kind, const json_t *root, ModelConfig *config, GError **error);
-void hf_keys_write(const HfKind *kind, json_t *root, const ModelConfig *config);
+bool hf_keys_read(const HfArchitecture *arch, const json_t *root, ModelConfig *config, GError **error);
+void hf_keys_write(const HfArchitecture *arch, json_t *root, const ModelConfig *config);
 void hf_id_write(json_t *root, const char *key, int id);
 /* The same of a key for which transformers has an id of its own where it is absent: null where there is none. */
 void hf_id_write_always(json_t *root, const char *key, int id);

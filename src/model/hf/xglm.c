@@ -1,6 +1,6 @@
-/* hf_xglm.c: XGLMForCausalLM, which is fairseq's transformer_lm with sinusoidal positions. */
+/* XGLMForCausalLM, which is fairseq's transformer_lm with sinusoidal positions. */
 #include "base/log.h"
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "model.embed_tokens.weight"),
@@ -25,7 +25,7 @@ static const HfName names[] = {
     HF_SAME("decoder.final_norm.bias", "model.layer_norm.bias"),
 };
 
-static const char *const passed_over[] = { "model.embed_positions.weights", NULL };
+static const char *const ignored[] = { "model.embed_positions.weights", NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 256008, 1, 1 << 24 },
@@ -104,10 +104,10 @@ static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
-const HfKind hf_xglm = { .model_type = "xglm",
-                         .architecture = "XGLMForCausalLM",
-                         .prefix = "model.",
-                         HF_TABLES,
-                         .read = read_xglm,
-                         .write = write_xglm,
-                         .shape = shape };
+const HfArchitecture hf_xglm = { .model_type = "xglm",
+                                 .class_name = "XGLMForCausalLM",
+                                 .prefix = "model.",
+                                 HF_TABLES,
+                                 .read = read_xglm,
+                                 .write = write_xglm,
+                                 .shape = shape };

@@ -1,5 +1,5 @@
-/* hf_llama.c: LlamaForCausalLM. */
-#include "model/hf_kind.h"
+/* LlamaForCausalLM. */
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "model.embed_tokens.weight"),
@@ -16,7 +16,7 @@ static const HfName names[] = {
     HF_SAME("decoder.final_norm", "model.norm.weight"),
 };
 
-static const char *const passed_over[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
+static const char *const ignored[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 32000, 1, 1 << 24 },
@@ -73,10 +73,10 @@ static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
-const HfKind hf_llama = { .model_type = "llama",
-                          .architecture = "LlamaForCausalLM",
-                          .prefix = "model.",
-                          HF_TABLES,
-                          .read = read_llama,
-                          .write = write_llama,
-                          .shape = shape };
+const HfArchitecture hf_llama = { .model_type = "llama",
+                                  .class_name = "LlamaForCausalLM",
+                                  .prefix = "model.",
+                                  HF_TABLES,
+                                  .read = read_llama,
+                                  .write = write_llama,
+                                  .shape = shape };

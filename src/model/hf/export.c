@@ -1,10 +1,9 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "model/hf.h"
-#include "model/hf_config.h"
-#include "model/hf_tensors.h"
-#include "model/hf_tokenizer.h"
+#include "model/hf/config_json.h"
+#include "model/hf/hf.h"
+#include "model/hf/tensors.h"
 #include "model/params.h"
 
 #include <jansson.h>
@@ -44,11 +43,12 @@ static void add_as_it_is(SafeWriter *writer, Device *dev, const char *name, int 
 
 /* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
  * which its other parts share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, Device *dev, const Param *param)
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, Device *dev,
+                       const Param *param)
 {
     char *theirs;
     int64_t shape[2];
-    const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
+    const HfName *name = hf_name_of(arch, param->spec.name, &theirs);
     int rank = hf_shape_of(name, &param->spec, shape);
     if (!name->transposed && name->n_parts == 0) {
         add_as_it_is(writer, dev, theirs, rank, shape, param->w);
@@ -68,7 +68,7 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind,
 }
 
 /* The tensors of those parameters that a model of this shape has; the others are heads, and are named. */
-static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind, const ModelConfig *config,
+static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, const ModelConfig *config,
                        ParamStore *params)
 {
     int n;
@@ -80,7 +80,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i);
         if (g_hash_table_contains(kept, param->spec.name))
-            add_tensor(writer, made, kind, params_device(params), param);
+            add_tensor(writer, made, arch, params_device(params), param);
         else
             g_string_append_printf(left, "%s%s", left->len ? ", " : "", param->spec.name);
     }
@@ -88,29 +88,29 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
 }
 
-/* `config` is the model's, without the heads that its kind has no class for. */
-static bool write_tensors(const char *folder, const HfKind *kind, const ModelConfig *config, ParamStore *params,
+/* `config` is the model's, without the heads that its arch has no class for. */
+static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
                           const HfForm *form, GError **error)
 {
     g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(writer, made, kind, config, params);
+    add_params(writer, made, arch, config, params);
     /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
         Tensor shared = params_find(params, "shared")->w;
         add_as_it_is(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
     }
     /* A BERT of distances has them all the same, and reads none. */
-    if (kind == &hf_bert && model_config_distances(config)) {
+    if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
         float *unread = g_new0(float, (gsize)(rows[0] * rows[1]));
         g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
         safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
     }
     const Param *bias = params_find(params, "lm_head.bias");
-    if (kind->untied_bias && bias && !config->tie_embeddings)
-        add_as_it_is(writer, params_device(params), kind->untied_bias, bias->w.rank, bias->w.d, bias->w);
+    if (arch->untied_bias && bias && !config->tie_embeddings)
+        add_as_it_is(writer, params_device(params), arch->untied_bias, bias->w.rank, bias->w.d, bias->w);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
@@ -130,8 +130,8 @@ static bool write_generation(const char *folder, const ModelConfig *config, cons
 }
 
 /* A T5 pads with 0 and ends with 1 where nothing says otherwise. */
-static bool write_configs(const char *folder, const HfKind *kind, const ModelConfig *config, const TokenRoles *own,
-                          const Tokenizer *tok, const char *dtype, GError **error)
+static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
+                          const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
 {
     TokenRoles roles = token_roles_none();
     token_roles_copy(&roles, own);
@@ -140,7 +140,7 @@ static bool write_configs(const char *folder, const HfKind *kind, const ModelCon
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    g_autofree char *text = hf_config_text(kind, config, &roles, dtype);
+    g_autofree char *text = hf_config_text(arch, config, &roles, dtype);
     bool done = write_text(folder, "config.json", text, error) && write_generation(folder, config, &roles, error);
     token_roles_clear(&roles);
     return done;
@@ -156,29 +156,29 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, ModelConfig *fitted,
-                                     GError **error)
+static const HfArchitecture *exportable_architecture(const ModelConfig *config, const Tokenizer *tok,
+                                                     ModelConfig *fitted, GError **error)
 {
-    const HfKind *kind = hf_kind_of(config, fitted, error);
-    if (kind && tok && tokenizer_size(tok) > config->vocab) {
+    const HfArchitecture *arch = hf_architecture_of(config, fitted, error);
+    if (arch && tok && tokenizer_size(tok) > config->vocab) {
         fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
                   tokenizer_size(tok), config->vocab);
         return NULL;
     }
-    return kind;
+    return arch;
 }
 
 bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
 {
     ModelConfig config;
-    const HfKind *kind = exportable_kind(model_config(model), tok, &config, error);
-    if (kind == NULL || !folder_is_free(folder, error))
+    const HfArchitecture *arch = exportable_architecture(model_config(model), tok, &config, error);
+    if (arch == NULL || !folder_is_free(folder, error))
         return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, kind, &config, model_roles(model), tok, form->dtype, error) &&
-        write_tensors(tmp, kind, &config, model_params(model), form, error) &&
+    if (write_configs(tmp, arch, &config, model_roles(model), tok, form->dtype, error) &&
+        write_tensors(tmp, arch, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;

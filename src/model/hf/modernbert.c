@@ -1,5 +1,5 @@
-/* hf_modernbert.c: ModernBertForMaskedLM and the bare ModernBertModel. */
-#include "model/hf_kind.h"
+/* ModernBertForMaskedLM and the bare ModernBertModel. */
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "model.embeddings.tok_embeddings.weight"),
@@ -20,7 +20,7 @@ static const HfName names[] = {
     HF_SAME("encoder.final_norm", "model.final_norm.weight"),
 };
 
-static const char *const passed_over[] = { NULL };
+static const char *const ignored[] = { NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 50368, 1, 1 << 24 },
@@ -143,13 +143,13 @@ static bool check_modernbert(const ModelConfig *config, GError **error)
                      "ModernBERT has local attention (model.window) and global layers between (model.global_every)");
 }
 
-const HfKind hf_modernbert = { .model_type = "modernbert",
-                               .architecture = "ModernBertForMaskedLM",
-                               .prefix = "model.",
-                               HF_TABLES,
-                               .read = read_modernbert,
-                               .look = look,
-                               .write = write_modernbert,
-                               .shape = shape,
-                               .drop_heads = drop_heads,
-                               .check = check_modernbert };
+const HfArchitecture hf_modernbert = { .model_type = "modernbert",
+                                       .class_name = "ModernBertForMaskedLM",
+                                       .prefix = "model.",
+                                       HF_TABLES,
+                                       .read = read_modernbert,
+                                       .look = look,
+                                       .write = write_modernbert,
+                                       .shape = shape,
+                                       .drop_heads = drop_heads,
+                                       .check = check_modernbert };

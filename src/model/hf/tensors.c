@@ -1,4 +1,4 @@
-#include "model/hf_tensors.h"
+#include "model/hf/tensors.h"
 
 #include "base/check.h"
 
@@ -29,16 +29,16 @@ static char *pattern_of(const char *name, char **number)
     return g_strjoinv(".", parts);
 }
 
-const HfName *hf_name_of(const HfKind *kind, const char *ours, char **theirs)
+const HfName *hf_name_of(const HfArchitecture *arch, const char *ours, char **theirs)
 {
     g_autofree char *number = NULL;
     g_autofree char *pattern = pattern_of(ours, &number);
-    for (size_t i = 0; i < kind->n_names; i++)
-        if (strcmp(kind->names[i].ours, pattern) == 0) {
-            *theirs = replace_once(kind->names[i].theirs, "#", number ? number : "#");
-            return &kind->names[i];
+    for (size_t i = 0; i < arch->n_names; i++)
+        if (strcmp(arch->names[i].ours, pattern) == 0) {
+            *theirs = replace_once(arch->names[i].theirs, "#", number ? number : "#");
+            return &arch->names[i];
         }
-    CHECK(false, "parameter %s has no name in %s", ours, kind->architecture);
+    CHECK(false, "parameter %s has no name in %s", ours, arch->class_name);
 }
 
 int hf_shape_of(const HfName *name, const ParamSpec *spec, int64_t shape[2])
@@ -76,19 +76,19 @@ void hf_tensor_put(float *tensor, const HfName *name, const ParamSpec *spec, con
             tensor[c * wide + name->part * rows + r] = in[r * cols + c];
 }
 
-static bool in_table(const HfKind *kind, const char *name)
+static bool in_table(const HfArchitecture *arch, const char *name)
 {
     g_autofree char *pattern = pattern_of(name, NULL);
-    for (size_t i = 0; i < kind->n_names; i++)
-        if (strcmp(kind->names[i].theirs, pattern) == 0)
+    for (size_t i = 0; i < arch->n_names; i++)
+        if (strcmp(arch->names[i].theirs, pattern) == 0)
             return true;
     return false;
 }
 
-static bool has_prefix(const HfKind *kind, const SafeTensors *file)
+static bool has_prefix(const HfArchitecture *arch, const SafeTensors *file)
 {
     for (int i = 0; i < safetensors_count(file); i++)
-        if (g_str_has_prefix(safetensors_get(file, i)->name, kind->prefix))
+        if (g_str_has_prefix(safetensors_get(file, i)->name, arch->prefix))
             return true;
     return false;
 }
@@ -100,15 +100,15 @@ static char *modern_spelling(const char *name)
     return replace_once(weight, "LayerNorm.beta", "LayerNorm.bias");
 }
 
-GHashTable *hf_tensors_by_name(const HfKind *kind, const SafeTensors *file, GError **error)
+GHashTable *hf_tensors_by_name(const HfArchitecture *arch, const SafeTensors *file, GError **error)
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool bare = !has_prefix(kind, file);
+    bool bare = !has_prefix(arch, file);
     for (int i = 0; i < safetensors_count(file); i++) {
         const SafeTensor *tensor = safetensors_get(file, i);
         char *name = modern_spelling(tensor->name);
-        if (bare && !in_table(kind, name)) {
-            char *whole = g_strconcat(kind->prefix, name, NULL);
+        if (bare && !in_table(arch, name)) {
+            char *whole = g_strconcat(arch->prefix, name, NULL);
             g_free(name);
             name = whole;
         }
@@ -120,8 +120,8 @@ GHashTable *hf_tensors_by_name(const HfKind *kind, const SafeTensors *file, GErr
     return g_steal_pointer(&tensors);
 }
 
-bool hf_passed_over(const HfKind *kind, const char *name)
+bool hf_tensor_ignored(const HfArchitecture *arch, const char *name)
 {
     g_autofree char *pattern = pattern_of(name, NULL);
-    return g_strv_contains(kind->passed_over, name) || g_strv_contains(kind->passed_over, pattern);
+    return g_strv_contains(arch->ignored, name) || g_strv_contains(arch->ignored, pattern);
 }

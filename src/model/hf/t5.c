@@ -1,6 +1,6 @@
-/* hf_t5.c: T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
+/* T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
  */
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 #include <string.h>
 
@@ -41,7 +41,7 @@ static const HfName names[] = {
 };
 
 /* Copies of the embedding, and a table that no layer reads. */
-static const char *const passed_over[] = {
+static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
@@ -205,15 +205,17 @@ static bool check_umt5(const ModelConfig *config, GError **error)
     return check_t5(config, error);
 }
 
-#define KIND(type, class, int_keys, shaper, reader, looker, checker)                                                   \
+#define ARCHITECTURE(type, class, int_keys, shaper, reader, looker, checker)                                           \
     {                                                                                                                  \
-        .model_type = type, .architecture = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),       \
-        .passed_over = passed_over, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                \
+        .model_type = type, .class_name = class, .prefix = "", .names = names, .n_names = G_N_ELEMENTS(names),         \
+        .ignored = ignored, .ints = int_keys, .n_ints = G_N_ELEMENTS(int_keys), .reals = reals,                        \
         .n_reals = G_N_ELEMENTS(reals), .shape = shaper, .read = reader, .write = write_t5, .look = looker,            \
         .drop_heads = drop_heads, .check = checker                                                                     \
     }
 
-const HfKind hf_t5 = KIND("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, look_t5, check_t5);
-const HfKind hf_mt5 = KIND("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, look_mt5, check_t5);
-const HfKind hf_umt5 =
-    KIND("umt5", "UMT5ForConditionalGeneration", mt5_ints, shape_umt5, read_mt5, look_umt5, check_umt5);
+const HfArchitecture hf_t5 =
+    ARCHITECTURE("t5", "T5ForConditionalGeneration", t5_ints, shape_t5, read_t5, look_t5, check_t5);
+const HfArchitecture hf_mt5 =
+    ARCHITECTURE("mt5", "MT5ForConditionalGeneration", mt5_ints, shape_t5, read_mt5, look_mt5, check_t5);
+const HfArchitecture hf_umt5 =
+    ARCHITECTURE("umt5", "UMT5ForConditionalGeneration", mt5_ints, shape_umt5, read_mt5, look_umt5, check_umt5);

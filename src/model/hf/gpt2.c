@@ -1,5 +1,5 @@
-/* hf_gpt2.c: GPT2LMHeadModel, whose linears are (in, out) and whose queries, keys and values are one. */
-#include "model/hf_kind.h"
+/* GPT2LMHeadModel, whose linears are (in, out) and whose queries, keys and values are one. */
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "transformer.wte.weight"),
@@ -7,26 +7,26 @@ static const HfName names[] = {
     HF_SAME("decoder.positions", "transformer.wpe.weight"),
     HF_SAME("decoder.#.self.norm", "transformer.h.#.ln_1.weight"),
     HF_SAME("decoder.#.self.norm.bias", "transformer.h.#.ln_1.bias"),
-    HF_TURNED_PART("decoder.#.self.q", "transformer.h.#.attn.c_attn.weight", 0, 3),
-    HF_TURNED_PART("decoder.#.self.k", "transformer.h.#.attn.c_attn.weight", 1, 3),
-    HF_TURNED_PART("decoder.#.self.v", "transformer.h.#.attn.c_attn.weight", 2, 3),
+    HF_TRANSPOSED_PART("decoder.#.self.q", "transformer.h.#.attn.c_attn.weight", 0, 3),
+    HF_TRANSPOSED_PART("decoder.#.self.k", "transformer.h.#.attn.c_attn.weight", 1, 3),
+    HF_TRANSPOSED_PART("decoder.#.self.v", "transformer.h.#.attn.c_attn.weight", 2, 3),
     HF_PART("decoder.#.self.q.bias", "transformer.h.#.attn.c_attn.bias", 0, 3),
     HF_PART("decoder.#.self.k.bias", "transformer.h.#.attn.c_attn.bias", 1, 3),
     HF_PART("decoder.#.self.v.bias", "transformer.h.#.attn.c_attn.bias", 2, 3),
-    HF_TURNED("decoder.#.self.o", "transformer.h.#.attn.c_proj.weight"),
+    HF_TRANSPOSED("decoder.#.self.o", "transformer.h.#.attn.c_proj.weight"),
     HF_SAME("decoder.#.self.o.bias", "transformer.h.#.attn.c_proj.bias"),
     HF_SAME("decoder.#.mlp.norm", "transformer.h.#.ln_2.weight"),
     HF_SAME("decoder.#.mlp.norm.bias", "transformer.h.#.ln_2.bias"),
-    HF_TURNED("decoder.#.mlp.wi", "transformer.h.#.mlp.c_fc.weight"),
+    HF_TRANSPOSED("decoder.#.mlp.wi", "transformer.h.#.mlp.c_fc.weight"),
     HF_SAME("decoder.#.mlp.wi.bias", "transformer.h.#.mlp.c_fc.bias"),
-    HF_TURNED("decoder.#.mlp.wo", "transformer.h.#.mlp.c_proj.weight"),
+    HF_TRANSPOSED("decoder.#.mlp.wo", "transformer.h.#.mlp.c_proj.weight"),
     HF_SAME("decoder.#.mlp.wo.bias", "transformer.h.#.mlp.c_proj.bias"),
     HF_SAME("decoder.final_norm", "transformer.ln_f.weight"),
     HF_SAME("decoder.final_norm.bias", "transformer.ln_f.bias"),
 };
 
 /* The causal mask, and what stood for minus infinity in it. */
-static const char *const passed_over[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
+static const char *const ignored[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 50257, 1, 1 << 24 },
@@ -81,10 +81,10 @@ static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
     hf_id_write_always(root, "eos_token_id", ids.eos);
 }
 
-const HfKind hf_gpt2 = { .model_type = "gpt2",
-                         .architecture = "GPT2LMHeadModel",
-                         .prefix = "transformer.",
-                         HF_TABLES,
-                         .read = read_gpt2,
-                         .write = write_gpt2,
-                         .shape = shape };
+const HfArchitecture hf_gpt2 = { .model_type = "gpt2",
+                                 .class_name = "GPT2LMHeadModel",
+                                 .prefix = "transformer.",
+                                 HF_TABLES,
+                                 .read = read_gpt2,
+                                 .write = write_gpt2,
+                                 .shape = shape };

@@ -1,7 +1,7 @@
-#include "model/hf_roles.h"
+#include "model/hf/roles.h"
 
 #include "base/log.h"
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 #include <string.h>
 
@@ -73,12 +73,12 @@ static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GErro
     return true;
 }
 
-static bool read_config(const json_t *root, const HfKind *kind, const ModelConfig *config, TokenRoles *roles,
+static bool read_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                         GError **error)
 {
     int32_t pad = -1, bos = -1, eos = -1;
     for (size_t i = 0; i < G_N_ELEMENTS(standards); i++)
-        if (strcmp(standards[i].model_type, kind->model_type) == 0) {
+        if (strcmp(standards[i].model_type, arch->model_type) == 0) {
             pad = standards[i].pad;
             bos = standards[i].bos;
             eos = standards[i].eos;
@@ -133,7 +133,8 @@ static void take_legacy(const json_t *root, TokenRoles *roles)
     json_decref(settings);
 }
 
-bool hf_roles_read(const char *folder, const HfKind *kind, const ModelConfig *config, TokenRoles *roles, GError **error)
+bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
+                   GError **error)
 {
     GError *problem = NULL;
     json_t *root = read_object(folder, "config.json", &problem);
@@ -142,7 +143,7 @@ bool hf_roles_read(const char *folder, const HfKind *kind, const ModelConfig *co
     bool done = problem == NULL;
     token_roles_clear(roles);
     if (done)
-        done = read_config(root, kind, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
+        done = read_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
     if (done && generation)
         done = read_generation(generation, config, roles, &problem) ||
                fail_context(&problem, "%s/generation_config.json", folder);

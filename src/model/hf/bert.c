@@ -1,6 +1,6 @@
-/* hf_bert.c: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
+/* BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
 #include "base/log.h"
-#include "model/hf_kind.h"
+#include "model/hf/architecture.h"
 
 static const HfName names[] = {
     HF_SAME("shared", "bert.embeddings.word_embeddings.weight"),
@@ -40,7 +40,7 @@ static const HfName names[] = {
 /* 0, 1, 2, … as a buffer, the bias of the logits under its other name, and the positions that a model of distances has
  * and does not read. */
 #define BIAS_OF_DECODER "cls.predictions.decoder.bias"
-static const char *const passed_over[] = { "bert.embeddings.position_ids", BIAS_OF_DECODER, HF_BERT_POSITIONS, NULL };
+static const char *const ignored[] = { "bert.embeddings.position_ids", BIAS_OF_DECODER, HF_BERT_POSITIONS, NULL };
 
 static const HfIntKey ints[] = {
     { "vocab_size", offsetof(ModelConfig, vocab), 30522, 1, 1 << 24 },
@@ -150,13 +150,13 @@ static void drop_heads(ModelConfig *config)
         config->pooler = false;
 }
 
-const HfKind hf_bert = { .model_type = "bert",
-                         .architecture = "BertForPreTraining",
-                         .prefix = "bert.",
-                         .untied_bias = BIAS_OF_DECODER,
-                         HF_TABLES,
-                         .read = read_bert,
-                         .look = look,
-                         .write = write_bert,
-                         .shape = hf_shape_bert,
-                         .drop_heads = drop_heads };
+const HfArchitecture hf_bert = { .model_type = "bert",
+                                 .class_name = "BertForPreTraining",
+                                 .prefix = "bert.",
+                                 .untied_bias = BIAS_OF_DECODER,
+                                 HF_TABLES,
+                                 .read = read_bert,
+                                 .look = look,
+                                 .write = write_bert,
+                                 .shape = hf_shape_bert,
+                                 .drop_heads = drop_heads };
