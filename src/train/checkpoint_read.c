@@ -127,7 +127,7 @@ static bool read_extent(json_t *array, const Tensor *t, int64_t out[2])
     return true;
 }
 
-static bool read_box(const SafeTensor *source, json_t *box, Target *target, GError **error)
+static bool read_box(const FileTensor *source, json_t *box, Target *target, GError **error)
 {
     const Tensor *t = &target->t;
     int64_t start[2] = { 0, 0 }, shape[2] = { 0, 1 };
@@ -141,7 +141,7 @@ static bool read_box(const SafeTensor *source, json_t *box, Target *target, GErr
     int64_t rows = t->rank == 2 ? shape[0] : 1, cols = t->rank == 2 ? shape[1] : shape[0];
     int64_t row0 = t->rank == 2 ? start[0] : 0, col0 = t->rank == 2 ? start[1] : start[0];
     g_autofree float *values = g_new(float, (gsize)(rows * cols));
-    if (!safetensors_read_f32(source, 0, rows * cols, values, error))
+    if (!file_tensor_read_f32(source, 0, rows * cols, values, error))
         return false;
     Tensor part = t->rank == 2 ? tensor_slice_cols(tensor_slice_rows(*t, row0, rows), col0, cols)
                                : tensor_slice_rows(*t, col0, cols);
@@ -152,16 +152,16 @@ static bool read_box(const SafeTensor *source, json_t *box, Target *target, GErr
 
 static bool read_shard(const char *path, json_t *boxes, GHashTable *targets, GError **error)
 {
-    SafeTensors *file = safetensors_open(path, error);
+    TensorFile *file = safetensors_open(path, error);
     if (file == NULL)
         return false;
     bool done = true;
-    for (int i = 0; done && i < safetensors_count(file); i++) {
-        const SafeTensor *source = safetensors_get(file, i);
+    for (int i = 0; done && i < tensor_file_count(file); i++) {
+        const FileTensor *source = tensor_file_get(file, i);
         Target *target = g_hash_table_lookup(targets, source->name);
         done = target == NULL || read_box(source, json_object_get(boxes, source->name), target, error);
     }
-    safetensors_close(file);
+    tensor_file_close(file);
     return done || fail_context(error, "%s", path);
 }
 

@@ -1,115 +1,68 @@
-/* architecture.h: one architecture of Hugging Face: what its config.json says and what its tensors are called. The
- * table of architectures is in config_json.c; t5.c and its neighbours each describe one. */
+/* architecture.h: one architecture of Hugging Face's transformers: the keys of its config.json, the names of its
+ * tensors and the model configurations it can hold. config_json.c lists the architectures; t5.c, bert.c … describe
+ * them. */
 #pragma once
 
 #include "model/config.h"
+#include "model/hf/keys.h"
+#include "model/tensor_names.h"
 #include "nn/nn.h"
 
-#include <jansson.h>
-
-/* A logical tensor and where it lies in a file; # stands for the number of a block, the same on both sides. */
-typedef struct HfName {
-    const char *ours, *theirs;
-    bool transposed;   /* theirs is (in, out) */
-    int part, n_parts; /* ours is one of n_parts equal pieces of theirs along out; 0: all of it */
-} HfName;
-
-/* clang-format off */
-#define HF_SAME(ours, theirs)              { ours, theirs, false, 0, 0 }
-#define HF_TRANSPOSED(ours, theirs)            { ours, theirs, true, 0, 0 }
-#define HF_PART(ours, theirs, i, n)        { ours, theirs, false, i, n }
-#define HF_TRANSPOSED_PART(ours, theirs, i, n) { ours, theirs, true, i, n }
-/* clang-format on */
-
-/* Keys that hold a number of ModelConfig; `standard` is what transformers takes where the key is absent. */
-typedef struct HfIntKey {
-    const char *key;
-    size_t field; /* of an int64_t */
-    int64_t standard, min, max;
-} HfIntKey;
-
-typedef struct HfRealKey {
-    const char *key;
-    size_t field; /* of a double */
-    double standard, min, max;
-} HfRealKey;
-
-/* Keys with which loam knows one value only. */
-typedef struct HfFixedKey {
-    const char *key, *json; /* the value; absent is right too */
-} HfFixedKey;
-
-/* The ids that a config.json names; -1: it does not. */
+/* Token ids that config.json names; -1 means none. */
 typedef struct HfIds {
     int pad, bos, eos, decoder_start;
 } HfIds;
+#define HF_NO_IDS                                                                                                      \
+    {                                                                                                                  \
+        -1, -1, -1, -1                                                                                                 \
+    }
 
 typedef struct HfArchitecture {
-    const char *model_type, *class_name;
-    const char *prefix; /* of every tensor but the head's: files of the bare model leave it out; "" : there is none */
-    const HfName *names;
-    size_t n_names;
-    const char *untied_bias; /* second name of the logits' bias, which transformers 5 reads where nothing is tied; NULL:
-                                there is none */
-    const char *const *ignored; /* tensors that files of some years carry besides, ended by NULL */
-    const HfIntKey *ints;
-    size_t n_ints;
-    const HfRealKey *reals;
-    size_t n_reals;
-    const HfFixedKey *fixed;
-    size_t n_fixed;
-    void (*shape)(ModelConfig *config); /* sets what the architecture fixes */
-    /* What the tables do not say: read after ints and reals, then shaped; written after them. */
+    const char *model_type;  /* of config.json: "bert" */
+    TensorNames names;       /* names.model is the class: "BertForPreTraining" */
+    const char *second_bias; /* the logits' bias under the name that transformers 5 reads where embeddings are untied;
+                                NULL means that there is one name only */
+    const HfKey *keys;       /* ends with an entry of NULL */
+    const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
+    HfIds default_ids;       /* where config.json does not name them */
+    /* What config.json does not say of training: InitScheme, and dropout inside the feed-forward network. */
+    int init;
+    bool init_scale_outputs, inner_dropout;
+    /* Sets every option that this architecture fixes. Export refuses a model that it changes. */
+    void (*shape)(ModelConfig *config);
+    /* Reads and writes what the keys' table cannot express, after the table; shape comes after read. */
     bool (*read)(const json_t *root, ModelConfig *config, GError **error);
     void (*write)(json_t *root, const ModelConfig *config, HfIds ids);
-    /* What the tensors of a file say, by name; NULL: nothing. */
-    void (*look)(GHashTable *tensors, ModelConfig *config);
-    /* Takes off the heads that no class has beside the others; NULL: every head stays. */
+    /* Sets what only the tensors of a file tell, such as which heads it has. name -> const FileTensor *; NULL means
+     * that config.json tells all. */
+    void (*infer)(GHashTable *tensors, ModelConfig *config);
+    /* On export, removes heads for which no class has room beside the others; NULL means that every head stays. */
     void (*drop_heads)(ModelConfig *config);
-    /* Whether the architecture can hold a model of its shape; NULL: always. */
+    /* Whether the architecture can hold this configuration, beyond `shape`; NULL means always. */
     bool (*check)(const ModelConfig *config, GError **error);
 } HfArchitecture;
 
-/* The tables of a file that has one of each. */
-#define HF_TABLES                                                                                                      \
-    .names = names, .n_names = G_N_ELEMENTS(names), .ignored = ignored, .ints = ints, .n_ints = G_N_ELEMENTS(ints),    \
-    .reals = reals, .n_reals = G_N_ELEMENTS(reals), .fixed = fixed, .n_fixed = G_N_ELEMENTS(fixed)
-
 extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
-/* Pre-norm RMSNorm, no biases, no heads: where every shape begins; positions are left. */
+/* ---- for `shape` ---- */
+
+/* The start of every shape: pre-norm RMSNorm, no biases, no heads; positions stay as they are. */
 void hf_shape_plain(ModelConfig *config, Family family);
-
 void hf_shape_bert(ModelConfig *config);
-/* An encoder alone: no logits of the vocabulary. */
-void hf_drop_vocabulary_head(ModelConfig *config);
-#define HF_BERT_POSITIONS "bert.embeddings.position_embeddings.weight"
-
-bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error);
-bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error);
-/* Where the key is absent, `standard`; null is false, as in Python. */
-bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error);
-/* The object that a JSON file of at most 1 MiB holds; NULL with the reason. json_decref. */
-json_t *hf_read_object(const char *path, GError **error);
-/* Says that a rate of dropout, which matters to training alone, is not `used` here but something else there. */
-void hf_warn_unread_rate(const json_t *root, const char *key, double used);
-bool hf_keys_read(const HfArchitecture *arch, const json_t *root, ModelConfig *config, GError **error);
-void hf_keys_write(const HfArchitecture *arch, json_t *root, const ModelConfig *config);
-void hf_id_write(json_t *root, const char *key, int id);
-/* The same of a key for which transformers has an id of its own where it is absent: null where there is none. */
-void hf_id_write_always(json_t *root, const char *key, int id);
-int hf_activation_of(const char *name); /* "gelu_new"; -1: loam has no such activation */
-/* The name at `key`, or `standard`; it goes out as hf_activation_name. */
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error);
-const char *hf_activation_name(int activation);
-/* The base of rotary positions: rope_parameters of transformers 5, of one kind of layer where `layers` is not NULL,
- * else the key of transformers 4. Positions that are scaled are refused. */
-bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
-                    GError **error);
-json_t *hf_rotary_json(double base);
-/* Heads share the width evenly. */
-bool hf_check_heads(const ModelConfig *config, GError **error);
-/* Gives the transform before the vocabulary this activation, where there is a transform. */
+/* Gives the transform before the vocabulary, where there is one, this activation. */
 void hf_fix_head(ModelConfig *config, Activation activation);
-/* Where a file has tensor `live`, which transformers computes with, the one of this name is passed over for it. */
+/* For drop_heads: an encoder alone, without logits of the vocabulary. */
+void hf_drop_vocabulary_head(ModelConfig *config);
+/* For `check`: the heads share the width evenly. */
+bool hf_check_heads(const ModelConfig *config, GError **error);
+/* For `infer`: where a file has tensor `live`, which transformers computes with, `live` replaces the one called `name`.
+ */
 void hf_prefer(GHashTable *tensors, const char *name, const char *live);
+
+/* ---- tables that several architectures share ---- */
+
+#define HF_BERT_POSITIONS "embeddings.position_embeddings.weight"
+
+extern const TensorName hf_bert_body[]; /* of BERT and RoBERTa */
+extern const HfKey hf_bert_keys[];      /* of BERT and RoBERTa */
+extern const TensorName hf_lm_head[];   /* "lm_head.weight" */

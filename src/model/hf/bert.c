@@ -1,67 +1,72 @@
-/* BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
+/* BERT: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
 #include "base/log.h"
 #include "model/hf/architecture.h"
 
-static const HfName names[] = {
-    HF_SAME("shared", "bert.embeddings.word_embeddings.weight"),
-    HF_SAME("lm_head", "cls.predictions.decoder.weight"),
-    HF_SAME("lm_head.bias", "cls.predictions.bias"),
-    HF_SAME("transform.dense", "cls.predictions.transform.dense.weight"),
-    HF_SAME("transform.dense.bias", "cls.predictions.transform.dense.bias"),
-    HF_SAME("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
-    HF_SAME("transform.norm.bias", "cls.predictions.transform.LayerNorm.bias"),
-    HF_SAME("pooler", "bert.pooler.dense.weight"),
-    HF_SAME("pooler.bias", "bert.pooler.dense.bias"),
-    HF_SAME("sentence", "cls.seq_relationship.weight"),
-    HF_SAME("sentence.bias", "cls.seq_relationship.bias"),
-    HF_SAME("encoder.positions", HF_BERT_POSITIONS),
-    HF_SAME("encoder.segments", "bert.embeddings.token_type_embeddings.weight"),
-    HF_SAME("encoder.embed_norm", "bert.embeddings.LayerNorm.weight"),
-    HF_SAME("encoder.embed_norm.bias", "bert.embeddings.LayerNorm.bias"),
-    HF_SAME("encoder.#.self.q", "bert.encoder.layer.#.attention.self.query.weight"),
-    HF_SAME("encoder.#.self.q.bias", "bert.encoder.layer.#.attention.self.query.bias"),
-    HF_SAME("encoder.#.self.k", "bert.encoder.layer.#.attention.self.key.weight"),
-    HF_SAME("encoder.#.self.k.bias", "bert.encoder.layer.#.attention.self.key.bias"),
-    HF_SAME("encoder.#.self.v", "bert.encoder.layer.#.attention.self.value.weight"),
-    HF_SAME("encoder.#.self.v.bias", "bert.encoder.layer.#.attention.self.value.bias"),
-    HF_SAME("encoder.#.self.distance", "bert.encoder.layer.#.attention.self.distance_embedding.weight"),
-    HF_SAME("encoder.#.self.o", "bert.encoder.layer.#.attention.output.dense.weight"),
-    HF_SAME("encoder.#.self.o.bias", "bert.encoder.layer.#.attention.output.dense.bias"),
-    HF_SAME("encoder.#.self.norm", "bert.encoder.layer.#.attention.output.LayerNorm.weight"),
-    HF_SAME("encoder.#.self.norm.bias", "bert.encoder.layer.#.attention.output.LayerNorm.bias"),
-    HF_SAME("encoder.#.mlp.wi", "bert.encoder.layer.#.intermediate.dense.weight"),
-    HF_SAME("encoder.#.mlp.wi.bias", "bert.encoder.layer.#.intermediate.dense.bias"),
-    HF_SAME("encoder.#.mlp.wo", "bert.encoder.layer.#.output.dense.weight"),
-    HF_SAME("encoder.#.mlp.wo.bias", "bert.encoder.layer.#.output.dense.bias"),
-    HF_SAME("encoder.#.mlp.norm", "bert.encoder.layer.#.output.LayerNorm.weight"),
-    HF_SAME("encoder.#.mlp.norm.bias", "bert.encoder.layer.#.output.LayerNorm.bias"),
+const TensorName hf_bert_body[] = {
+    TENSOR("shared", "embeddings.word_embeddings.weight"),
+    TENSOR("pooler", "pooler.dense.weight"),
+    TENSOR("pooler.bias", "pooler.dense.bias"),
+    TENSOR("encoder.positions", HF_BERT_POSITIONS),
+    TENSOR("encoder.segments", "embeddings.token_type_embeddings.weight"),
+    TENSOR("encoder.embed_norm", "embeddings.LayerNorm.weight"),
+    TENSOR("encoder.embed_norm.bias", "embeddings.LayerNorm.bias"),
+    TENSOR("encoder.#.self.q", "encoder.layer.#.attention.self.query.weight"),
+    TENSOR("encoder.#.self.q.bias", "encoder.layer.#.attention.self.query.bias"),
+    TENSOR("encoder.#.self.k", "encoder.layer.#.attention.self.key.weight"),
+    TENSOR("encoder.#.self.k.bias", "encoder.layer.#.attention.self.key.bias"),
+    TENSOR("encoder.#.self.v", "encoder.layer.#.attention.self.value.weight"),
+    TENSOR("encoder.#.self.v.bias", "encoder.layer.#.attention.self.value.bias"),
+    TENSOR("encoder.#.self.distance", "encoder.layer.#.attention.self.distance_embedding.weight"),
+    TENSOR("encoder.#.self.o", "encoder.layer.#.attention.output.dense.weight"),
+    TENSOR("encoder.#.self.o.bias", "encoder.layer.#.attention.output.dense.bias"),
+    TENSOR("encoder.#.self.norm", "encoder.layer.#.attention.output.LayerNorm.weight"),
+    TENSOR("encoder.#.self.norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias"),
+    TENSOR("encoder.#.mlp.wi", "encoder.layer.#.intermediate.dense.weight"),
+    TENSOR("encoder.#.mlp.wi.bias", "encoder.layer.#.intermediate.dense.bias"),
+    TENSOR("encoder.#.mlp.wo", "encoder.layer.#.output.dense.weight"),
+    TENSOR("encoder.#.mlp.wo.bias", "encoder.layer.#.output.dense.bias"),
+    TENSOR("encoder.#.mlp.norm", "encoder.layer.#.output.LayerNorm.weight"),
+    TENSOR("encoder.#.mlp.norm.bias", "encoder.layer.#.output.LayerNorm.bias"),
+    { 0 },
 };
 
-/* 0, 1, 2, … as a buffer, the bias of the logits under its other name, and the positions that a model of distances has
- * and does not read. */
-#define BIAS_OF_DECODER "cls.predictions.decoder.bias"
-static const char *const ignored[] = { "bert.embeddings.position_ids", BIAS_OF_DECODER, HF_BERT_POSITIONS, NULL };
-
-static const HfIntKey ints[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 30522, 1, 1 << 24 },
-    { "hidden_size", offsetof(ModelConfig, width), 768, 1, 1 << 16 },
-    { "num_hidden_layers", offsetof(ModelConfig, n_enc), 12, 1, 1000 },
-    { "num_attention_heads", offsetof(ModelConfig, heads), 12, 1, 1 << 10 },
-    { "intermediate_size", offsetof(ModelConfig, ffn), 3072, 1, 1 << 20 },
-    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 512, 1, 1 << 24 },
-    { "type_vocab_size", offsetof(ModelConfig, segments), 2, 1, 1 << 10 },
+static const TensorName heads[] = {
+    TENSOR("lm_head", "cls.predictions.decoder.weight"),
+    TENSOR("lm_head.bias", "cls.predictions.bias"),
+    TENSOR("transform.dense", "cls.predictions.transform.dense.weight"),
+    TENSOR("transform.dense.bias", "cls.predictions.transform.dense.bias"),
+    TENSOR("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
+    TENSOR("transform.norm.bias", "cls.predictions.transform.LayerNorm.bias"),
+    TENSOR("sentence", "cls.seq_relationship.weight"),
+    TENSOR("sentence.bias", "cls.seq_relationship.bias"),
+    { 0 },
 };
 
-static const HfRealKey reals[] = {
-    { "hidden_dropout_prob", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
-    { "attention_probs_dropout_prob", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
-    { "layer_norm_eps", offsetof(ModelConfig, norm_eps), 1e-12, 0, 1 },
-    { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
+/* Buffers 0, 1, 2, …, the logits' bias under its second name, and the position embeddings that a BERT of relative_key
+ * has and does not use. */
+#define SECOND_BIAS "cls.predictions.decoder.bias"
+static const char *const ignored[] = { "bert.embeddings.position_ids", SECOND_BIAS, "bert." HF_BERT_POSITIONS, NULL };
+
+const HfKey hf_bert_keys[] = {
+    HF_INT("hidden_size", width, 768, 1, 1 << 16),
+    HF_INT("num_hidden_layers", n_enc, 12, 1, 1000),
+    HF_INT("num_attention_heads", heads, 12, 1, 1 << 10),
+    HF_INT("intermediate_size", ffn, 3072, 1, 1 << 20),
+    HF_INT("type_vocab_size", segments, 2, 1, 1 << 10),
+    HF_REAL("hidden_dropout_prob", dropout, 0.1, 0, 0.99),
+    HF_REAL("attention_probs_dropout_prob", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("layer_norm_eps", norm_eps, 1e-12, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("hidden_act", activation, "gelu"),
+    HF_FIXED("is_decoder", "false"),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
 };
 
-static const HfFixedKey fixed[] = {
-    { "is_decoder", "false" },
-    { "add_cross_attention", "false" },
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 30522, 1, 1 << 24),
+    HF_INT("max_position_embeddings", max_positions, 512, 1, 1 << 24),
+    { 0 },
 };
 
 void hf_shape_bert(ModelConfig *config)
@@ -104,16 +109,13 @@ static bool read_position(const json_t *root, ModelConfig *config, GError **erro
 
 static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
 {
-    config->init = INIT_SCHEME_NORMAL;
-    config->inner_dropout = false;
-    return read_position(root, config, error) &&
-           hf_activation_read(root, "hidden_act", "gelu", &config->activation, error) && hf_check_heads(config, error);
+    return read_position(root, config, error) && hf_check_heads(config, error);
 }
 
-/* Which of the heads are there. */
-static void look(GHashTable *tensors, ModelConfig *config)
+/* Which heads the file has. */
+static void infer(GHashTable *tensors, ModelConfig *config)
 {
-    hf_prefer(tensors, "cls.predictions.bias", BIAS_OF_DECODER);
+    hf_prefer(tensors, "cls.predictions.bias", SECOND_BIAS);
     config->pooler = g_hash_table_contains(tensors, "bert.pooler.dense.weight");
     config->sentence_head = g_hash_table_contains(tensors, "cls.seq_relationship.weight");
     config->head_transform = config->head_bias =
@@ -131,17 +133,14 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
     if (model_config_distances(config))
-        log_warning(
-            "transformers 4 reads the distances of this BERT; transformers 5 has none, and would pass them over");
+        log_warning("transformers 4 reads the distances of this BERT; transformers 5 has none, and would ignore them");
     for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
         if ((int)positions[i].position == config->position)
             json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
-    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config->activation)));
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", ids.pad);
 }
 
-/* With logits of the vocabulary there is a pooler only where there are classes of sentences too. */
+/* A class that predicts words has a pooler only if it classifies sentence pairs too. */
 static void drop_heads(ModelConfig *config)
 {
     if (!config->head_transform)
@@ -150,13 +149,21 @@ static void drop_heads(ModelConfig *config)
         config->pooler = false;
 }
 
-const HfArchitecture hf_bert = { .model_type = "bert",
-                                 .class_name = "BertForPreTraining",
-                                 .prefix = "bert.",
-                                 .untied_bias = BIAS_OF_DECODER,
-                                 HF_TABLES,
-                                 .read = read_bert,
-                                 .look = look,
-                                 .write = write_bert,
-                                 .shape = hf_shape_bert,
-                                 .drop_heads = drop_heads };
+const HfArchitecture hf_bert = {
+    .model_type = "bert",
+    .names = { .model = "BertForPreTraining",
+               .prefix = "bert.",
+               .body = hf_bert_body,
+               .heads = heads,
+               .ignored = ignored },
+    .second_bias = SECOND_BIAS,
+    .keys = hf_bert_keys,
+    .more_keys = keys,
+    .default_ids = HF_NO_IDS,
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_bert,
+    .infer = infer,
+    .write = write_bert,
+    .shape = hf_shape_bert,
+    .drop_heads = drop_heads,
+};

@@ -1,8 +1,11 @@
 #include "model/hf/config_json.h"
 
 #include "base/hub.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
+
+#define TIED "tie_word_embeddings"
 
 static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
                                                        &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
@@ -22,7 +25,7 @@ static const HfArchitecture *architecture_named(const char *model_type, GError *
     return NULL;
 }
 
-/* What the file leads to, quotients too, is within what a checkpoint of loam may say. */
+/* Every number read from config.json, and every number derived from it, is in the range of its option. */
 static bool check_ranges(const ModelConfig *config, GError **error)
 {
     for (int i = 0; i < n_model_options; i++) {
@@ -41,8 +44,14 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     const HfArchitecture *arch = architecture_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
     config->preset = (char *)"";
-    if (arch == NULL || !hf_keys_read(arch, root, config, error) || !arch->read(root, config, error) ||
-        !hf_flag_read(root, "tie_word_embeddings", true, &config->tie_embeddings, error))
+    if (arch == NULL)
+        return NULL;
+    config->init = arch->init;
+    config->init_scale_outputs = arch->init_scale_outputs;
+    config->inner_dropout = arch->inner_dropout;
+    config->tie_embeddings = true;
+    if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
+        !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     arch->shape(config);
     return check_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
@@ -77,12 +86,14 @@ static const char *dtype_in_json(const char *dtype)
 
 char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
 {
-    ModelConfig rates = *config; /* with every rate of dropout as it is */
+    ModelConfig rates = *config; /* with the number in place of "as dropout" */
     rates.attention_dropout = model_config_attention_dropout(config);
     rates.activation_dropout = model_config_activation_dropout(config);
-    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", arch->class_name, "model_type",
+    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", arch->names.model, "model_type",
                              arch->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
-    hf_keys_write(arch, root, &rates);
+    hf_keys_write(root, arch->keys, &rates);
+    hf_keys_write(root, arch->more_keys, &rates);
+    json_object_set_new(root, TIED, json_boolean(config->tie_embeddings));
     arch->write(root, config, hf_roles_ids(roles));
     hf_roles_write_eos(root, roles);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
@@ -92,7 +103,7 @@ char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, cons
     return line;
 }
 
-/* Whether option `row` says the same of both. */
+/* Whether option `row` has the same value in both. */
 static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelConfig *b)
 {
     switch (row->type) {
@@ -134,7 +145,7 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
     arch->shape(&shaped);
     for (int i = 0; i < n_model_options; i++)
         if (!same_option(&model_options[i], fitted, &shaped)) {
-            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->class_name,
+            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model,
                       model_options[i].name);
             return NULL;
         }

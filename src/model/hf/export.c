@@ -1,13 +1,16 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "format/safetensors.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
-#include "model/hf/tensors.h"
+#include "model/hf/roles.h"
 #include "model/params.h"
 
 #include <jansson.h>
 #include <string.h>
+
+#define POSITIONS "bert." HF_BERT_POSITIONS
 
 static bool write_text(const char *folder, const char *name, const char *text, GError **error)
 {
@@ -23,7 +26,7 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-/* Where a tensor is fetched from when its turn comes. */
+/* A tensor that is downloaded when it is written. */
 typedef struct Source {
     Device *dev;
     Tensor w;
@@ -35,23 +38,24 @@ static void fetch(const void *context, void *out)
     tensor_read_f32(source->dev, out, source->w);
 }
 
-static void add_as_it_is(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
+static void add_unchanged(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
 {
     const Source source = { dev, w };
     safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, g_memdup2(&source, sizeof source));
 }
 
-/* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
- * which its other parts share. */
+/* Adds the tensor that holds a parameter: the parameter itself where the tensor holds it alone and untransposed, else a
+ * copy in `made` (name -> float *), which parameters of the same tensor share. */
 static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, Device *dev,
                        const Param *param)
 {
     char *theirs;
     int64_t shape[2];
-    const HfName *name = hf_name_of(arch, param->spec.name, &theirs);
-    int rank = hf_shape_of(name, &param->spec, shape);
+    const TensorName *name = tensor_name_of(&arch->names, param->spec.name, &theirs);
+    CHECK(name, "parameter %s has no name in %s", param->spec.name, arch->names.model);
+    int rank = tensor_name_shape(name, &param->spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        add_as_it_is(writer, dev, theirs, rank, shape, param->w);
+        add_unchanged(writer, dev, theirs, rank, shape, param->w);
         g_free(theirs);
         return;
     }
@@ -63,11 +67,12 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitectur
     }
     g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
     tensor_read_f32(dev, values, param->w);
-    hf_tensor_put(whole, name, &param->spec, values);
+    tensor_name_write(whole, name, &param->spec, values);
     g_free(theirs);
 }
 
-/* The tensors of those parameters that a model of this shape has; the others are heads, and are named. */
+/* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
+ * them. */
 static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, const ModelConfig *config,
                        ParamStore *params)
 {
@@ -88,7 +93,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
 }
 
-/* `config` is the model's, without the heads that its arch has no class for. */
+/* `config` is the model's, without the heads for which its architecture has no class. */
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
                           const HfForm *form, GError **error)
 {
@@ -96,21 +101,21 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
     add_params(writer, made, arch, config, params);
-    /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
+    /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
         Tensor shared = params_find(params, "shared")->w;
-        add_as_it_is(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
+        add_unchanged(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
     }
-    /* A BERT of distances has them all the same, and reads none. */
+    /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
-        float *unread = g_new0(float, (gsize)(rows[0] * rows[1]));
-        g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
-        safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
+        float *unused = g_new0(float, (gsize)(rows[0] * rows[1]));
+        g_hash_table_insert(made, g_strdup(POSITIONS), unused);
+        safetensors_writer_add(writer, POSITIONS, "F32", 2, rows, unused);
     }
     const Param *bias = params_find(params, "lm_head.bias");
-    if (arch->untied_bias && bias && !config->tie_embeddings)
-        add_as_it_is(writer, params_device(params), arch->untied_bias, bias->w.rank, bias->w.d, bias->w);
+    if (arch->second_bias && bias && !config->tie_embeddings)
+        add_unchanged(writer, params_device(params), arch->second_bias, bias->w.rank, bias->w.d, bias->w);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
@@ -118,7 +123,7 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     return done;
 }
 
-/* What generates by itself: a T5, which knows its ids without a tokenizer too, and a GPT that ends its texts. */
+/* For a model that generates: a T5, whose ids are known without a tokenizer, or a GPT with a token that ends texts. */
 static bool write_generation(const char *folder, const ModelConfig *config, const TokenRoles *roles, GError **error)
 {
     if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
@@ -129,7 +134,7 @@ static bool write_generation(const char *folder, const ModelConfig *config, cons
     return done;
 }
 
-/* A T5 pads with 0 and ends with 1 where nothing says otherwise. */
+/* The defaults of T5: pad 0, end 1. */
 static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
                           const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
 {

@@ -1,52 +1,48 @@
-/* GPT2LMHeadModel, whose linears are (in, out) and whose queries, keys and values are one. */
+/* GPT-2: GPT2LMHeadModel. Its linear layers are (in, out); queries, keys and values are one tensor. */
 #include "model/hf/architecture.h"
 
-static const HfName names[] = {
-    HF_SAME("shared", "transformer.wte.weight"),
-    HF_SAME("lm_head", "lm_head.weight"),
-    HF_SAME("decoder.positions", "transformer.wpe.weight"),
-    HF_SAME("decoder.#.self.norm", "transformer.h.#.ln_1.weight"),
-    HF_SAME("decoder.#.self.norm.bias", "transformer.h.#.ln_1.bias"),
-    HF_TRANSPOSED_PART("decoder.#.self.q", "transformer.h.#.attn.c_attn.weight", 0, 3),
-    HF_TRANSPOSED_PART("decoder.#.self.k", "transformer.h.#.attn.c_attn.weight", 1, 3),
-    HF_TRANSPOSED_PART("decoder.#.self.v", "transformer.h.#.attn.c_attn.weight", 2, 3),
-    HF_PART("decoder.#.self.q.bias", "transformer.h.#.attn.c_attn.bias", 0, 3),
-    HF_PART("decoder.#.self.k.bias", "transformer.h.#.attn.c_attn.bias", 1, 3),
-    HF_PART("decoder.#.self.v.bias", "transformer.h.#.attn.c_attn.bias", 2, 3),
-    HF_TRANSPOSED("decoder.#.self.o", "transformer.h.#.attn.c_proj.weight"),
-    HF_SAME("decoder.#.self.o.bias", "transformer.h.#.attn.c_proj.bias"),
-    HF_SAME("decoder.#.mlp.norm", "transformer.h.#.ln_2.weight"),
-    HF_SAME("decoder.#.mlp.norm.bias", "transformer.h.#.ln_2.bias"),
-    HF_TRANSPOSED("decoder.#.mlp.wi", "transformer.h.#.mlp.c_fc.weight"),
-    HF_SAME("decoder.#.mlp.wi.bias", "transformer.h.#.mlp.c_fc.bias"),
-    HF_TRANSPOSED("decoder.#.mlp.wo", "transformer.h.#.mlp.c_proj.weight"),
-    HF_SAME("decoder.#.mlp.wo.bias", "transformer.h.#.mlp.c_proj.bias"),
-    HF_SAME("decoder.final_norm", "transformer.ln_f.weight"),
-    HF_SAME("decoder.final_norm.bias", "transformer.ln_f.bias"),
+static const TensorName body[] = {
+    TENSOR("shared", "wte.weight"),
+    TENSOR("decoder.positions", "wpe.weight"),
+    TENSOR("decoder.#.self.norm", "h.#.ln_1.weight"),
+    TENSOR("decoder.#.self.norm.bias", "h.#.ln_1.bias"),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.q", "h.#.attn.c_attn.weight", 0, 3),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.k", "h.#.attn.c_attn.weight", 1, 3),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.v", "h.#.attn.c_attn.weight", 2, 3),
+    TENSOR_PART("decoder.#.self.q.bias", "h.#.attn.c_attn.bias", 0, 3),
+    TENSOR_PART("decoder.#.self.k.bias", "h.#.attn.c_attn.bias", 1, 3),
+    TENSOR_PART("decoder.#.self.v.bias", "h.#.attn.c_attn.bias", 2, 3),
+    TENSOR_TRANSPOSED("decoder.#.self.o", "h.#.attn.c_proj.weight"),
+    TENSOR("decoder.#.self.o.bias", "h.#.attn.c_proj.bias"),
+    TENSOR("decoder.#.mlp.norm", "h.#.ln_2.weight"),
+    TENSOR("decoder.#.mlp.norm.bias", "h.#.ln_2.bias"),
+    TENSOR_TRANSPOSED("decoder.#.mlp.wi", "h.#.mlp.c_fc.weight"),
+    TENSOR("decoder.#.mlp.wi.bias", "h.#.mlp.c_fc.bias"),
+    TENSOR_TRANSPOSED("decoder.#.mlp.wo", "h.#.mlp.c_proj.weight"),
+    TENSOR("decoder.#.mlp.wo.bias", "h.#.mlp.c_proj.bias"),
+    TENSOR("decoder.final_norm", "ln_f.weight"),
+    TENSOR("decoder.final_norm.bias", "ln_f.bias"),
+    { 0 },
 };
 
-/* The causal mask, and what stood for minus infinity in it. */
+/* The causal mask, and the number that stood for minus infinity in it. */
 static const char *const ignored[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
 
-static const HfIntKey ints[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 50257, 1, 1 << 24 },
-    { "n_positions", offsetof(ModelConfig, max_positions), 1024, 1, 1 << 24 },
-    { "n_embd", offsetof(ModelConfig, width), 768, 1, 1 << 16 },
-    { "n_layer", offsetof(ModelConfig, n_dec), 12, 1, 1000 },
-    { "n_head", offsetof(ModelConfig, heads), 12, 1, 1 << 10 },
-};
-
-static const HfRealKey reals[] = {
-    { "resid_pdrop", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
-    { "attn_pdrop", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
-    { "layer_norm_epsilon", offsetof(ModelConfig, norm_eps), 1e-5, 0, 1 },
-    { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
-};
-
-static const HfFixedKey fixed[] = {
-    { "scale_attn_weights", "true" },
-    { "scale_attn_by_inverse_layer_idx", "false" },
-    { "add_cross_attention", "false" },
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 50257, 1, 1 << 24),
+    HF_INT("n_positions", max_positions, 1024, 1, 1 << 24),
+    HF_INT("n_embd", width, 768, 1, 1 << 16),
+    HF_INT("n_layer", n_dec, 12, 1, 1000),
+    HF_INT("n_head", heads, 12, 1, 1 << 10),
+    HF_REAL("resid_pdrop", dropout, 0.1, 0, 0.99),
+    HF_REAL("attn_pdrop", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("layer_norm_epsilon", norm_eps, 1e-5, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("activation_function", activation, "gelu_new"),
+    HF_FIXED("scale_attn_weights", "true"),
+    HF_FIXED("scale_attn_by_inverse_layer_idx", "false"),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
 };
 
 static void shape(ModelConfig *config)
@@ -55,36 +51,36 @@ static void shape(ModelConfig *config)
     config->norm = NORM_LAYER;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_LEARNED;
-    config->gated = false;
     config->head_dim = config->width / config->heads;
 }
 
 static bool read_gpt2(const json_t *root, ModelConfig *config, GError **error)
 {
-    const HfIntKey inner = { "n_inner", offsetof(ModelConfig, ffn), 4 * config->width, 1, 1 << 20 };
-    config->init = INIT_SCHEME_NORMAL;
-    config->inner_dropout = false;
-    config->init_scale_outputs = true;
-    hf_warn_unread_rate(root, "embd_pdrop", config->dropout);
-    return hf_int_read(root, &inner, &config->ffn, error) &&
-           hf_activation_read(root, "activation_function", "gelu_new", &config->activation, error) &&
-           hf_check_heads(config, error);
+    const HfKey inner = HF_INT("n_inner", ffn, 4 * (double)config->width, 1, 1 << 20);
+    hf_warn_unused_rate(root, "embd_pdrop", config->dropout);
+    return hf_key_read(root, &inner, config, error) && hf_check_heads(config, error);
 }
 
 static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
-    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write_always(root, "bos_token_id", ids.bos);
-    hf_id_write_always(root, "eos_token_id", ids.eos);
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
 }
 
-const HfArchitecture hf_gpt2 = { .model_type = "gpt2",
-                                 .class_name = "GPT2LMHeadModel",
-                                 .prefix = "transformer.",
-                                 HF_TABLES,
-                                 .read = read_gpt2,
-                                 .write = write_gpt2,
-                                 .shape = shape };
+const HfArchitecture hf_gpt2 = {
+    .model_type = "gpt2",
+    .names = { .model = "GPT2LMHeadModel",
+               .prefix = "transformer.",
+               .body = body,
+               .heads = hf_lm_head,
+               .ignored = ignored },
+    .keys = keys,
+    .default_ids = { -1, 50256, 50256, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .init_scale_outputs = true,
+    .read = read_gpt2,
+    .write = write_gpt2,
+    .shape = shape,
+};

@@ -1,152 +1,84 @@
 #include "model/hf/hf.h"
 
-#include "base/check.h"
 #include "base/log.h"
+#include "format/safetensors.h"
 #include "model/hf/config_json.h"
 #include "model/hf/roles.h"
-#include "model/hf/tensors.h"
 
 #include <string.h>
-
-static char *shape_text(int rank, const int64_t *shape)
-{
-    GString *text = g_string_new("(");
-    for (int i = 0; i < rank; i++)
-        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i ? ", " : "", shape[i]);
-    g_string_append_c(text, ')');
-    return g_string_free(text, FALSE);
-}
-
-static bool shape_matches(const SafeTensor *theirs, int rank, const int64_t *shape, GError **error)
-{
-    if (theirs->rank == rank && memcmp(theirs->shape, shape, sizeof *shape * (size_t)rank) == 0)
-        return true;
-    g_autofree char *found = shape_text(theirs->rank, theirs->shape), *wanted = shape_text(rank, shape);
-    return fail_user(error, "tensor %s is %s, but config.json makes it %s", theirs->name, found, wanted);
-}
 
 /* An opened folder: its tensors by the names of its architecture. */
 typedef struct Source {
     const HfArchitecture *arch;
-    SafeTensors *file;
+    TensorFile *file;
     GHashTable *tensors;
-    bool says_untied; /* config.json does: the logits have a matrix of their own */
+    bool says_untied; /* config.json says that the logits have a matrix of their own */
 } Source;
 
-/* Every parameter has its tensor, of its shape. */
-static bool check_present(const Source *source, ParamStore *params, GHashTable *wanted, GError **error)
+/* The prefix is left out of every name but the heads' where the file is of a bare model (BertModel). */
+static bool is_bare(const TensorNames *names, const TensorFile *file)
 {
-    for (int i = 0; i < params_count(params); i++) {
-        const ParamSpec *spec = &params_get(params, i)->spec;
-        char *theirs;
-        int64_t shape[2];
-        const HfName *name = hf_name_of(source->arch, spec->name, &theirs);
-        g_hash_table_add(wanted, theirs);
-        const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
-        if (tensor == NULL)
-            return fail_user(error, "tensor %s is missing", theirs);
-        if (!shape_matches(tensor, hf_shape_of(name, spec, shape), shape, error))
+    for (int i = 0; i < tensor_file_count(file); i++)
+        if (g_str_has_prefix(tensor_file_get(file, i)->name, names->prefix))
             return false;
-    }
     return true;
 }
 
-/* The name of a parameter's tensor, or NULL where this architecture never has one. g_free. */
-static char *name_in_table(const HfArchitecture *arch, const char *ours)
+/* The name of today: BERT's norms have TensorFlow's names in old files. g_free. */
+static char *modern_name(const char *name)
 {
-    for (size_t i = 0; i < arch->n_names; i++)
-        if (strcmp(arch->names[i].ours, ours) == 0)
-            return g_strdup(arch->names[i].theirs);
-    return NULL;
+    GString *text = g_string_new(name);
+    g_string_replace(text, "LayerNorm.gamma", "LayerNorm.weight", 1);
+    g_string_replace(text, "LayerNorm.beta", "LayerNorm.bias", 1);
+    return g_string_free(text, FALSE);
 }
 
-/* Nothing else is in the file. */
-static bool check_expected(const Source *source, const ModelConfig *config, GHashTable *wanted, GError **error)
+/* name -> const FileTensor *, by the names that transformers gives them today, with their prefix. */
+static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
 {
-    g_autofree char *head = name_in_table(source->arch, "lm_head");
-    g_autoptr(GString) unexpected = g_string_new(NULL);
-    int n = 0;
-    g_autoptr(GList) found = g_list_sort(g_hash_table_get_keys(source->tensors), (GCompareFunc)strcmp);
-    for (const GList *link = found; link; link = link->next) {
-        const char *name = link->data;
-        if (g_hash_table_contains(wanted, name) || hf_tensor_ignored(source->arch, name) ||
-            (config->tie_embeddings && g_strcmp0(name, head) == 0))
-            continue;
-        if (n++ < 4)
-            g_string_append_printf(unexpected, "%s%s", n > 1 ? ", " : "", name);
+    g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    bool bare = is_bare(names, file);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
+        g_autofree char *name = modern_name(tensor->name);
+        bool prefixed = bare && !tensor_name_is_head(names, name);
+        if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor)) {
+            fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
+            return NULL;
+        }
     }
-    if (n > 4)
-        g_string_append_printf(unexpected, " and %d more", n - 4);
-    return n == 0 ||
-           fail_user(error, "no place in a %s of this config.json for %s", source->arch->class_name, unexpected->str);
+    return g_steal_pointer(&tensors);
+}
+
+static const FileTensor *find_param(const Source *source, const char *ours)
+{
+    g_autofree char *theirs = NULL;
+    tensor_name_of(&source->arch->names, ours, &theirs);
+    return theirs ? g_hash_table_lookup(source->tensors, theirs) : NULL;
 }
 
 /* Logits come from the embedding unless the file holds another matrix for them. */
 static bool file_is_tied(const Source *source)
 {
-    g_autofree char *head_name = name_in_table(source->arch, "lm_head");
-    g_autofree char *shared_name = name_in_table(source->arch, "shared");
-    const SafeTensor *head = head_name ? g_hash_table_lookup(source->tensors, head_name) : NULL;
-    const SafeTensor *shared = g_hash_table_lookup(source->tensors, shared_name);
+    const FileTensor *head = find_param(source, "lm_head"), *shared = find_param(source, "shared");
     return head == NULL || (shared && strcmp(head->dtype, shared->dtype) == 0 && head->bytes == shared->bytes &&
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
-/* Checked on a model of the null device, so that nothing is allocated for sizes that the file does not bear out. */
-static bool check_tensors(const Source *source, const ModelConfig *config, GError **error)
-{
-    Device *null = device_open_null();
-    Model *shapes = model_open(null, config, false, error);
-    g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool done = shapes && check_present(source, model_params(shapes), wanted, error) &&
-                check_expected(source, config, wanted, error);
-    if (shapes)
-        model_close(shapes);
-    device_close(null);
-    return done;
-}
-
-static bool read_param(Device *dev, const Source *source, const Param *param, GError **error)
-{
-    g_autofree char *theirs = NULL;
-    const HfName *name = hf_name_of(source->arch, param->spec.name, &theirs);
-    const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
-    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
-    if (!hf_tensor_read(tensor, name, &param->spec, values, error))
-        return false;
-    tensor_write_f32(dev, param->w, values);
-    return true;
-}
-
-/* transformers would begin with random logits. */
+/* transformers would draw random logits. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
-    g_autofree char *head = name_in_table(source->arch, "lm_head");
+    g_autofree char *head = NULL;
     bool logits = config->n_dec > 0 || config->head_transform;
-    if (source->says_untied && logits && head && !g_hash_table_contains(source->tensors, head))
+    if (source->says_untied && logits && tensor_name_of(&source->arch->names, "lm_head", &head) &&
+        !g_hash_table_contains(source->tensors, head))
         log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
                     head);
 }
 
-static Model *import_tensors(Device *dev, const Source *source, const ModelConfig *config, bool gradients,
-                             GError **error)
+static TensorFile *open_tensors(const char *folder, GError **error)
 {
-    warn_missing_head(source, config);
-    if (!check_tensors(source, config, error))
-        return NULL;
-    Model *model = model_open(dev, config, gradients, error);
-    ParamStore *params = model ? model_params(model) : NULL;
-    for (int i = 0; model && i < params_count(params); i++)
-        if (!read_param(dev, source, params_get(params, i), error)) {
-            model_close(model);
-            return NULL;
-        }
-    return model;
-}
-
-static SafeTensors *open_tensors(const char *folder, GError **error)
-{
-    SafeTensors *file = safetensors_open_folder(folder, error);
+    TensorFile *file = safetensors_open_folder(folder, error);
     g_autofree char *pickled = g_build_filename(folder, "pytorch_model.bin", NULL);
     if (file == NULL && g_file_test(pickled, G_FILE_TEST_EXISTS))
         fail_context(error,
@@ -156,26 +88,26 @@ static SafeTensors *open_tensors(const char *folder, GError **error)
     return file;
 }
 
-/* Reads config.json and the names of the tensors, which together make the shape. */
+/* Reads config.json and the names of the tensors, which together give the configuration. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
     *source = (Source){ .arch = hf_config_read(folder, config, error) };
     if (source->arch == NULL || (source->file = open_tensors(folder, error)) == NULL)
         return false;
-    source->tensors = hf_tensors_by_name(source->arch, source->file, error);
+    source->tensors = tensors_by_name(&source->arch->names, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", folder);
     source->says_untied = !config->tie_embeddings;
     config->tie_embeddings = file_is_tied(source);
-    if (source->arch->look)
-        source->arch->look(source->tensors, config);
+    if (source->arch->infer)
+        source->arch->infer(source->tensors, config);
     return true;
 }
 
 static void source_close(Source *source)
 {
     g_clear_pointer(&source->tensors, g_hash_table_unref);
-    g_clear_pointer(&source->file, safetensors_close);
+    g_clear_pointer(&source->file, tensor_file_close);
 }
 
 bool hf_shape(const char *folder, ModelConfig *config, GError **error)
@@ -194,9 +126,13 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     ModelConfig config = { 0 };
     Source source;
     Model *model = NULL;
-    if (source_open(&source, folder, &config, error) &&
-        !(model = import_tensors(dev, &source, &config, gradients, error)))
-        fail_context(error, "%s", folder);
+    if (source_open(&source, folder, &config, error)) {
+        warn_missing_head(&source, &config);
+        model = tensor_names_open_model(&source.arch->names, source.tensors, "config.json makes it", dev, &config,
+                                        gradients, error);
+        if (model == NULL)
+            fail_context(error, "%s", folder);
+    }
     if (model && !hf_roles_read(folder, source.arch, model_config(model), model_roles(model), error))
         g_clear_pointer(&model, model_close);
     source_close(&source);

@@ -1,7 +1,8 @@
+#include "model/hf/keys.h"
+
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "model/hf/architecture.h"
 
 #include <string.h>
 
@@ -24,131 +25,40 @@ json_t *hf_read_object(const char *path, GError **error)
     return root;
 }
 
-bool hf_int_read(const json_t *root, const HfIntKey *row, int64_t *out, GError **error)
+static bool is_absent(const json_t *value)
 {
-    const json_t *value = json_object_get(root, row->key);
-    *out = row->standard;
-    if (value == NULL || json_is_null(value))
+    return value == NULL || json_is_null(value);
+}
+
+static bool read_int(const json_t *value, const HfKey *key, int64_t *out, GError **error)
+{
+    *out = (int64_t)key->default_value;
+    if (is_absent(value))
         return true;
     if (!json_is_integer(value))
-        return fail_user(error, "%s is not a whole number", row->key);
+        return fail_user(error, "%s is not a whole number", key->key);
     *out = json_integer_value(value);
-    if (*out < row->min || *out > row->max)
-        return fail_user(error, "%s is %" G_GINT64_FORMAT ", want %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, row->key,
-                         *out, row->min, row->max);
-    return true;
+    return ((double)*out >= key->min && (double)*out <= key->max) ||
+           fail_user(error, "%s is %" G_GINT64_FORMAT ", want %.0f to %.0f", key->key, *out, key->min, key->max);
 }
 
-bool hf_real_read(const json_t *root, const HfRealKey *row, double *out, GError **error)
+bool hf_real_read(const json_t *root, const char *key, double min, double max, double *out, GError **error)
 {
-    const json_t *value = json_object_get(root, row->key);
-    *out = row->standard;
-    if (value == NULL || json_is_null(value))
+    const json_t *value = json_object_get(root, key);
+    if (is_absent(value))
         return true;
     if (!json_is_number(value))
-        return fail_user(error, "%s is not a number", row->key);
+        return fail_user(error, "%s is not a number", key);
     *out = json_number_value(value);
-    if (!(*out >= row->min && *out <= row->max))
-        return fail_user(error, "%s is %g, want %g to %g", row->key, *out, row->min, row->max);
-    return true;
+    return (*out >= min && *out <= max) || fail_user(error, "%s is %g, want %g to %g", key, *out, min, max);
 }
 
-bool hf_flag_read(const json_t *root, const char *key, bool standard, bool *out, GError **error)
+bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error)
 {
     const json_t *value = json_object_get(root, key);
-    *out = value ? json_is_true(value) : standard;
-    return value == NULL || json_is_boolean(value) || json_is_null(value) ||
-           fail_user(error, "%s is neither true nor false", key);
-}
-
-void hf_warn_unread_rate(const json_t *root, const char *key, double used)
-{
-    const json_t *value = json_object_get(root, key);
-    double rate = json_is_number(value) ? json_number_value(value) : used;
-    if (rate > used || rate < used)
-        log_warning("config.json has %s %g, which training here goes without: it is %g", key, rate, used);
-}
-
-static json_t *fixed_value(const HfFixedKey *row)
-{
-    json_t *value = json_loads(row->json, JSON_DECODE_ANY, NULL);
-    CHECK(value, "%s: %s is not JSON", row->key, row->json);
-    return value;
-}
-
-static bool fixed_read(const json_t *root, const HfFixedKey *row, GError **error)
-{
-    const json_t *found = json_object_get(root, row->key);
-    json_t *wanted = fixed_value(row);
-    bool same = found == NULL || json_equal(found, wanted) || (json_is_null(found) && json_is_false(wanted));
-    json_decref(wanted);
-    if (same)
-        return true;
-    char *text = json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
-    fail_user(error, "%s is %s: loam reads %s only", row->key, text, row->json);
-    free(text);
-    return false;
-}
-
-bool hf_keys_read(const HfArchitecture *arch, const json_t *root, ModelConfig *config, GError **error)
-{
-    for (size_t i = 0; i < arch->n_ints; i++)
-        if (!hf_int_read(root, &arch->ints[i], &G_STRUCT_MEMBER(int64_t, config, arch->ints[i].field), error))
-            return false;
-    for (size_t i = 0; i < arch->n_reals; i++)
-        if (!hf_real_read(root, &arch->reals[i], &G_STRUCT_MEMBER(double, config, arch->reals[i].field), error))
-            return false;
-    for (size_t i = 0; i < arch->n_fixed; i++)
-        if (!fixed_read(root, &arch->fixed[i], error))
-            return false;
-    return true;
-}
-
-void hf_keys_write(const HfArchitecture *arch, json_t *root, const ModelConfig *config)
-{
-    for (size_t i = 0; i < arch->n_ints; i++)
-        json_object_set_new(root, arch->ints[i].key,
-                            json_integer(G_STRUCT_MEMBER(int64_t, config, arch->ints[i].field)));
-    for (size_t i = 0; i < arch->n_reals; i++)
-        json_object_set_new(root, arch->reals[i].key, json_real(G_STRUCT_MEMBER(double, config, arch->reals[i].field)));
-    for (size_t i = 0; i < arch->n_fixed; i++)
-        json_object_set_new(root, arch->fixed[i].key, fixed_value(&arch->fixed[i]));
-}
-
-void hf_id_write(json_t *root, const char *key, int id)
-{
-    if (id >= 0)
-        json_object_set_new(root, key, json_integer(id));
-}
-
-void hf_id_write_always(json_t *root, const char *key, int id)
-{
-    json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
-}
-
-void hf_shape_plain(ModelConfig *config, Family family)
-{
-    config->family = (int)family;
-    config->n_enc = family == FAMILY_GPT ? 0 : config->n_enc;
-    config->n_dec = family == FAMILY_BERT ? 0 : config->n_dec;
-    config->kv_heads = config->rotary_dim = config->segments = config->window = config->global_every = 0;
-    config->sparsity.pattern = SPARSE_NONE;
-    config->norm = NORM_RMS;
-    config->position_offset = 0;
-    config->rotary_local = 0;
-    config->first_norm = config->final_norm = true;
-    config->bias = config->norm_bias = config->norm_after = config->embed_norm = false;
-    config->gated = config->scale_scores = config->scale_logits = config->scale_embedding = false;
-    config->rel_rule = RELPOS_T5;
-    config->memory_tokens = 0;
-    config->rel_per_block = config->rel_encoder_only = config->context_queries = false;
-    config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
-}
-
-void hf_drop_vocabulary_head(ModelConfig *config)
-{
-    config->head_transform = config->head_bias = false;
-    config->tie_embeddings = true;
+    if (value)
+        *out = json_is_true(value);
+    return is_absent(value) || json_is_boolean(value) || fail_user(error, "%s is neither true nor false", key);
 }
 
 static const struct {
@@ -168,16 +78,6 @@ int hf_activation_of(const char *name)
     return -1;
 }
 
-bool hf_activation_read(const json_t *root, const char *key, const char *standard, int *activation, GError **error)
-{
-    const json_t *value = json_object_get(root, key);
-    const char *name = value ? json_string_value(value) : standard;
-    *activation = hf_activation_of(name);
-    return *activation >= 0 ||
-           fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh", key,
-                     name ? name : "not a string");
-}
-
 const char *hf_activation_name(int activation)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
@@ -186,18 +86,105 @@ const char *hf_activation_name(int activation)
     CHECK(false, "activation %d", activation);
 }
 
-void hf_fix_head(ModelConfig *config, Activation activation)
+static bool read_activation(const json_t *value, const HfKey *key, int *out, GError **error)
 {
-    if (config->head_transform && model_config_head_activation(config) != activation)
-        config->head_activation = (int)activation == config->activation ? 0 : (int)activation + 1;
+    const char *name = value ? json_string_value(value) : key->text;
+    *out = hf_activation_of(name);
+    return *out >= 0 || fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh",
+                                  key->key, name ? name : "not a string");
 }
 
-void hf_prefer(GHashTable *tensors, const char *name, const char *live)
+static json_t *fixed_value(const HfKey *key)
 {
-    gpointer tensor = g_hash_table_lookup(tensors, live);
-    if (tensor)
-        g_hash_table_replace(tensors, g_strdup(name), tensor);
+    json_t *value = json_loads(key->text, JSON_DECODE_ANY, NULL);
+    CHECK(value, "%s: %s is not JSON", key->key, key->text);
+    return value;
 }
+
+static bool check_fixed(const json_t *value, const HfKey *key, GError **error)
+{
+    json_t *wanted = fixed_value(key);
+    bool same = value == NULL || json_equal(value, wanted) || (json_is_null(value) && json_is_false(wanted));
+    json_decref(wanted);
+    if (same)
+        return true;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    fail_user(error, "%s is %s: loam reads %s only", key->key, text, key->text);
+    free(text);
+    return false;
+}
+
+bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, key->key);
+    switch (key->type) {
+    case HF_KEY_INT:
+        return read_int(value, key, &G_STRUCT_MEMBER(int64_t, config, key->field), error);
+    case HF_KEY_REAL:
+        G_STRUCT_MEMBER(double, config, key->field) = key->default_value;
+        return hf_real_read(root, key->key, key->min, key->max, &G_STRUCT_MEMBER(double, config, key->field), error);
+    case HF_KEY_FLAG:
+        G_STRUCT_MEMBER(bool, config, key->field) = key->default_value > 0;
+        return hf_flag_read(root, key->key, &G_STRUCT_MEMBER(bool, config, key->field), error);
+    case HF_KEY_ACTIVATION:
+        return read_activation(value, key, &G_STRUCT_MEMBER(int, config, key->field), error);
+    case HF_KEY_FIXED:
+        return check_fixed(value, key, error);
+    }
+    CHECK(false, "key type %d", (int)key->type);
+}
+
+bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error)
+{
+    for (; keys && keys->key; keys++)
+        if (!hf_key_read(root, keys, config, error))
+            return false;
+    return true;
+}
+
+static json_t *key_value(const HfKey *key, const ModelConfig *config)
+{
+    switch (key->type) {
+    case HF_KEY_INT:
+        return json_integer(G_STRUCT_MEMBER(int64_t, config, key->field));
+    case HF_KEY_REAL:
+        return json_real(G_STRUCT_MEMBER(double, config, key->field));
+    case HF_KEY_FLAG:
+        return json_boolean(G_STRUCT_MEMBER(bool, config, key->field));
+    case HF_KEY_ACTIVATION:
+        return json_string(hf_activation_name(G_STRUCT_MEMBER(int, config, key->field)));
+    case HF_KEY_FIXED:
+        return fixed_value(key);
+    }
+    CHECK(false, "key type %d", (int)key->type);
+}
+
+void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config)
+{
+    for (; keys && keys->key; keys++)
+        json_object_set_new(root, keys->key, key_value(keys, config));
+}
+
+void hf_id_write(json_t *root, const char *key, int id)
+{
+    if (id >= 0)
+        json_object_set_new(root, key, json_integer(id));
+}
+
+void hf_id_write_or_null(json_t *root, const char *key, int id)
+{
+    json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
+}
+
+void hf_warn_unused_rate(const json_t *root, const char *key, double used)
+{
+    const json_t *value = json_object_get(root, key);
+    double rate = json_is_number(value) ? json_number_value(value) : used;
+    if (rate > used || rate < used)
+        log_warning("config.json has %s %g, which training here goes without: it is %g", key, rate, used);
+}
+
+/* ---- rotary positions ---- */
 
 /* A scaling that changes nothing: none, "default", or a linear one by 1. transformers of before 4.43 says "type". */
 static bool check_scaling(const json_t *scaling, const char *key, GError **error)
@@ -219,31 +206,26 @@ static bool check_scaling(const json_t *scaling, const char *key, GError **error
     return false;
 }
 
-bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double standard, double *base,
+bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
                     GError **error)
 {
     const json_t *parameters = json_object_get(root, "rope_parameters"),
                  *scaling = json_object_get(root, "rope_scaling");
     const json_t *of_layers = layers ? json_object_get(parameters, layers) : NULL;
     const json_t *own = json_is_object(scaling) ? scaling : of_layers ? of_layers : parameters;
-    HfRealKey row = { key, 0, standard, 1, 1e12 }, inner = { "rope_theta", 0, 0, 1, 1e12 };
+    double outer = default_base; /* transformers 4 takes the outer one, transformers 5 the inner */
     if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
-        !hf_real_read(root, &row, &inner.standard, error) || !hf_real_read(own, &inner, base, error))
+        !hf_real_read(root, key, 1, 1e12, &outer, error))
         return false;
-    /* transformers 4 takes the one, transformers 5 the other. */
-    bool differ = *base > inner.standard || *base < inner.standard;
+    *base = outer;
+    if (!hf_real_read(own, "rope_theta", 1, 1e12, base, error))
+        return false;
+    bool differ = *base > outer || *base < outer;
     return !differ || !json_is_number(json_object_get(root, key)) ||
-           fail_user(error, "%s is %g, but rope_theta of its rotary parameters is %g", key, inner.standard, *base);
+           fail_user(error, "%s is %g, but rope_theta of its rotary parameters is %g", key, outer, *base);
 }
 
 json_t *hf_rotary_json(double base)
 {
     return json_pack("{s:f, s:s}", "rope_theta", base, "rope_type", "default");
-}
-
-bool hf_check_heads(const ModelConfig *config, GError **error)
-{
-    return config->width % config->heads == 0 ||
-           fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
-                     config->width, config->heads);
 }

@@ -1,41 +1,37 @@
-/* LlamaForCausalLM. */
+/* Llama: LlamaForCausalLM. */
 #include "model/hf/architecture.h"
 
-static const HfName names[] = {
-    HF_SAME("shared", "model.embed_tokens.weight"),
-    HF_SAME("lm_head", "lm_head.weight"),
-    HF_SAME("decoder.#.self.norm", "model.layers.#.input_layernorm.weight"),
-    HF_SAME("decoder.#.self.q", "model.layers.#.self_attn.q_proj.weight"),
-    HF_SAME("decoder.#.self.k", "model.layers.#.self_attn.k_proj.weight"),
-    HF_SAME("decoder.#.self.v", "model.layers.#.self_attn.v_proj.weight"),
-    HF_SAME("decoder.#.self.o", "model.layers.#.self_attn.o_proj.weight"),
-    HF_SAME("decoder.#.mlp.norm", "model.layers.#.post_attention_layernorm.weight"),
-    HF_SAME("decoder.#.mlp.wi_0", "model.layers.#.mlp.gate_proj.weight"),
-    HF_SAME("decoder.#.mlp.wi_1", "model.layers.#.mlp.up_proj.weight"),
-    HF_SAME("decoder.#.mlp.wo", "model.layers.#.mlp.down_proj.weight"),
-    HF_SAME("decoder.final_norm", "model.norm.weight"),
+static const TensorName body[] = {
+    TENSOR("shared", "embed_tokens.weight"),
+    TENSOR("decoder.#.self.norm", "layers.#.input_layernorm.weight"),
+    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
+    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
+    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
+    TENSOR("decoder.#.self.o", "layers.#.self_attn.o_proj.weight"),
+    TENSOR("decoder.#.mlp.norm", "layers.#.post_attention_layernorm.weight"),
+    TENSOR("decoder.#.mlp.wi_0", "layers.#.mlp.gate_proj.weight"),
+    TENSOR("decoder.#.mlp.wi_1", "layers.#.mlp.up_proj.weight"),
+    TENSOR("decoder.#.mlp.wo", "layers.#.mlp.down_proj.weight"),
+    TENSOR("decoder.final_norm", "norm.weight"),
+    { 0 },
 };
 
 static const char *const ignored[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
 
-static const HfIntKey ints[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 32000, 1, 1 << 24 },
-    { "hidden_size", offsetof(ModelConfig, width), 4096, 1, 1 << 16 },
-    { "intermediate_size", offsetof(ModelConfig, ffn), 11008, 1, 1 << 20 },
-    { "num_hidden_layers", offsetof(ModelConfig, n_dec), 32, 1, 1000 },
-    { "num_attention_heads", offsetof(ModelConfig, heads), 32, 1, 1 << 10 },
-    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 2048, 1, 1 << 24 },
-};
-
-static const HfRealKey reals[] = {
-    { "attention_dropout", offsetof(ModelConfig, attention_dropout), 0, 0, 0.99 },
-    { "rms_norm_eps", offsetof(ModelConfig, norm_eps), 1e-6, 0, 1 },
-    { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
-};
-
-static const HfFixedKey fixed[] = {
-    { "attention_bias", "false" },
-    { "mlp_bias", "false" },
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 32000, 1, 1 << 24),
+    HF_INT("hidden_size", width, 4096, 1, 1 << 16),
+    HF_INT("intermediate_size", ffn, 11008, 1, 1 << 20),
+    HF_INT("num_hidden_layers", n_dec, 32, 1, 1000),
+    HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
+    HF_REAL("attention_dropout", attention_dropout, 0, 0, 0.99),
+    HF_REAL("rms_norm_eps", norm_eps, 1e-6, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("hidden_act", activation, "silu"),
+    HF_FIXED("attention_bias", "false"),
+    HF_FIXED("mlp_bias", "false"),
+    { 0 },
 };
 
 static void shape(ModelConfig *config)
@@ -49,34 +45,33 @@ static void shape(ModelConfig *config)
 
 static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
 {
-    const HfIntKey kv_heads = { "num_key_value_heads", 0, config->heads, 1, config->heads };
-    const HfIntKey head_dim = { "head_dim", 0, config->width / config->heads, 1, 1 << 10 };
-    config->init = INIT_SCHEME_NORMAL;
-    config->inner_dropout = false;
-    if (!hf_int_read(root, &kv_heads, &config->kv_heads, error) ||
-        !hf_int_read(root, &head_dim, &config->head_dim, error) ||
-        !hf_activation_read(root, "hidden_act", "silu", &config->activation, error))
-        return false;
-    return hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
+    const HfKey derived[] = {
+        HF_INT("num_key_value_heads", kv_heads, (double)config->heads, 1, (double)config->heads),
+        HF_INT("head_dim", head_dim, (double)(config->width / config->heads), 1, 1 << 10),
+        { 0 },
+    };
+    return hf_keys_read(root, derived, config, error) &&
+           hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
 }
 
-/* Both generations' keys: transformers 4 reads rope_theta, 5 rope_parameters. */
+/* transformers 4 reads rope_theta, transformers 5 rope_parameters. */
 static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
-    json_object_set_new(root, "hidden_act", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
     json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write_always(root, "bos_token_id", ids.bos);
-    hf_id_write_always(root, "eos_token_id", ids.eos);
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
 }
 
-const HfArchitecture hf_llama = { .model_type = "llama",
-                                  .class_name = "LlamaForCausalLM",
-                                  .prefix = "model.",
-                                  HF_TABLES,
-                                  .read = read_llama,
-                                  .write = write_llama,
-                                  .shape = shape };
+const HfArchitecture hf_llama = {
+    .model_type = "llama",
+    .names = { .model = "LlamaForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .keys = keys,
+    .default_ids = { -1, 1, 2, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_llama,
+    .write = write_llama,
+    .shape = shape,
+};

@@ -1,51 +1,51 @@
-/* XGLMForCausalLM, which is fairseq's transformer_lm with sinusoidal positions. */
+/* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
 #include "base/log.h"
 #include "model/hf/architecture.h"
 
-static const HfName names[] = {
-    HF_SAME("shared", "model.embed_tokens.weight"),
-    HF_SAME("lm_head", "lm_head.weight"),
-    HF_SAME("decoder.#.self.norm", "model.layers.#.self_attn_layer_norm.weight"),
-    HF_SAME("decoder.#.self.norm.bias", "model.layers.#.self_attn_layer_norm.bias"),
-    HF_SAME("decoder.#.self.q", "model.layers.#.self_attn.q_proj.weight"),
-    HF_SAME("decoder.#.self.q.bias", "model.layers.#.self_attn.q_proj.bias"),
-    HF_SAME("decoder.#.self.k", "model.layers.#.self_attn.k_proj.weight"),
-    HF_SAME("decoder.#.self.k.bias", "model.layers.#.self_attn.k_proj.bias"),
-    HF_SAME("decoder.#.self.v", "model.layers.#.self_attn.v_proj.weight"),
-    HF_SAME("decoder.#.self.v.bias", "model.layers.#.self_attn.v_proj.bias"),
-    HF_SAME("decoder.#.self.o", "model.layers.#.self_attn.out_proj.weight"),
-    HF_SAME("decoder.#.self.o.bias", "model.layers.#.self_attn.out_proj.bias"),
-    HF_SAME("decoder.#.mlp.norm", "model.layers.#.final_layer_norm.weight"),
-    HF_SAME("decoder.#.mlp.norm.bias", "model.layers.#.final_layer_norm.bias"),
-    HF_SAME("decoder.#.mlp.wi", "model.layers.#.fc1.weight"),
-    HF_SAME("decoder.#.mlp.wi.bias", "model.layers.#.fc1.bias"),
-    HF_SAME("decoder.#.mlp.wo", "model.layers.#.fc2.weight"),
-    HF_SAME("decoder.#.mlp.wo.bias", "model.layers.#.fc2.bias"),
-    HF_SAME("decoder.final_norm", "model.layer_norm.weight"),
-    HF_SAME("decoder.final_norm.bias", "model.layer_norm.bias"),
+static const TensorName body[] = {
+    TENSOR("shared", "embed_tokens.weight"),
+    TENSOR("decoder.#.self.norm", "layers.#.self_attn_layer_norm.weight"),
+    TENSOR("decoder.#.self.norm.bias", "layers.#.self_attn_layer_norm.bias"),
+    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
+    TENSOR("decoder.#.self.q.bias", "layers.#.self_attn.q_proj.bias"),
+    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
+    TENSOR("decoder.#.self.k.bias", "layers.#.self_attn.k_proj.bias"),
+    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
+    TENSOR("decoder.#.self.v.bias", "layers.#.self_attn.v_proj.bias"),
+    TENSOR("decoder.#.self.o", "layers.#.self_attn.out_proj.weight"),
+    TENSOR("decoder.#.self.o.bias", "layers.#.self_attn.out_proj.bias"),
+    TENSOR("decoder.#.mlp.norm", "layers.#.final_layer_norm.weight"),
+    TENSOR("decoder.#.mlp.norm.bias", "layers.#.final_layer_norm.bias"),
+    TENSOR("decoder.#.mlp.wi", "layers.#.fc1.weight"),
+    TENSOR("decoder.#.mlp.wi.bias", "layers.#.fc1.bias"),
+    TENSOR("decoder.#.mlp.wo", "layers.#.fc2.weight"),
+    TENSOR("decoder.#.mlp.wo.bias", "layers.#.fc2.bias"),
+    TENSOR("decoder.final_norm", "layer_norm.weight"),
+    TENSOR("decoder.final_norm.bias", "layer_norm.bias"),
+    { 0 },
 };
 
 static const char *const ignored[] = { "model.embed_positions.weights", NULL };
 
-static const HfIntKey ints[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 256008, 1, 1 << 24 },
-    { "d_model", offsetof(ModelConfig, width), 1024, 4, 1 << 16 },
-    { "ffn_dim", offsetof(ModelConfig, ffn), 4096, 1, 1 << 20 },
-    { "num_layers", offsetof(ModelConfig, n_dec), 24, 1, 1000 },
-    { "attention_heads", offsetof(ModelConfig, heads), 16, 1, 1 << 10 },
-    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 2048, 1, 1 << 24 },
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 256008, 1, 1 << 24),
+    HF_INT("d_model", width, 1024, 4, 1 << 16),
+    HF_INT("ffn_dim", ffn, 4096, 1, 1 << 20),
+    HF_INT("num_layers", n_dec, 24, 1, 1000),
+    HF_INT("attention_heads", heads, 16, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
+    HF_REAL("dropout", dropout, 0.1, 0, 0.99),
+    HF_REAL("attention_dropout", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("activation_dropout", activation_dropout, 0, 0, 0.99),
+    HF_REAL("init_std", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("activation_function", activation, "gelu"),
+    HF_FLAG("scale_embedding", scale_embedding, true),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
 };
 
-static const HfRealKey reals[] = {
-    { "dropout", offsetof(ModelConfig, dropout), 0.1, 0, 0.99 },
-    { "attention_dropout", offsetof(ModelConfig, attention_dropout), 0.1, 0, 0.99 },
-    { "activation_dropout", offsetof(ModelConfig, activation_dropout), 0, 0, 0.99 },
-    { "init_std", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
-};
-
-static const HfFixedKey fixed[] = { { "add_cross_attention", "false" } };
-
-#define FIRST_ROW 2 /* of the sinusoids: that of a sequence's first token */
+/* Position p of a sequence has row p + FIRST_ROW of the sinusoids. */
+#define FIRST_ROW 2
 
 static void shape(ModelConfig *config)
 {
@@ -60,30 +60,20 @@ static void shape(ModelConfig *config)
     config->norm_eps = 1e-5;
 }
 
-/* The row of the sinusoids whose number is the id of the padding is all zeros. */
-static bool read_padding(const json_t *root, ModelConfig *config, GError **error)
-{
-    const HfIntKey pad = { "pad_token_id", 0, 1, 0, 1 << 24 };
-    int64_t padding;
-    if (!hf_int_read(root, &pad, &padding, error))
-        return false;
-    config->position_zero = padding < FIRST_ROW ? -1 : padding;
-    return true;
-}
-
+/* Row pad_token_id of the sinusoids is all zeros. */
 static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
 {
-    config->init = INIT_SCHEME_NORMAL;
-    config->inner_dropout = false;
-    hf_warn_unread_rate(root, "layerdrop", 0);
-    return read_padding(root, config, error) &&
-           hf_flag_read(root, "scale_embedding", true, &config->scale_embedding, error) &&
-           hf_activation_read(root, "activation_function", "gelu", &config->activation, error) &&
-           hf_check_heads(config, error);
+    const HfKey pad = HF_INT("pad_token_id", position_zero, 1, 0, 1 << 24);
+    hf_warn_unused_rate(root, "layerdrop", 0);
+    if (!hf_key_read(root, &pad, config, error))
+        return false;
+    if (config->position_zero < FIRST_ROW)
+        config->position_zero = -1; /* no position has that row */
+    return hf_check_heads(config, error);
 }
 
-/* A padding that leaves every row of the sinusoids as this model has it. */
-static int padding_of(const ModelConfig *config, int id)
+/* A pad_token_id with which every row of the sinusoids is as this model has it. */
+static int pad_of(const ModelConfig *config, int id)
 {
     int64_t zero = config->position_zero;
     int pad = zero >= FIRST_ROW ? (int)zero : id < FIRST_ROW ? id : 1;
@@ -96,18 +86,18 @@ static int padding_of(const ModelConfig *config, int id)
 
 static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
 {
-    json_object_set_new(root, "activation_function", json_string(hf_activation_name(config->activation)));
-    json_object_set_new(root, "scale_embedding", json_boolean(config->scale_embedding));
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
-    hf_id_write(root, "pad_token_id", padding_of(config, ids.pad));
-    hf_id_write_always(root, "bos_token_id", ids.bos);
-    hf_id_write_always(root, "eos_token_id", ids.eos);
+    hf_id_write(root, "pad_token_id", pad_of(config, ids.pad));
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
 }
 
-const HfArchitecture hf_xglm = { .model_type = "xglm",
-                                 .class_name = "XGLMForCausalLM",
-                                 .prefix = "model.",
-                                 HF_TABLES,
-                                 .read = read_xglm,
-                                 .write = write_xglm,
-                                 .shape = shape };
+const HfArchitecture hf_xglm = {
+    .model_type = "xglm",
+    .names = { .model = "XGLMForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .keys = keys,
+    .default_ids = { 1, 0, 2, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_xglm,
+    .write = write_xglm,
+    .shape = shape,
+};
