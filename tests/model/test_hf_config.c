@@ -10,7 +10,7 @@ static char *scratch;
 
 /* The config.json of a fixture with one setting more, or another value of it. */
 static const HfArchitecture *read_with(const char *fixture, const char *key, const char *json, ModelConfig *config,
-                               GError **error)
+                                       GError **error)
 {
     g_autofree char *path = g_build_filename(FIXTURES, fixture, "config.json", NULL);
     g_autofree char *out = g_build_filename(scratch, "config.json", NULL);
