@@ -1,6 +1,7 @@
-#include "data/loader_state.h"
+#include "data/loader.h"
 
 #include "base/check.h"
+#include "data/loader_state.h"
 
 #define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
 #define OTHER_TRIES   32                /* for a text of another document that is long enough */

@@ -1,4 +1,4 @@
-#include "data/fairseq_blocks.h"
+#include "data/compat/fairseq_blocks.h"
 
 #include "data/loader.h"
 #include "data/tiny_tokenizer.h"

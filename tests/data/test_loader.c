@@ -1,4 +1,4 @@
-#include "data/loader.h"
+#include "data/prefetch.h"
 
 #include "data/tiny_tokenizer.h"
 

@@ -1,4 +1,4 @@
-#include "data/megatron_bert.h"
+#include "data/compat/megatron_bert.h"
 
 #include "base/mt19937.h"
 #include "data/loader.h"

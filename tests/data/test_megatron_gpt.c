@@ -1,4 +1,4 @@
-#include "data/megatron_gpt.h"
+#include "data/compat/megatron_gpt.h"
 
 #include "data/loader.h"
 #include "data/tiny_tokenizer.h"

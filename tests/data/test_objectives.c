@@ -1,7 +1,7 @@
 /* The objectives beside span corruption, each as a function of its arguments. */
 #include "data/data_test.h"
-#include "data/objective.h"
-#include "data/ul2.h"
+#include "data/objectives/objectives.h"
+#include "data/objectives/ul2.h"
 
 #include <math.h>
 
