@@ -38,11 +38,11 @@ static void mark_documents(const ObjectiveConfig *config, Example *out)
     bool fresh = true;
     for (int64_t i = 0; i < out->n_inputs; i++) {
         bool ends = out->inputs[i] == config->eos;
-        out->begins[i] = i == 0 || (fresh && config->reset_attention);
+        out->starts_sequence[i] = i == 0 || (fresh && config->reset_attention);
         if (fresh && config->reset_position)
             place = 0;
-        out->place[i] = place++;
-        out->segment[i] = 0;
+        out->position_ids[i] = place++;
+        out->token_types[i] = 0;
         out->weights[i] = ends && config->mask_eod ? 0 : 1;
         fresh = ends;
     }

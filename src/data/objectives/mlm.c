@@ -60,7 +60,7 @@ static void append(Example *out, const int32_t *tokens, int64_t n, int32_t segme
 {
     for (int64_t i = 0; i < n; i++, out->n_inputs++) {
         out->inputs[out->n_inputs] = tokens[i];
-        out->segment[out->n_inputs] = segment;
+        out->token_types[out->n_inputs] = segment;
     }
 }
 
@@ -79,8 +79,8 @@ void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out)
     for (int64_t i = 0; i < out->n_inputs; i++) {
         out->targets[i] = out->inputs[i];
         out->weights[i] = 0;
-        out->place[i] = (int32_t)i;
-        out->begins[i] = i == 0;
+        out->position_ids[i] = (int32_t)i;
+        out->starts_sequence[i] = i == 0;
     }
 }
 

@@ -22,9 +22,9 @@ void example_init(Example *example, const ObjectiveConfig *config)
     *example = (Example){ .inputs = g_new0(int32_t, inputs),
                           .targets = g_new0(int32_t, MAX(inputs, (gsize)config->target_length)),
                           .weights = g_new0(float, inputs),
-                          .place = g_new0(int32_t, inputs),
-                          .segment = g_new0(int32_t, inputs),
-                          .begins = g_new0(bool, inputs),
+                          .position_ids = g_new0(int32_t, inputs),
+                          .token_types = g_new0(int32_t, inputs),
+                          .starts_sequence = g_new0(bool, inputs),
                           .label = -1 };
 }
 
@@ -33,7 +33,7 @@ void example_clear(Example *example)
     g_free(example->inputs);
     g_free(example->targets);
     g_free(example->weights);
-    g_free(example->place);
-    g_free(example->segment);
-    g_free(example->begins);
+    g_free(example->position_ids);
+    g_free(example->token_types);
+    g_free(example->starts_sequence);
 }

@@ -45,10 +45,10 @@ typedef struct Example {
 
     /* Of objectives with one stream, (input_length) each; their targets are aligned with their inputs. */
     float *weights;
-    int32_t *place, *segment;
-    bool *begins;   /* a token that no token before it is seen from */
-    int32_t prefix; /* so many first tokens are seen by all */
-    int32_t label;  /* -1: none */
+    int32_t *position_ids, *token_types;
+    bool *starts_sequence; /* a token that no token before it is seen from */
+    int32_t prefix_length; /* so many first tokens are seen by all */
+    int32_t label;         /* -1: none */
 } Example;
 
 /* A piece of text and where sentences begin within it: ascending, none at 0. */

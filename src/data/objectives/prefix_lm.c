@@ -77,14 +77,14 @@ void prefix_lm_alone_example(const ObjectiveConfig *config, const Choice *choice
                              const int32_t *tokens, int64_t n, Example *out)
 {
     out->n_inputs = out->n_targets = n;
-    out->prefix = (int32_t)choice->value;
+    out->prefix_length = (int32_t)choice->value;
     for (int64_t i = 0; i < n; i++) {
         out->inputs[i] = tokens[i];
         out->targets[i] = i + 1 < n ? tokens[i + 1] : config->eos;
         out->weights[i] = i + 1 < choice->value ? 0 : 1;
-        out->place[i] = (int32_t)i;
-        out->segment[i] = 0;
-        out->begins[i] = i == 0;
+        out->position_ids[i] = (int32_t)i;
+        out->token_types[i] = 0;
+        out->starts_sequence[i] = i == 0;
     }
     out->label = -1;
 }
