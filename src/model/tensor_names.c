@@ -157,14 +157,15 @@ static bool check_expected(const TensorNames *names, GHashTable *tensors, const 
     return n == 0 || fail_user(error, "no place in this %s for %s", names->model, unexpected->str);
 }
 
-static bool read_param(const TensorNames *names, GHashTable *tensors, Device *dev, const Param *param, GError **error)
+static bool read_param(const TensorNames *names, GHashTable *tensors, ParamStore *params, int index, GError **error)
 {
+    const ParamSpec *spec = params_spec(params, index);
     g_autofree char *theirs = NULL;
-    const TensorName *name = tensor_name_of(names, param->spec.name, &theirs);
-    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
-    if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, &param->spec, values, error))
+    const TensorName *name = tensor_name_of(names, spec->name, &theirs);
+    g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+    if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, spec, values, error))
         return false;
-    tensor_write_f32(dev, param->w, values);
+    params_write(params, index, NULL, DT_F32, values);
     return true;
 }
 
@@ -178,7 +179,7 @@ Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, co
     Model *model = model_open(dev, config, gradients, error);
     ParamStore *params = model ? model_params(model) : NULL;
     for (int i = 0; model && i < params_count(params); i++)
-        if (!read_param(names, tensors, dev, params_get(params, i), error)) {
+        if (!read_param(names, tensors, params, i, error)) {
             model_close(model);
             return NULL;
         }

@@ -2,6 +2,7 @@
  * to the same. */
 #include "fuzz_folder.h"
 #include "model/hf/config_json.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "model/hf/config_json.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
 

@@ -26,48 +26,51 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-/* A tensor that is downloaded when it is written. */
+/* The parameter that a tensor is read from when it is written. */
 typedef struct Source {
-    Device *dev;
-    Tensor w;
+    ParamStore *params;
+    int index;
 } Source;
 
 static void fetch(const void *context, void *out)
 {
     const Source *source = context;
-    tensor_read_f32(source->dev, out, source->w);
+    params_read(source->params, source->index, NULL, DT_F32, out);
 }
 
-static void add_unchanged(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
+static void add_unchanged(SafeWriter *writer, const char *name, ParamStore *params, int index)
 {
-    const Source source = { dev, w };
-    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, g_memdup2(&source, sizeof source));
+    const Source source = { params, index };
+    const ParamSpec *spec = params_spec(params, index);
+    const int64_t shape[] = { spec->rows, spec->cols };
+    safetensors_writer_add_later(writer, name, "F32", spec->cols ? 2 : 1, shape, fetch,
+                                 g_memdup2(&source, sizeof source));
 }
 
 /* Adds the tensor that holds a parameter: the parameter itself where the tensor holds it alone and untransposed, else a
  * copy in `made` (name -> float *), which parameters of the same tensor share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, Device *dev,
-                       const Param *param)
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, ParamStore *params, int index)
 {
+    const ParamSpec *spec = params_spec(params, index);
     char *theirs;
-    int64_t shape[2];
-    const TensorName *name = tensor_name_of(&arch->names, param->spec.name, &theirs);
-    CHECK(name, "parameter %s has no name in %s", param->spec.name, arch->names.model);
-    int rank = tensor_name_shape(name, &param->spec, shape);
+    int64_t shape[2], count = spec->rows * MAX(spec->cols, 1);
+    const TensorName *name = tensor_name_of(&arch->names, spec->name, &theirs);
+    CHECK(name, "parameter %s has no name in %s", spec->name, arch->names.model);
+    int rank = tensor_name_shape(name, spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        add_unchanged(writer, dev, theirs, rank, shape, param->w);
+        add_unchanged(writer, theirs, params, index);
         g_free(theirs);
         return;
     }
     float *whole = g_hash_table_lookup(made, theirs);
     if (whole == NULL) {
-        whole = g_new0(float, (gsize)(tensor_count(param->w) * MAX(name->n_parts, 1)));
+        whole = g_new0(float, (gsize)(count * MAX(name->n_parts, 1)));
         safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
         g_hash_table_insert(made, g_strdup(theirs), whole);
     }
-    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
-    tensor_read_f32(dev, values, param->w);
-    tensor_name_write(whole, name, &param->spec, values);
+    g_autofree float *values = g_new(float, (gsize)count);
+    params_read(params, index, NULL, DT_F32, values);
+    tensor_name_write(whole, name, spec, values);
     g_free(theirs);
 }
 
@@ -83,11 +86,11 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
     for (int i = 0; i < n; i++)
         g_hash_table_add(kept, specs[i].name);
     for (int i = 0; i < params_count(params); i++) {
-        const Param *param = params_get(params, i);
-        if (g_hash_table_contains(kept, param->spec.name))
-            add_tensor(writer, made, arch, params_device(params), param);
+        const char *name = params_spec(params, i)->name;
+        if (g_hash_table_contains(kept, name))
+            add_tensor(writer, made, arch, params, i);
         else
-            g_string_append_printf(left, "%s%s", left->len ? ", " : "", param->spec.name);
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
     }
     if (left->len)
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
@@ -102,10 +105,8 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     safetensors_writer_metadata(writer, "format", "pt");
     add_params(writer, made, arch, config, params);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
-    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
-        Tensor shared = params_find(params, "shared")->w;
-        add_unchanged(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
-    }
+    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
+        add_unchanged(writer, "lm_head.weight", params, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
@@ -113,9 +114,9 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
         g_hash_table_insert(made, g_strdup(POSITIONS), unused);
         safetensors_writer_add(writer, POSITIONS, "F32", 2, rows, unused);
     }
-    const Param *bias = params_find(params, "lm_head.bias");
-    if (arch->second_bias && bias && !config->tie_embeddings)
-        add_unchanged(writer, params_device(params), arch->second_bias, bias->w.rank, bias->w.d, bias->w);
+    int bias = params_index(params, "lm_head.bias");
+    if (arch->second_bias && bias >= 0 && !config->tie_embeddings)
+        add_unchanged(writer, arch->second_bias, params, bias);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
