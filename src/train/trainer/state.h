@@ -3,6 +3,7 @@
  * evaluation.c (held-out losses) and saving.c (checkpoints). */
 #pragma once
 
+#include "data/prefetch.h"
 #include "eval/heldout_sets.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
