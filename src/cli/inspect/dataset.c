@@ -1,8 +1,8 @@
+#include "data/dataset/dataset.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
-#include "data/dataset/dataset.h"
 #include "text/tokenizer.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
-#include "text/tokenizer_train.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/tokenizer/tokenizer.h"
 #include "data/corpus/corpus.h"
 #include "model/hf_tokenizer.h"
+#include "text/tokenizer_train.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
