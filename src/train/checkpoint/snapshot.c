@@ -1,7 +1,7 @@
-#include "base/check.h"
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"
+#include "train/checkpoint/stored.h"
 
 #include <string.h>
 
@@ -11,9 +11,8 @@
 /* A tensor of the snapshot. */
 typedef struct Source {
     char *name;
-    Device *dev;
-    Tensor t;
-    float *values; /* of a detached snapshot, owned; NULL means: read t when it is written */
+    StoredTensor stored; /* of a snapshot that is not detached */
+    float *values;       /* of a detached snapshot, owned; NULL means: read `stored` when it is written */
 } Source;
 
 struct Snapshot {
@@ -34,10 +33,9 @@ static GArray *sources_new(void)
     return sources;
 }
 
-static void add_source(GArray *sources, Device *dev, const char *name, Tensor t)
+static void add_source(GArray *sources, StoredTensor stored)
 {
-    CHECK(t.dtype == DT_F32, "%s is %s", name, dtype_name((DType)t.dtype));
-    Source source = { .name = g_strdup(name), .dev = dev, .t = t };
+    const Source source = { .name = g_strdup(stored.name), .stored = stored };
     g_array_append_val(sources, source);
 }
 
@@ -64,16 +62,10 @@ Snapshot *snapshot_take(const Checkpoint *checkpoint)
         json_object_set_new(snapshot->root, "tokens", token_roles_json(checkpoint->roles));
     if (checkpoint->tokenizer_hash)
         json_object_set_new(snapshot->root, "tokenizer", json_string(checkpoint->tokenizer_hash));
-    Device *dev = params_device(checkpoint->params);
-    for (int i = 0; i < params_count(checkpoint->params); i++) {
-        const Param *param = params_get(checkpoint->params, i);
-        add_source(snapshot->weights, dev, param->spec.name, param->w);
-    }
-    for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++) {
-        const char *name;
-        Tensor t = optimizer_state(checkpoint->optimizer, i, &name);
-        add_source(snapshot->optimizer, dev, name, t);
-    }
+    for (int i = 0; i < params_count(checkpoint->params); i++)
+        add_source(snapshot->weights, stored_param(checkpoint->params, i));
+    for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++)
+        add_source(snapshot->optimizer, stored_optimizer_state(checkpoint->optimizer, i));
     return snapshot;
 }
 
@@ -85,17 +77,12 @@ void snapshot_free(Snapshot *snapshot)
     g_free(snapshot);
 }
 
-static void read_values(const void *source, void *out)
-{
-    tensor_read_f32(((const Source *)source)->dev, out, ((const Source *)source)->t);
-}
-
 static void detach(GArray *sources)
 {
     for (guint i = 0; i < sources->len; i++) {
         Source *source = &g_array_index(sources, Source, i);
-        source->values = g_new(float, (gsize)tensor_count(source->t));
-        read_values(source, source->values);
+        source->values = g_new(float, (gsize)(source->stored.rows * MAX(source->stored.cols, 1)));
+        stored_read(&source->stored, source->values);
     }
 }
 
@@ -115,6 +102,11 @@ static json_t *extent_json(int rank, const int64_t *numbers)
     return array;
 }
 
+static void fetch(const void *stored, void *out)
+{
+    stored_read(stored, out);
+}
+
 /* Writes one file and records its size, checksum and boxes in `files`. */
 static bool write_file(const GArray *sources, const char *folder, const char *name, json_t *files, GError **error)
 {
@@ -125,15 +117,17 @@ static bool write_file(const GArray *sources, const char *folder, const char *na
     char hex[17];
     for (guint i = 0; i < sources->len; i++) {
         const Source *source = &g_array_index(sources, Source, i);
-        const Tensor *t = &source->t;
+        const StoredTensor *stored = &source->stored;
+        const int64_t shape[2] = { stored->rows, stored->cols };
+        int rank = stored->cols ? 2 : 1;
         if (source->values)
-            safetensors_writer_add(writer, source->name, "F32", t->rank, t->d, source->values);
+            safetensors_writer_add(writer, source->name, "F32", rank, shape, source->values);
         else
-            safetensors_writer_add_later(writer, source->name, "F32", t->rank, t->d, read_values,
-                                         g_memdup2(source, sizeof *source));
+            safetensors_writer_add_later(writer, source->name, "F32", rank, shape, fetch,
+                                         g_memdup2(stored, sizeof *stored));
         json_object_set_new(
             boxes, source->name,
-            json_pack("{s:o, s:o}", "start", extent_json(t->rank, origin), "shape", extent_json(t->rank, t->d)));
+            json_pack("{s:o, s:o}", "start", extent_json(rank, origin), "shape", extent_json(rank, shape)));
     }
     bool done = safetensors_writer_write(writer, path, error);
     int64_t bytes;
