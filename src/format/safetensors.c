@@ -173,6 +173,7 @@ static bool in_shard(const Shard *shard, const char *tensor)
 /* Appends the tensors of one mapped file, by offset, without those that its index places elsewhere or does not list. */
 static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
+    tensor_file_own(file, g_mapped_file_get_bytes(map));
     const char *start = g_mapped_file_get_contents(map);
     size_t bytes = g_mapped_file_get_length(map), header_bytes = 0;
     if (!read_header_bytes(start, bytes, &header_bytes, error))
@@ -202,7 +203,6 @@ static bool load_file(TensorFile *file, const char *path, const Shard *shard, GE
     GMappedFile *map = map_file(path, error);
     if (map == NULL)
         return false;
-    tensor_file_own(file, g_mapped_file_get_bytes(map));
     bool done = read_file(file, map, shard, error) || fail_context(error, "%s", path);
     g_mapped_file_unref(map);
     return done;
@@ -212,6 +212,12 @@ TensorFile *safetensors_open(const char *path, GError **error)
 {
     g_autoptr(TensorFile) file = tensor_file_new();
     return load_file(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+}
+
+TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error)
+{
+    g_autoptr(TensorFile) file = tensor_file_new();
+    return read_file(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }
 
 static int by_text(const void *a, const void *b)

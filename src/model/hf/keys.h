@@ -1,7 +1,7 @@
 /* keys.h: keys of a config.json: one table per architecture, read into a ModelConfig and written from it. */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 
 #include <jansson.h>
 
