@@ -1,4 +1,4 @@
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 
 #include "base/file.h"
 #include "base/text.h"

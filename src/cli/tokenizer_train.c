@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/tokenizer.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "model/hf_tokenizer.h"
 
 #include <glib/gstdio.h>

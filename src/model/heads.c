@@ -29,7 +29,7 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     ModelW w = { 0 }, g = { 0 };
     int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
     size_t mark = arena_mark(cx->scratch);
-    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_rows, n, n, "target.rows");
+    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows");
     Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
 

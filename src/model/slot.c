@@ -21,12 +21,12 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
 
     if (n_memory == 0)
         return enc;
-    if (kept == NULL || kept->n_rows != enc->n_rows + n_memory * n_seq || kept->max_seq != enc->max_seq ||
+    if (kept == NULL || kept->max_tokens != enc->max_tokens + n_memory * n_seq || kept->max_seq != enc->max_seq ||
         kept->max_len != enc->max_len + n_memory) {
         stream_close(kept);
-        kept = slot->with_memory = stream_behind_new(enc, n_memory, n_seq);
+        kept = slot->with_memory = stream_memory_new(enc, n_memory, n_seq);
     }
-    stream_put_behind(kept, enc, n_memory);
+    stream_copy_behind_memory(kept, enc, n_memory);
     return kept;
 }
 
@@ -46,7 +46,7 @@ static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, 
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
 {
     Slot *slot = slot_at(model, index, SLOT_FREE);
-    const bool encodes = batch->enc.n_rows > 0, decodes = batch->dec.n_rows > 0;
+    const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
 
     CHECK(slot->save->base || !model->dev->computes, "model_reserve comes before the first batch");
     arena_reset(slot->save, 0);
@@ -94,10 +94,10 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
     const ModelConfig *config = &model->config;
     const int32_t enc_len = batch->enc.max_len;
 
-    CHECK((config->n_enc > 0) == (batch->enc.n_rows > 0) && (config->n_dec > 0) == (batch->dec.n_rows > 0),
-          "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows, (int)config->n_enc,
-          (int)config->n_dec);
-    Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.n_rows / enc_len : 0, loss);
+    CHECK((config->n_enc > 0) == (batch->enc.max_tokens > 0) && (config->n_dec > 0) == (batch->dec.max_tokens > 0),
+          "a batch of %d and %d rows for %d and %d blocks", batch->enc.max_tokens, batch->dec.max_tokens,
+          (int)config->n_enc, (int)config->n_dec);
+    Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);
     slot->state = SLOT_BEGUN;
     return begin_stacks(model, slot);
 }

@@ -26,19 +26,19 @@ BothSides both_sides(const int32_t *host, Tensor device)
  * long as can be, measures what any batch of its capacity needs. */
 Rows rows_upload(Device *dev, Arena *arena, const TokenStream *stream)
 {
-    int64_t n = stream->n_rows, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
-    Rows rows = { .n_rows = stream->n_rows, .n_seq = stream->n_seq, .max_len = stream->max_len };
+    int64_t n = stream->max_tokens, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
+    Rows rows = { .n_rows = stream->max_tokens, .n_seq = stream->n_seq, .max_len = stream->max_len };
 
     rows.ids = indices_upload(dev, arena, stream->ids, n, n, "rows.ids");
-    rows.place = indices_upload(dev, arena, stream->place, n, n, "rows.place");
-    rows.segment = indices_upload(dev, arena, stream->segment, n, n, "rows.segment");
-    rows.position = indices_upload(dev, arena, stream->position, n, n, "rows.position");
+    rows.place = indices_upload(dev, arena, stream->position_ids, n, n, "rows.place");
+    rows.segment = indices_upload(dev, arena, stream->token_types, n, n, "rows.segment");
+    rows.position = indices_upload(dev, arena, stream->dropout_position, n, n, "rows.position");
     rows.sample = upload(dev, arena, DT_I64, stream->sample, n, n, "rows.sample");
     Tensor cu = indices_upload(dev, arena, stream->cu, n_seq + 1, room + 1, "rows.cu");
-    Tensor prefix = indices_upload(dev, arena, stream->prefix, n_seq, room, "rows.prefix");
+    Tensor prefix = indices_upload(dev, arena, stream->prefix_length, n_seq, room, "rows.prefix");
     rows.starts = tensor_slice_rows(cu, 0, n_seq);
     rows.cu = both_sides(stream->cu, cu);
-    rows.prefix = both_sides(stream->prefix, prefix);
+    rows.prefix = both_sides(stream->prefix_length, prefix);
     return rows;
 }
 

@@ -65,9 +65,9 @@ static inline void kind_add(Batch *batch, const ModelConfig *config, int64_t i)
                                                 .ids = ids,
                                                 .targets = targets,
                                                 .weights = weights,
-                                                .segment = segments,
-                                                .place = i == 1 ? places : NULL,
-                                                .prefix = prefixes[i],
+                                                .token_types = segments,
+                                                .position_ids = i == 1 ? places : NULL,
+                                                .prefix_length = prefixes[i],
                                                 .label = labels[i] });
 }
 
