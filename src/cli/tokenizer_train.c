@@ -1,3 +1,4 @@
+#include "text/tokenizer_train.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
