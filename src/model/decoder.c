@@ -2,7 +2,7 @@
  * their last tokens (over all, in a prefix LM, whose prompts see their last token); a step runs one row a sequence
  * through the decoder's blocks, with the keys and values of what came before kept. */
 #include "base/check.h"
-#include "model/transformer.h"
+#include "model/heads.h"
 
 #include <string.h>
 
@@ -290,10 +290,10 @@ static void step(Decoder *d)
     run_blocks(d, x);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
-    model_head_acquire(model, &w);
-    HeadW head = model_head(model, &w, &none);
+    heads_acquire(model, &w);
+    HeadW head = heads_weights(model, &w, &none);
     head_logits(&d->pass.cx, d->logits, y, &head);
-    model_head_release(model);
+    heads_release(model);
     arena_reset(d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
     d->t++;

@@ -3,6 +3,32 @@
 
 #include "base/check.h"
 
+#include <math.h>
+
+void heads_acquire(Model *model, ModelW *w)
+{
+    params_acquire(model->params, BUCKET_SHARED, w);
+    params_acquire(model->params, BUCKET_LM_HEAD, w);
+}
+
+void heads_release(Model *model)
+{
+    params_release(model->params, BUCKET_SHARED);
+    params_release(model->params, BUCKET_LM_HEAD);
+}
+
+HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g)
+{
+    bool tied = model->config.tie_embeddings;
+    return (HeadW){ .w = tied ? w->shared : w->lm_head,
+                    .dw = tied ? g->shared : g->lm_head,
+                    .b = w->head_bias,
+                    .db = g->head_bias,
+                    .transform = model->config.head_transform ? &w->transform : NULL,
+                    .dtransform = model->config.head_transform ? &g->transform : NULL,
+                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
+}
+
 /* The buckets of the head are first touched here, all of them: they take the same beta. */
 static void head_gradients_acquire(Model *model, Ctx *cx, ModelW *g)
 {
@@ -35,14 +61,14 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
     op_fill(cx->dev, weights, batch->n_targets > 0);
-    model_head_acquire(model, &w);
+    heads_acquire(model, &w);
     if (loss->grad)
         head_gradients_acquire(model, cx, &g);
-    HeadW head = model_head(model, &w, &g);
+    HeadW head = heads_weights(model, &w, &g);
     head_loss(cx, sums, dx, x, &head, rows, ids, weights, &xent);
     if (loss->grad)
         head_gradients_ready(model);
-    model_head_release(model);
+    heads_release(model);
     arena_reset(cx->scratch, mark);
 }
 

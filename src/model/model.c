@@ -1,4 +1,4 @@
-#include "model/transformer.h"
+#include "model/heads.h"
 
 #include "base/check.h"
 #include "base/text.h"
@@ -119,30 +119,6 @@ void model_set_tokenizer_hash(Model *model, const char *hash)
     model->tokenizer_hash = g_strdup(hash);
 }
 
-void model_head_acquire(Model *model, ModelW *w)
-{
-    params_acquire(model->params, BUCKET_SHARED, w);
-    params_acquire(model->params, BUCKET_LM_HEAD, w);
-}
-
-void model_head_release(Model *model)
-{
-    params_release(model->params, BUCKET_SHARED);
-    params_release(model->params, BUCKET_LM_HEAD);
-}
-
-HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
-{
-    bool tied = model->config.tie_embeddings;
-    return (HeadW){ .w = tied ? w->shared : w->lm_head,
-                    .dw = tied ? g->shared : g->lm_head,
-                    .b = w->head_bias,
-                    .db = g->head_bias,
-                    .transform = model->config.head_transform ? &w->transform : NULL,
-                    .dtransform = model->config.head_transform ? &g->transform : NULL,
-                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
-}
-
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     slot_begin(model, 0, batch, loss);
@@ -190,10 +166,10 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     Slot *slot = &model->slots[0];
     Tensor x = slot_run(model, slot);
     slot->state = SLOT_FREE;
-    model_head_acquire(model, &w);
-    HeadW head = model_head(model, &w, &none);
+    heads_acquire(model, &w);
+    HeadW head = heads_weights(model, &w, &none);
     head_logits(&slot_last(model, slot)->cx, logits, x, &head);
-    model_head_release(model);
+    heads_release(model);
 }
 
 /* The rows of x that are text, of a stream behind memory; else all. */

@@ -46,11 +46,6 @@ Tensor slot_run(Model *model, Slot *slot);
 /* The pass of the stage's last block. */
 StackPass *slot_last(const Model *model, Slot *slot);
 
-/* The weights of what stands on the last stack: the embedding's and the head's buckets in one ModelW. */
-void model_head_acquire(Model *model, ModelW *w);
-void model_head_release(Model *model);
-HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
-
 /* The same stage of the same model on the null device, with measuring arenas: it computes nothing and counts
  * everything. */
 Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients);
