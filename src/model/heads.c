@@ -80,7 +80,7 @@ static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
 
     for (int64_t i = 0; i < n; i++)
         values[i] = labels[i] >= 0;
-    tensor_write_f32(cx->dev, weights, values);
+    tensor_write(cx->dev, weights, values, DT_F32);
     return weights;
 }
 

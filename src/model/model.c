@@ -47,12 +47,13 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     Model *model = g_new0(Model, 1);
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
+    g_autofree int *uses = model_bucket_uses(config, stage);
 
     model->dev = dev;
     model->stage = stage;
     model->config = model_config_copy(config);
     model->roles = token_roles_none();
-    model->params = params_open(dev, specs, n_specs, gradients);
+    model->params = params_open(dev, specs, n_specs, uses, gradients);
     if (model->params == NULL) {
         g_autofree char *count = text_grouped(model_config_params(config));
         fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
@@ -183,7 +184,7 @@ static void read_text(Ctx *cx, float *hidden, Tensor x)
         op_gather(cx->dev, text, x, cx->rows->text);
         x = text;
     }
-    tensor_read_f32(cx->dev, hidden, x);
+    tensor_read(cx->dev, hidden, DT_F32, x);
     arena_reset(cx->scratch, mark);
 }
 
@@ -203,5 +204,5 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     params_acquire(model->params, BUCKET_POOLER, &w);
     pooler_fwd(cx, y, x, &w.pooler);
     params_release(model->params, BUCKET_POOLER);
-    tensor_read_f32(model->dev, pooled, y);
+    tensor_read(model->dev, pooled, DT_F32, y);
 }

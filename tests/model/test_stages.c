@@ -4,7 +4,7 @@
 #include "model/params.h"
 #include "model/slot.h"
 
-enum { MICROBATCHES = 4, MOST_STAGES = 5 };
+enum { MICROBATCHES = 4, MOST_STAGES = 5, MOST_BUCKETS = BUCKET_BLOCK + 6 };
 
 /* Its backward reads the lengths of the stream with memory tokens, which a slot must own. */
 static void memory_and_context_queries(ModelConfig *config)
@@ -18,6 +18,7 @@ static const Kind both = { "memory_and_context_queries", memory_and_context_quer
 typedef struct Pipeline {
     Device *dev;
     int n_stages, n_slots;
+    Stage range[MOST_STAGES];
     Model *stage[MOST_STAGES];
     Batch *batch[MICROBATCHES];
     ModelLoss loss;
@@ -60,12 +61,12 @@ static void pipeline_open(Pipeline *p, Model *whole)
     GError *error = NULL;
 
     for (int s = 0; s < p->n_stages; s++) {
-        Stage stage = { n_blocks * s / p->n_stages, n_blocks * (s + 1) / p->n_stages };
-        Model *model = p->stage[s] = model_open_stage(p->dev, config, stage, true, &error);
+        p->range[s] = (Stage){ n_blocks * s / p->n_stages, n_blocks * (s + 1) / p->n_stages };
+        Model *model = p->stage[s] = model_open_stage(p->dev, config, p->range[s], true, &error);
         g_assert_no_error(error);
         for (int i = 0; i < params_count(model_params(model)); i++) {
-            const Param *param = params_get(model_params(model), i);
-            op_copy(p->dev, param->w, params_find(model_params(whole), param->spec.name)->w);
+            const char *name = params_spec(model_params(model), i)->name;
+            params_copy(model_params(model), i, model_params(whole), params_index(model_params(whole), name));
         }
         model_set_slots(model, p->n_slots);
         tiny_reserve(model, p->batch[0], &p->loss);
@@ -105,17 +106,40 @@ static void backward(const Pipeline *p, int m)
     }
 }
 
+static void note_ready(void *context, int bucket)
+{
+    int *times = context;
+    times[bucket]++;
+}
+
+/* Once each, but for those that nothing adds to. */
+static void assert_ready_once(Model *model, Stage stage, const int *times)
+{
+    g_autofree int *uses = model_bucket_uses(model_config(model), stage);
+    for (int i = 0; i < params_count(model_params(model)); i++) {
+        int bucket = params_spec(model_params(model), i)->bucket;
+        g_assert_cmpint(times[bucket], ==, uses[bucket] > 0);
+    }
+    g_assert_cmpfloat(grads_norm(model_params(model)), >, 0);
+}
+
 /* Every slot is taken before the first backward pass, and again as soon as it is free. */
 static void run(const Pipeline *p)
 {
-    for (int s = 0; s < p->n_stages; s++)
-        grads_begin(model_params(p->stage[s]));
+    int ready[MOST_STAGES][MOST_BUCKETS] = { 0 };
+
+    for (int s = 0; s < p->n_stages; s++) {
+        grads_on_ready(model_params(p->stage[s]), note_ready, ready[s]);
+        grads_begin(model_params(p->stage[s]), MICROBATCHES);
+    }
     for (int m = 0; m < MICROBATCHES + p->n_slots; m++) {
         if (m >= p->n_slots)
             backward(p, m - p->n_slots);
         if (m < MICROBATCHES)
             forward(p, m);
     }
+    for (int s = 0; s < p->n_stages; s++)
+        assert_ready_once(p->stage[s], p->range[s], ready[s]);
 }
 
 /* The gradients of one parameter, summed over the stages that have it; the number of them. */
@@ -170,7 +194,7 @@ static void check_cuts(const Kind *kind, bool recompute)
     p.loss = kind_loss(p.batch[0]);
     p.loss.recompute = recompute;
     tiny_reserve(whole, p.batch[0], &p.loss);
-    grads_begin(model_params(whole));
+    grads_begin(model_params(whole), MICROBATCHES);
     for (int m = 0; m < MICROBATCHES; m++)
         model_pass(whole, p.batch[m], &p.loss);
     model_take_sums(whole, &expected);
