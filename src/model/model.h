@@ -2,8 +2,8 @@
 #pragma once
 
 #include "data/batch.h"
-#include "model/config.h"
 #include "model/loss.h"
+#include "model/model_config.h"
 #include "model/stage.h"
 #include "model/token_roles.h"
 #include "param/param.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 
 /* Blocks [first, end). */
 typedef struct Stage {
