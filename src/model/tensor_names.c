@@ -119,7 +119,7 @@ static bool check_present(const TensorNames *names, GHashTable *tensors, const c
                           const ModelConfig *config, GHashTable *wanted, GError **error)
 {
     int n;
-    g_autofree ParamSpec *specs = model_param_specs(config, &n);
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
     for (int i = 0; i < n; i++) {
         char *theirs;
         int64_t shape[2];
