@@ -13,8 +13,8 @@ struct Decoder {
     Stack stack;        /* the decoder's, with positions of its own */
     TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
-    Rows input_rows, step_rows;
-    CacheRows cache_rows;
+    Tokens input_tokens, step_tokens;
+    DecodeStep step;
     int32_t t, max_tokens, capacity;
     int32_t *first;       /* (sequences) rows of the caches that hold the prompt */
     int32_t *last;        /* (prompts) last token of each */
@@ -134,13 +134,13 @@ static AttentionCache self_cache(Decoder *d, int64_t width)
 static void encode(Decoder *d)
 {
     Model *model = d->model;
-    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->input_rows, NULL, &forward);
+    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->input_tokens, NULL, &forward);
     Tensor memory = stack_fwd(model, &model->encoder, &enc, &d->work, NO_TENSOR, &forward);
 
     for (int i = 0; i < d->stack.n_blocks; i++) {
         BlockW w = { 0 };
         params_acquire(model->params, d->stack.first_block + i, &w);
-        attention_remember(&d->cx, &d->caches[i].cross, memory, &w.cross);
+        attention_cache_encoder(&d->cx, &d->caches[i].cross, memory, &w.cross);
         params_release(model->params, d->stack.first_block + i);
     }
 }
@@ -164,7 +164,7 @@ static void prefill(Decoder *d)
     Stack stack = d->stack;
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
-    Ctx cx = stack_context(model, &stack, &d->work, &d->input_rows, NULL, &forward);
+    Ctx cx = stack_context(model, &stack, &d->work, &d->input_tokens, NULL, &forward);
     Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.n_rows, model->config.width, "decoder.x");
     StackW w = { 0 };
 
@@ -176,9 +176,9 @@ static void prefill(Decoder *d)
         size_t mark = arena_mark(&d->work.save);
         BlockW block = { 0 };
         BlockSave kept;
-        stack_enter_layer(model, &stack, &cx, i);
+        Ctx layer = stack_layer(&cx, &stack, i);
         params_acquire(model->params, stack.first_block + i, &block);
-        block_fwd(&cx, x, x, NO_TENSOR, stack.bias, &block, &kept);
+        block_fwd(&layer, x, x, NO_TENSOR, stack.bias, &block, &kept);
         remember_prompts(d, &d->caches[i].self, kept.self.p.kv);
         params_release(model->params, stack.first_block + i);
         arena_reset(&d->work.save, mark);
@@ -193,17 +193,17 @@ static void upload_rows(Decoder *d)
     Arena *save = &d->work.save;
     int32_t n = d->rows.n_rows;
 
-    d->input_rows = encoder_upload(d->model, &d->work, &d->inputs);
-    d->step_rows = rows_upload(dev, save, &d->rows);
+    d->input_tokens = encoder_upload(d->model, &d->work, &d->inputs);
+    d->step_tokens = tokens_upload(dev, save, &d->rows);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
     Tensor start = indices_upload(dev, save, d->start, n, n, "decoder.start");
-    d->cache_rows = (CacheRows){ .cu_q = both_sides(d->cu_q, cu_q),
-                                 .cu_k = both_sides(d->cu_k, d->cu_k_device),
-                                 .first = both_sides(d->start, start),
-                                 .own = indices_upload(dev, save, d->own, n, n, "decoder.own"),
-                                 .n_seq = n,
-                                 .capacity = d->capacity };
+    d->step = (DecodeStep){
+        .queries = { .n = n, .max_len = 1, .cu = both_sides(d->cu_q, cu_q) },
+        .keys = { .n = n, .cu = both_sides(d->cu_k, d->cu_k_device), .first = both_sides(d->start, start) },
+        .new_rows = indices_upload(dev, save, d->own, n, n, "decoder.own"),
+        .capacity = d->capacity
+    };
 }
 
 /* The same for the next step, of the tokens in d->rows. */
@@ -211,17 +211,17 @@ static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;
 
-    d->cache_rows.max_k = 0;
+    d->step.keys.max_len = 0;
     for (int32_t r = 0; r < d->rows.n_rows; r++) {
         int32_t before = d->first[r] + d->t;
         d->rows.place[r] = before;
         d->own[r] = d->start[r] + before;
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
-        d->cache_rows.max_k = MAX(d->cache_rows.max_k, before + 1);
+        d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
     }
-    tensor_upload(dev, d->step_rows.ids, d->rows.ids);
-    tensor_upload(dev, d->step_rows.place, d->rows.place);
-    tensor_upload(dev, d->cache_rows.own, d->own);
+    tensor_upload(dev, d->step_tokens.ids, d->rows.ids);
+    tensor_upload(dev, d->step_tokens.position_ids, d->rows.place);
+    tensor_upload(dev, d->step.new_rows, d->own);
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
 
@@ -233,7 +233,7 @@ static void begin(Decoder *d)
     StackW w = { 0 };
 
     upload_rows(d);
-    d->cx = stack_context(model, &d->stack, &d->work, &d->step_rows, &d->input_rows, &forward);
+    d->cx = stack_context(model, &d->stack, &d->work, &d->step_tokens, &d->input_tokens, &forward);
     params_acquire(model->params, d->stack.bucket, &w);
     stack_positions(model, &d->stack, &d->cx, &d->work, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, d->stack.bucket);
@@ -259,9 +259,9 @@ static void run_blocks(Decoder *d, Tensor x)
 
     for (int i = 0; i < d->stack.n_blocks; i++) {
         BlockW w = { 0 };
-        stack_enter_layer(model, &d->stack, &d->cx, i);
+        Ctx layer = stack_layer(&d->cx, &d->stack, i);
         params_acquire(model->params, d->stack.first_block + i, &w);
-        block_step(&d->cx, x, x, d->stack.bias, &w, &d->caches[i], &d->cache_rows);
+        block_step(&layer, x, x, d->stack.bias, &w, &d->caches[i], &d->step);
         params_release(model->params, d->stack.first_block + i);
     }
 }
@@ -283,7 +283,7 @@ static void step(Decoder *d)
     Tensor y = stack_final_norm(&d->cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
     model_head_acquire(model, &w);
-    HeadW head = model_head(model, &w, &none);
+    HeadW head = model_head(model, &w, &none, 0);
     head_logits(&d->cx, d->logits, y, &head);
     model_head_release(model);
     arena_reset(&d->work.save, save);

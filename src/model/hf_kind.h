@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/config.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 #include <jansson.h>
 

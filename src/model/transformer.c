@@ -19,6 +19,7 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
 
     model->dev = dev;
     model->config = model_config_copy(config);
+    model->spec = model_spec(&model->config);
     model->roles = token_roles_none();
     model->params = params_open(dev, specs, n_specs, gradients);
     if (model->params == NULL) {
@@ -94,7 +95,7 @@ void model_head_release(Model *model)
     params_release(model->params, BUCKET_LM_HEAD);
 }
 
-HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
+HeadW model_head(const Model *model, const ModelW *w, const ModelW *g, float beta)
 {
     bool tied = model->config.tie_embeddings;
     return (HeadW){ .w = tied ? w->shared : w->lm_head,
@@ -103,12 +104,13 @@ HeadW model_head(const Model *model, const ModelW *w, const ModelW *g)
                     .db = g->head_bias,
                     .transform = model->config.head_transform ? &w->transform : NULL,
                     .dtransform = model->config.head_transform ? &g->transform : NULL,
-                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
+                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1,
+                    .beta = beta };
 }
 
 /* A pass over a batch. Without an encoder memory is absent; without a decoder there is only the encoder's output. */
 typedef struct Pass {
-    Rows enc_rows, dec_rows;
+    Tokens enc_tokens, dec_tokens;
     Ctx enc, dec;
     Ctx *last; /* of the stack that carries the loss */
     Tensor memory, x;
@@ -141,12 +143,12 @@ static const TokenStream *encoder_rows(Model *model, const TokenStream *enc, int
     return kept;
 }
 
-Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc)
+Tokens encoder_upload(Model *model, Workspace *work, const TokenStream *enc)
 {
-    Rows rows = rows_upload(model->dev, &work->save, enc);
+    Tokens tokens = tokens_upload(model->dev, &work->save, enc);
     if (model->config.memory_tokens > 0)
-        rows_upload_memory(&rows, model->dev, &work->save, (int32_t)model->config.memory_tokens);
-    return rows;
+        tokens_upload_memory(&tokens, model->dev, &work->save, (int32_t)model->config.memory_tokens);
+    return tokens;
 }
 
 /* Empties the arenas for a pass and runs the stacks forward. */
@@ -163,11 +165,11 @@ static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLo
     empty_arenas(model);
     *pass = (Pass){ 0 };
     if (encodes)
-        pass->enc_rows = encoder_upload(model, work, enc);
+        pass->enc_tokens = encoder_upload(model, work, enc);
     if (decodes)
-        pass->dec_rows = rows_upload(model->dev, &work->save, &batch->dec);
-    pass->enc = stack_context(model, &model->encoder, work, &pass->enc_rows, NULL, loss);
-    pass->dec = stack_context(model, &model->decoder, work, &pass->dec_rows, &pass->enc_rows, loss);
+        pass->dec_tokens = tokens_upload(model->dev, &work->save, &batch->dec);
+    pass->enc = stack_context(model, &model->encoder, work, &pass->enc_tokens, NULL, loss);
+    pass->dec = stack_context(model, &model->decoder, work, &pass->dec_tokens, &pass->enc_tokens, loss);
     pass->last = decodes ? &pass->dec : &pass->enc;
     if (encodes)
         pass->memory = pass->x = stack_fwd(model, &model->encoder, &pass->enc, work, NO_TENSOR, loss);
@@ -195,11 +197,12 @@ static void pass_bwd(Model *model, Pass *pass, Tensor dx, const ModelLoss *loss)
 }
 
 /* The buckets of the head are first touched here, all of them: they take the same beta. */
-static void head_gradients_acquire(Model *model, Ctx *cx, ModelW *g)
+static float head_gradients_acquire(Model *model, ModelW *g)
 {
-    cx->g_beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
+    float beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
     if (model->config.tie_embeddings)
-        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == cx->g_beta, "the head's buckets in step");
+        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == beta, "the head's buckets in step");
+    return beta;
 }
 
 static void head_gradients_ready(Model *model)
@@ -210,7 +213,7 @@ static void head_gradients_ready(Model *model)
 }
 
 /* Σ of the statistics into sums (XENT_STATS) f64; with loss->grad dx (N,C) and the head's gradient. */
-static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
     XentSpec xent = { .label_smoothing = loss->label_smoothing,
@@ -227,9 +230,8 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
     op_fill(cx->dev, weights, batch->n_targets > 0);
     model_head_acquire(model, &w);
-    if (loss->grad)
-        head_gradients_acquire(model, cx, &g);
-    HeadW head = model_head(model, &w, &g);
+    float beta = loss->grad ? head_gradients_acquire(model, &g) : 0;
+    HeadW head = model_head(model, &w, &g, beta);
     head_loss(cx, sums, dx, x, &head, rows, ids, weights, &xent);
     if (loss->grad)
         head_gradients_ready(model);
@@ -238,7 +240,7 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
 }
 
 /* 1 for each sequence that has a label, else 0. */
-static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
+static Tensor label_weights(const Ctx *cx, const int32_t *labels, int64_t n)
 {
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights");
     g_autofree float *values = g_new(float, n);
@@ -250,20 +252,19 @@ static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
 }
 
 /* The loss of the labels, whose gradient is added to dx. */
-static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+static void label_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
     XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = cx->rows->n_seq;
+    int64_t n = cx->tokens->seq.n;
     Tensor labels = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels");
     Tensor weights = label_weights(cx, batch->labels, n);
 
     params_acquire(model->params, BUCKET_POOLER, &w);
-    if (loss->grad)
-        cx->g_beta = grads_acquire(model->params, BUCKET_POOLER, &g);
-    sentence_loss(cx, sums, dx, x, &w.pooler, &g.pooler, labels, weights, &xent);
+    float beta = loss->grad ? grads_acquire(model->params, BUCKET_POOLER, &g) : 0;
+    pooler_loss(cx, sums, dx, x, &w.pooler, &g.pooler, beta, labels, weights, &xent);
     if (loss->grad)
         grads_ready(model->params, BUCKET_POOLER);
     params_release(model->params, BUCKET_POOLER);
@@ -346,20 +347,20 @@ void model_logits(Model *model, const Batch *batch, float *logits)
 
     pass_fwd(model, &pass, batch, &forward);
     model_head_acquire(model, &w);
-    HeadW head = model_head(model, &w, &none);
+    HeadW head = model_head(model, &w, &none, 0);
     head_logits(pass.last, logits, pass.x, &head);
     model_head_release(model);
 }
 
 /* The rows of x that are text, of a stream behind memory; else all. */
-static void read_text(Ctx *cx, float *hidden, Tensor x)
+static void read_text(const Ctx *cx, float *hidden, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);
 
-    if (tensor_present(cx->rows->text)) {
+    if (tensor_present(cx->tokens->text)) {
         Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
-        Tensor text = tensor_slice_rows(all, 0, cx->rows->text.d[0]);
-        op_gather(cx->dev, text, x, cx->rows->text);
+        Tensor text = tensor_slice_rows(all, 0, cx->tokens->text.d[0]);
+        op_gather(cx->dev, text, x, cx->tokens->text);
         x = text;
     }
     tensor_read_f32(cx->dev, hidden, x);
@@ -374,8 +375,8 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     ModelW w = { 0 };
 
     empty_arenas(model);
-    Rows rows = encoder_upload(model, work, enc);
-    Ctx cx = stack_context(model, &model->encoder, work, &rows, NULL, &forward);
+    Tokens tokens = encoder_upload(model, work, enc);
+    Ctx cx = stack_context(model, &model->encoder, work, &tokens, NULL, &forward);
     Tensor x = stack_fwd(model, &model->encoder, &cx, work, NO_TENSOR, &forward);
     read_text(&cx, hidden, x);
     if (pooled == NULL)

@@ -22,13 +22,14 @@ typedef struct Stack {
     bool decoder;
     int n_blocks;
     int bucket, first_block; /* buckets of its shared parameters and of its block 0 */
+    LayerSpec outer;         /* of the embedding and the final norm */
+    LayerSpec *layers;       /* (n_blocks) */
     Tensor *x;               /* n_blocks + 1 (N,C): the input of each block, then of the final norm */
     BlockSave *blocks;
-    EmbedSave embed;
+    EmbeddingSave embed;
     NormSave final_norm;
     Tensor bias;           /* (H, 2 max_len - 1), or NO_TENSOR */
     Tensor sinusoids;      /* (max_len, C), or NO_TENSOR */
-    Tensor rotary[2];      /* (max_len, R) of global and of local layers, or NO_TENSOR */
     BlockLayout **layouts; /* (n_blocks), or NULL */
     void *layout_memory;   /* of the device: their integers */
 } Stack;
@@ -36,6 +37,7 @@ typedef struct Stack {
 struct Model {
     Device *dev;
     ModelConfig config;
+    ModelSpec spec; /* of the config, for layers */
     TokenRoles roles;
     ParamStore *params;
     char *tokenizer_hash; /* or NULL */
@@ -45,33 +47,39 @@ struct Model {
     Workspace work;
 };
 
-/* The encoder's stream, its memory included, for as long as work->save is not reset. */
-Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc);
+/* What layers read of a configuration: all of them, the embedding and the final norm of a stack, its block i. */
+ModelSpec model_spec(const ModelConfig *config);
+LayerSpec layer_spec_outer(const ModelConfig *config, bool decoder);
+LayerSpec layer_spec_block(const ModelConfig *config, bool decoder, int i, const BlockLayout *layout);
+/* The encoder's stream, its memory tokens included, for as long as work->save is not reset. */
+Tokens encoder_upload(Model *model, Workspace *work, const TokenStream *enc);
 /* false: no memory. */
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder);
 void stack_clear(Stack *stack, Device *dev);
-/* The context of a stack over the rows of its stream; memory_rows are those of the encoder, if a decoder has one. */
-Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows *rows, const Rows *memory_rows,
+/* The context of a stack over the tokens of its stream; encoder_tokens are those of the encoder, if a decoder has one.
+ * Its layer is stack->outer. */
+Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Tokens *tokens, const Tokens *encoder_tokens,
                   const ModelLoss *loss);
-/* What there is to know of positions that are not learned, into stack->bias, sinusoids and rotary in work->save:
- * relative positions from `first` on, n of them, and the places below n_places. */
+/* The same context within block i. */
+Ctx stack_layer(const Ctx *cx, const Stack *stack, int i);
+/* What there is to know of positions that are not learned, into stack->bias, stack->sinusoids and cx->rotary, in
+ * work->save: relative positions from `first` on, n of them, and the position ids below n_places. */
 void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
                      int32_t n_places);
-void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w);
-/* Makes the context that of block i. */
-void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i);
+void stack_embed(Model *model, Stack *stack, const Ctx *cx, Tensor x, const StackW *w);
 /* y = final_norm(x), or x itself. */
-Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save);
+Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save);
 /* Returns dropout(final_norm(blocks(embedding))) (N,C), kept in work->save. memory (M,C), or NO_TENSOR. */
 Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor memory, const ModelLoss *loss);
 /* dy is overwritten; dmemory (M,C), absent where memory is, is added to. */
-void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
+void stack_bwd(Model *model, Stack *stack, const Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
                const ModelLoss *loss);
 
 /* The weights of what stands on the last stack: the embedding's and the head's buckets in one ModelW. */
 void model_head_acquire(Model *model, ModelW *w);
 void model_head_release(Model *model);
-HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
+/* beta is that of the gradients g. */
+HeadW model_head(const Model *model, const ModelW *w, const ModelW *g, float beta);
 
 /* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
 Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients);
