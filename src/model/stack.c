@@ -120,7 +120,7 @@ void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const
     if (tensor_present(w->relpos))
         op_relpos_fwd(cx->dev, stack->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
-        op_alibi(cx->dev, stack->bias, first);
+        op_alibi(cx->dev, stack->bias, first, 0, cx->model->heads);
     if (config->position == POSITION_SINUSOIDAL) {
         stack->sinusoids = arena_tensor(&work->save, cx->dtype, n_places, config->width, "stack.sinusoids");
         make_sinusoids(stack, cx, config);
