@@ -48,14 +48,14 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
     json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
-    json_object_set_new(root, enc->n_rows > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
-    if (enc->n_rows > 0 && dec->n_rows > 0)
+    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
+    if (enc->max_tokens > 0 && dec->max_tokens > 0)
         json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
-    if (in->prefix[i] > 0)
-        json_object_set_new(root, "prefix", json_integer(in->prefix[i]));
-    if (enc->n_rows > 0 && dec->n_rows == 0 && batch->labels[i] >= 0)
+    if (in->prefix_length[i] > 0)
+        json_object_set_new(root, "prefix", json_integer(in->prefix_length[i]));
+    if (enc->max_tokens > 0 && dec->max_tokens == 0 && batch->labels[i] >= 0)
         json_object_set_new(root, "label", json_integer(batch->labels[i]));
     return print_json_line(root, error);
 }
@@ -72,7 +72,7 @@ static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids
 static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *enc = &batch->enc;
-    if (enc->n_rows == 0 || batch->labels[i] < 0)
+    if (enc->max_tokens == 0 || batch->labels[i] < 0)
         return true;
     int32_t at = enc->cu[i], end = enc->cu[i + 1];
     while (at < end && enc->ids[at] != tokenizer_eos(tok))
@@ -85,7 +85,7 @@ static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GEr
 static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *stream = batch_loss_stream(batch);
-    g_autofree int32_t *predicted = g_new(int32_t, stream->n_used);
+    g_autofree int32_t *predicted = g_new(int32_t, stream->n_tokens);
     int64_t n = 0;
     for (int32_t row = stream->cu[i]; row < stream->cu[i + 1]; row++)
         if (batch->weights[row] > 0)
@@ -118,8 +118,8 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
             continue;
         }
         printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);
-        good = batch->enc.n_rows > 0 && batch->dec.n_rows > 0 ? print_pair(loader, batch, i, tok, error)
-                                                              : print_single(batch, i, tok, error);
+        good = batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0 ? print_pair(loader, batch, i, tok, error)
+                                                                      : print_single(batch, i, tok, error);
     }
     return good;
 }

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect.h"
-#include "data/dataset_check.h"
+#include "data/dataset/dataset.h"
 #include "text/tokenizer.h"
 
 #include <inttypes.h>

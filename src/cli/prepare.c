@@ -1,4 +1,4 @@
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -120,8 +120,8 @@ static bool check_use(int argc, GError **error)
 /* A novel for a GPT is read on and on; a T5 or BERT takes a paragraph at a time. */
 static bool reads_whole_files(const Tokenizer *tok)
 {
-    bool hides = tokenizer_special(tok, "[MASK]") >= 0 || tokenizer_special(tok, "<mask>") >= 0 ||
-                 tokenizer_sentinel(tok, 0) >= 0;
+    bool hides =
+        tokenizer_id(tok, "[MASK]") >= 0 || tokenizer_id(tok, "<mask>") >= 0 || tokenizer_sentinel(tok, 0) >= 0;
     return whole_file || (!paragraphs && !split_sentences && !hides);
 }
 

@@ -1,7 +1,7 @@
 /* prepare_lines.h: loam prepare --format fairseq without a tokenizer. */
 #pragma once
 
-#include "data/fairseq_lines.h"
+#include "data/prepare/prepare.h"
 
 #include <stdbool.h>
 

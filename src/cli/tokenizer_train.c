@@ -1,8 +1,9 @@
+#include "text/tokenizer_train.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/tokenizer.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "model/hf_tokenizer.h"
 
 #include <glib/gstdio.h>

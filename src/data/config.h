@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/options.h"
-#include "data/compat.h"
+#include "data/compat/compat.h"
 #include "data/mixture.h"
-#include "data/objective.h"
+#include "data/objectives/objectives.h"
 
 typedef struct DataConfig {
     char *train, *valid; /* lists of datasets */

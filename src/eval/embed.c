@@ -45,7 +45,7 @@ Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64
     *embedder = (Embedder){ .model = model,
                             .pooling = pooling,
                             .batch = batch,
-                            .hidden = g_new(float, width *(gsize)batch->enc.n_rows),
+                            .hidden = g_new(float, width *(gsize)batch->enc.max_tokens),
                             .pooled = g_new(float, width *(gsize)batch->enc.max_seq) };
     return embedder;
 }
@@ -64,7 +64,7 @@ bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n)
 {
     const TokenStream *rows = &embedder->batch->enc;
     CHECK(n >= 1 && n <= rows->max_len, "a text of %" PRId64 " tokens", n);
-    if (rows->n_seq == rows->max_seq || n > rows->n_rows - rows->n_used)
+    if (rows->n_seq == rows->max_seq || n > rows->max_tokens - rows->n_tokens)
         return false;
     g_autofree float *weights = g_new0(float, (gsize)n);
     batch_add_sequence(embedder->batch,
@@ -92,12 +92,12 @@ const float *embedder_run(Embedder *embedder)
 {
     TokenStream *rows = &embedder->batch->enc;
     int64_t width = model_config(embedder->model)->width;
-    int32_t capacity = rows->n_rows;
+    int32_t capacity = rows->max_tokens;
     bool pooler = embedder->pooling == POOLING_POOLER;
 
-    rows->n_rows = rows->n_used; /* nothing is computed for rows without a token */
+    rows->max_tokens = rows->n_tokens; /* nothing is computed for rows without a token */
     model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
-    rows->n_rows = capacity;
+    rows->max_tokens = capacity;
     for (int32_t s = 0; s < rows->n_seq; s++) {
         const float *first = embedder->hidden + rows->cu[s] * width;
         float *out = embedder->pooled + s * width;

@@ -67,7 +67,7 @@ static void add_continuation(Batch *batch, bool prefixed, const int32_t *inputs,
                                      .ids = ids,
                                      .targets = ids + 1,
                                      .weights = weights,
-                                     .prefix = prefixed ? (int32_t)n_inputs : 0,
+                                     .prefix_length = prefixed ? (int32_t)n_inputs : 0,
                                      .label = -1 };
     batch_add_sequence(batch, &sequence);
 }

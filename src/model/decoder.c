@@ -31,16 +31,16 @@ static const ModelLoss forward = { 0 };
 
 static TokenStream stream_new(int32_t n_rows, int32_t n_seq, const int32_t *cu)
 {
-    TokenStream stream = { .n_rows = n_rows, .n_used = n_rows, .n_seq = n_seq, .max_seq = n_seq };
+    TokenStream stream = { .max_tokens = n_rows, .n_tokens = n_rows, .n_seq = n_seq, .max_seq = n_seq };
     stream.ids = g_new0(int32_t, n_rows);
-    stream.place = g_new0(int32_t, n_rows);
-    stream.segment = g_new0(int32_t, n_rows);
-    stream.prefix = g_new0(int32_t, n_seq);
+    stream.position_ids = g_new0(int32_t, n_rows);
+    stream.token_types = g_new0(int32_t, n_rows);
+    stream.prefix_length = g_new0(int32_t, n_seq);
     stream.cu = g_memdup2(cu, (size_t)(n_seq + 1) * sizeof *cu);
     for (int32_t i = 0; i < n_seq; i++) {
         stream.max_len = MAX(stream.max_len, cu[i + 1] - cu[i]);
         for (int32_t row = cu[i]; row < cu[i + 1]; row++)
-            stream.place[row] = row - cu[i];
+            stream.position_ids[row] = row - cu[i];
     }
     return stream;
 }
@@ -48,9 +48,9 @@ static TokenStream stream_new(int32_t n_rows, int32_t n_seq, const int32_t *cu)
 static void stream_free(TokenStream *stream)
 {
     g_free(stream->ids);
-    g_free(stream->place);
-    g_free(stream->segment);
-    g_free(stream->prefix);
+    g_free(stream->position_ids);
+    g_free(stream->token_types);
+    g_free(stream->prefix_length);
     g_free(stream->cu);
 }
 
@@ -82,7 +82,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->max_tokens = max_tokens;
     d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
-        d->inputs.prefix[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
+        d->inputs.prefix_length[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
     d->rows = stream_new(n_rows, prompts->n, cu);
     d->first = g_new0(int32_t, n_rows);
     d->last = g_new(int32_t, prompts->n);
@@ -126,7 +126,7 @@ void decoder_close(Decoder *decoder)
 static AttentionCache self_cache(Decoder *d, int64_t width)
 {
     Tensor kv =
-        arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.n_rows * d->capacity, 2 * width, "decoder.self");
+        arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.max_tokens * d->capacity, 2 * width, "decoder.self");
     return (AttentionCache){ kv };
 }
 
@@ -148,9 +148,9 @@ static void encode(Decoder *d)
 /* kv, of the rows of inputs, into the cache of every sequence. */
 static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
 {
-    int32_t n_each = d->rows.n_rows / d->rows.n_seq;
+    int32_t n_each = d->rows.max_tokens / d->rows.n_seq;
 
-    for (int32_t r = 0; r < d->rows.n_rows; r++)
+    for (int32_t r = 0; r < d->rows.max_tokens; r++)
         if (d->first[r] > 0)
             op_copy(d->cx.dev, tensor_slice_rows(cache->kv, d->start[r], d->first[r]),
                     tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
@@ -165,7 +165,7 @@ static void prefill(Decoder *d)
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
     Ctx cx = stack_context(model, &stack, &d->work, &d->input_tokens, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.n_rows, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.max_tokens, model->config.width, "decoder.x");
     StackW w = { 0 };
 
     params_acquire(model->params, stack.bucket, &w);
@@ -191,7 +191,7 @@ static void upload_rows(Decoder *d)
 {
     Device *dev = d->model->dev;
     Arena *save = &d->work.save;
-    int32_t n = d->rows.n_rows;
+    int32_t n = d->rows.max_tokens;
 
     d->input_tokens = encoder_upload(d->model, &d->work, &d->inputs);
     d->step_tokens = tokens_upload(dev, save, &d->rows);
@@ -212,15 +212,15 @@ static void upload_step(Decoder *d)
     Device *dev = d->model->dev;
 
     d->step.keys.max_len = 0;
-    for (int32_t r = 0; r < d->rows.n_rows; r++) {
+    for (int32_t r = 0; r < d->rows.max_tokens; r++) {
         int32_t before = d->first[r] + d->t;
-        d->rows.place[r] = before;
+        d->rows.position_ids[r] = before;
         d->own[r] = d->start[r] + before;
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
         d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
     }
     tensor_upload(dev, d->step_tokens.ids, d->rows.ids);
-    tensor_upload(dev, d->step_tokens.position_ids, d->rows.place);
+    tensor_upload(dev, d->step_tokens.position_ids, d->rows.position_ids);
     tensor_upload(dev, d->step.new_rows, d->own);
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
@@ -242,12 +242,12 @@ static void begin(Decoder *d)
         d->caches[i].self = self_cache(d, width);
         if (encodes)
             d->caches[i].cross.kv =
-                arena_tensor(&d->work.save, d->cx.dtype, d->inputs.n_rows, 2 * width, "decoder.cross");
+                arena_tensor(&d->work.save, d->cx.dtype, d->inputs.max_tokens, 2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(&d->work.save);
     if (encodes)
         encode(d);
-    else if (d->inputs.n_rows > 0)
+    else if (d->inputs.max_tokens > 0)
         prefill(d);
     arena_reset(&d->work.save, mark);
 }
@@ -269,7 +269,7 @@ static void run_blocks(Decoder *d, Tensor x)
 static void step(Decoder *d)
 {
     Model *model = d->model;
-    int64_t n = d->rows.n_rows;
+    int64_t n = d->rows.max_tokens;
     size_t save = arena_mark(&d->work.save), scratch = arena_mark(&d->work.scratch);
     Tensor x = arena_tensor(&d->work.scratch, d->cx.dtype, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
@@ -359,20 +359,20 @@ int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t st
 {
     if (decoder->model->encoder.n_blocks > 0)
         return start;
-    return decoder->last[sequence / (decoder->rows.n_rows / decoder->rows.n_seq)];
+    return decoder->last[sequence / (decoder->rows.max_tokens / decoder->rows.n_seq)];
 }
 
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
     CHECK(decoder->t < decoder->max_tokens, "step %d of a decoder for %d", decoder->t, decoder->max_tokens);
-    memcpy(decoder->rows.ids, tokens, (size_t)decoder->rows.n_rows * sizeof *tokens);
+    memcpy(decoder->rows.ids, tokens, (size_t)decoder->rows.max_tokens * sizeof *tokens);
     step(decoder);
     return decoder->logits;
 }
 
 void decoder_reorder(Decoder *decoder, const int32_t *from)
 {
-    int32_t n = decoder->rows.n_rows, n_each = n / decoder->rows.n_seq, moved = 0;
+    int32_t n = decoder->rows.max_tokens, n_each = n / decoder->rows.n_seq, moved = 0;
 
     for (int32_t r = 0; r < n; r++) {
         CHECK(from[r] / n_each == r / n_each && from[r] >= 0, "sequence %d goes on from %d of another prompt", r,

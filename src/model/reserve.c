@@ -106,7 +106,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
     if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
     Model *dry = model_open_dry(&model->config, model->dev->precision, false);
-    while (rows->n_seq < rows->max_seq && rows->n_used < rows->n_rows)
+    while (rows->n_seq < rows->max_seq && rows->n_tokens < rows->max_tokens)
         batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);

@@ -134,12 +134,12 @@ static const TokenStream *encoder_rows(Model *model, const TokenStream *enc, int
 
     if (n_memory == 0)
         return enc;
-    if (kept == NULL || kept->n_rows != enc->n_rows + n_memory * n_seq || kept->max_seq != enc->max_seq ||
+    if (kept == NULL || kept->max_tokens != enc->max_tokens + n_memory * n_seq || kept->max_seq != enc->max_seq ||
         kept->max_len != enc->max_len + n_memory) {
         stream_close(kept);
-        kept = model->behind_memory = stream_behind_new(enc, n_memory, n_seq);
+        kept = model->behind_memory = stream_memory_new(enc, n_memory, n_seq);
     }
-    stream_put_behind(kept, enc, n_memory);
+    stream_copy_behind_memory(kept, enc, n_memory);
     return kept;
 }
 
@@ -157,10 +157,10 @@ static void pass_fwd(Model *model, Pass *pass, const Batch *batch, const ModelLo
     Workspace *work = &model->work;
     bool encodes = model->encoder.n_blocks > 0, decodes = model->decoder.n_blocks > 0;
     int32_t enc_len = batch->enc.max_len;
-    const TokenStream *enc = encoder_rows(model, &batch->enc, enc_len ? batch->enc.n_rows / enc_len : 0);
+    const TokenStream *enc = encoder_rows(model, &batch->enc, enc_len ? batch->enc.max_tokens / enc_len : 0);
 
-    CHECK(encodes == (batch->enc.n_rows > 0) && decodes == (batch->dec.n_rows > 0),
-          "a batch of %d and %d rows for %d and %d blocks", batch->enc.n_rows, batch->dec.n_rows,
+    CHECK(encodes == (batch->enc.max_tokens > 0) && decodes == (batch->dec.max_tokens > 0),
+          "a batch of %d and %d rows for %d and %d blocks", batch->enc.max_tokens, batch->dec.max_tokens,
           model->encoder.n_blocks, model->decoder.n_blocks);
     empty_arenas(model);
     *pass = (Pass){ 0 };
@@ -223,7 +223,7 @@ static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tens
     ModelW w = { 0 }, g = { 0 };
     int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
     size_t mark = arena_mark(cx->scratch);
-    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_rows, n, n, "target.rows");
+    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows");
     Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
 

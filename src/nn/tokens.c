@@ -26,19 +26,19 @@ BothSides both_sides(const int32_t *host, Tensor device)
  * for any batch of its capacity. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
 {
-    int64_t n = stream->n_rows, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
-    Tokens tokens = { .n = stream->n_rows, .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
+    int64_t n = stream->max_tokens, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
+    Tokens tokens = { .n = stream->max_tokens, .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
 
     tokens.ids = indices_upload(dev, arena, stream->ids, n, n, "tokens.ids");
-    tokens.position_ids = indices_upload(dev, arena, stream->place, n, n, "tokens.position_ids");
-    tokens.token_types = indices_upload(dev, arena, stream->segment, n, n, "tokens.token_types");
-    tokens.dropout_position = indices_upload(dev, arena, stream->position, n, n, "tokens.dropout_position");
+    tokens.position_ids = indices_upload(dev, arena, stream->position_ids, n, n, "tokens.position_ids");
+    tokens.token_types = indices_upload(dev, arena, stream->token_types, n, n, "tokens.token_types");
+    tokens.dropout_position = indices_upload(dev, arena, stream->dropout_position, n, n, "tokens.dropout_position");
     tokens.sample = upload(dev, arena, DT_I64, stream->sample, n, n, "tokens.sample");
     Tensor cu = indices_upload(dev, arena, stream->cu, n_seq + 1, room + 1, "tokens.cu");
-    Tensor prefix = indices_upload(dev, arena, stream->prefix, n_seq, room, "tokens.prefix");
+    Tensor prefix = indices_upload(dev, arena, stream->prefix_length, n_seq, room, "tokens.prefix");
     tokens.starts = tensor_slice_rows(cu, 0, n_seq);
     tokens.seq.cu = both_sides(stream->cu, cu);
-    tokens.seq.prefix = both_sides(stream->prefix, prefix);
+    tokens.seq.prefix = both_sides(stream->prefix_length, prefix);
     return tokens;
 }
 

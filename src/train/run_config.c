@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "base/log.h"
+#include "data/dataset/dataset.h"
 #include "data/mixture.h"
 #include "data/sources.h"
-#include "data/split.h"
 #include "text/tokenizer.h"
 #include "train/run.h"
 

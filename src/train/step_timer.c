@@ -14,7 +14,7 @@ static void fill_batch(StepTimer *timer)
     g_autofree float *weights = g_new(float, n);
     for (int64_t sample = 0; sample < timer->micro; sample++) {
         const BatchSequence sequence = {
-            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix = prefix
+            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix_length = prefix
         };
         for (int32_t i = 0; i < n; i++) {
             ids[i] = (int32_t)philox_below(&rng, (uint64_t)timer->config->model.vocab);

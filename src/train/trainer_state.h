@@ -2,6 +2,7 @@
  * (opening, resuming, closing). */
 #pragma once
 
+#include "data/prefetch.h"
 #include "eval/heldout_sets.h"
 #include "train/every.h"
 #include "train/memory.h"

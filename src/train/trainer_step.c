@@ -30,7 +30,7 @@ static bool load_batches(Trainer *t, StepStats *stats, GError **error)
         if (!prefetch_get(t->prefetch, t->state.samples + offset, n, &ready, error))
             return false;
         batch_copy(t->batch[i], ready);
-        stats->tokens += batch_input_stream(ready)->n_used;
+        stats->tokens += batch_input_stream(ready)->n_tokens;
         t->loss.n_targets += (double)ready->n_targets;
         t->loss.n_labels += count_labels(ready);
     }
@@ -81,7 +81,7 @@ static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;
     for (int64_t i = 0; i < t->accum; i++) {
-        t->window_rows += batch_input_stream(t->batch[i])->n_rows;
+        t->window_rows += batch_input_stream(t->batch[i])->max_tokens;
         state->target_tokens += t->batch[i]->n_targets;
     }
     t->window_tokens += stats->tokens;

@@ -10,7 +10,7 @@ static void add_sequence(Batch *batch, int64_t sample, int32_t n)
     static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
     static const float weights[LENGTH] = { 1, 0, 1 };
 
-    if (batch->enc.n_rows > 0 && batch->dec.n_rows > 0)
+    if (batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0)
         batch_add(batch, sample, ids, n, ids, n, 0);
     else
         batch_add_sequence(batch, &(BatchSequence){ .sample = sample,

@@ -59,9 +59,9 @@ static void kind_add(Batch *batch, const ModelConfig *config, int64_t i)
                                                 .ids = ids,
                                                 .targets = targets,
                                                 .weights = weights,
-                                                .segment = segments,
-                                                .place = i == 1 ? places : NULL,
-                                                .prefix = prefixes[i],
+                                                .token_types = segments,
+                                                .position_ids = i == 1 ? places : NULL,
+                                                .prefix_length = prefixes[i],
                                                 .label = labels[i] });
 }
 
@@ -233,7 +233,7 @@ static void cached_prompts_equal_uncached(const void *data)
     int64_t vocab = model_config(model)->vocab;
     int32_t text[ROWS][LENGTH], length[ROWS], kept[ROWS][LENGTH];
     Batch *batch = kind_batch(model_config(model), ROWS, false);
-    g_autofree float *all = g_new(float, (gsize)(batch->dec.n_rows * vocab));
+    g_autofree float *all = g_new(float, (gsize)(batch->dec.max_tokens * vocab));
     const float none[LENGTH] = { 0 };
     const ModelLoss plain = { 0 };
 
@@ -253,8 +253,9 @@ static void cached_prompts_equal_uncached(const void *data)
             tokens[r] = text[r][length[r] - 1];
             int32_t prefix = model_config(model)->prefix_lm ? cu[r / EACH + 1] - cu[r / EACH] : 0;
             batch_add_sequence(
-                batch, &(BatchSequence){
-                           .n = length[r], .ids = text[r], .targets = text[r], .weights = none, .prefix = prefix });
+                batch,
+                &(BatchSequence){
+                    .n = length[r], .ids = text[r], .targets = text[r], .weights = none, .prefix_length = prefix });
         }
         model_logits(model, batch, all);
         const float *logits = decoder_step(decoder, tokens);
@@ -281,7 +282,7 @@ static void cached_answers_equal_uncached(const void *data)
     int64_t vocab = model_config(model)->vocab;
     Batch *batch = kind_batch(model_config(model), TINY_SAMPLES, true);
     const TokenStream *rows = &batch->dec;
-    g_autofree float *all = g_new(float, (gsize)(rows->n_rows * vocab));
+    g_autofree float *all = g_new(float, (gsize)(rows->max_tokens * vocab));
     const Prompts prompts = { batch->enc.ids, batch->enc.cu, TINY_SAMPLES };
     const ModelLoss plain = { 0 };
 

@@ -53,7 +53,7 @@ static double query(const Weights *w, const double *pooled, const double *n, int
 static void queries_follow_the_formula(void)
 {
     int32_t cu[] = { 0, 4, 4, 7 }; /* the second is empty, the last two rows belong to none */
-    const TokenStream stream = { .n_rows = ROWS, .n_used = 7, .n_seq = 3, .max_seq = 3, .max_len = 4, .cu = cu };
+    const TokenStream stream = { .max_tokens = ROWS, .n_tokens = 7, .n_seq = 3, .max_seq = 3, .max_len = 4, .cu = cu };
     Device *dev = device_open_reference();
     Arena save, scratch;
     Weights w;

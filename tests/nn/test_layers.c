@@ -142,7 +142,7 @@ static void embed_setup(Fixture *f)
     add_var(f, "table", PARAMETER, VOCAB, WIDTH, &f->x, &f->dx);
     f->y = new_tensor(f, f->cx.tokens->n, WIDTH);
     f->dy = new_tensor(f, f->cx.tokens->n, WIDTH);
-    int32_t n_used = f->batch->enc.n_used;
+    int32_t n_used = f->batch->enc.n_tokens;
     fill_normal(f, tensor_slice_rows(f->dy, 0, n_used)); /* no gradient comes from unused rows */
     op_fill(f->cx.dev, tensor_slice_rows(f->dy, n_used, f->cx.tokens->n - n_used), 0);
 }
@@ -297,8 +297,8 @@ static double head_pass(Fixture *f, bool grad)
     op_fill(f->cx.dev, weights, 1);
     const XentSpec xent = { .label_smoothing = 0.125f, .z_loss = 0.25f, .scale = 0.5f, .grad = grad };
     head_loss(&f->cx, tensor_vector(sums, DT_F64, XENT_STATS), f->dx, f->x, &f->head,
-              tensor_vector(f->batch->target_rows, DT_I32, n), tensor_vector(f->batch->target_ids, DT_I32, n), weights,
-              &xent);
+              tensor_vector(f->batch->target_indices, DT_I32, n), tensor_vector(f->batch->target_ids, DT_I32, n),
+              weights, &xent);
     g_assert_cmpfloat(sums[XENT_WEIGHT], ==, (double)n);
     return sums[XENT_LOSS] * (double)xent.scale;
 }
