@@ -1,6 +1,5 @@
 #include "train/checkpoint_format.h"
 
-#include "base/check.h"
 #include "base/file.h"
 #include "format/safetensors.h"
 
@@ -59,26 +58,51 @@ static Shard shard_new(void)
     return (Shard){ safetensors_writer_new(), json_object() };
 }
 
-/* Where a tensor is fetched from when its turn comes. */
-typedef struct Source {
-    Device *dev;
-    Tensor t;
-} Source;
+StoredTensor checkpoint_param(ParamStore *params, int index)
+{
+    const ParamSpec *spec = params_spec(params, index);
+    return (
+        StoredTensor){ .params = params, .index = index, .name = spec->name, .rows = spec->rows, .cols = spec->cols };
+}
+
+StoredTensor checkpoint_optimizer_state(Optimizer *optimizer, int index)
+{
+    OptimState state = optimizer_state(optimizer, index);
+    return (StoredTensor){
+        .optimizer = optimizer, .index = index, .name = state.name, .rows = state.rows, .cols = state.cols
+    };
+}
+
+void stored_read(const StoredTensor *stored, float *out)
+{
+    if (stored->optimizer)
+        optimizer_read(stored->optimizer, stored->index, NULL, DT_F32, out);
+    else
+        params_read(stored->params, stored->index, NULL, DT_F32, out);
+}
+
+void stored_write(const StoredTensor *stored, const Box *box, const float *from)
+{
+    if (stored->optimizer)
+        optimizer_write(stored->optimizer, stored->index, box, DT_F32, from);
+    else
+        params_write(stored->params, stored->index, box, DT_F32, from);
+}
 
 static void fetch(const void *context, void *out)
 {
-    const Source *source = context;
-    tensor_read_f32(source->dev, out, source->t);
+    stored_read(context, out);
 }
 
-static void shard_add(Shard *shard, Device *dev, const char *name, Tensor t)
+static void shard_add(Shard *shard, StoredTensor stored)
 {
     static const int64_t origin[2] = { 0, 0 };
-    CHECK(t.dtype == DT_F32, "%s is %s", name, dtype_name((DType)t.dtype));
-    const Source source = { dev, t };
-    safetensors_writer_add_later(shard->writer, name, "F32", t.rank, t.d, fetch, g_memdup2(&source, sizeof source));
-    json_object_set_new(shard->boxes, name,
-                        json_pack("{s:o, s:o}", "start", shape_json(t.rank, origin), "shape", shape_json(t.rank, t.d)));
+    const int64_t shape[2] = { stored.rows, stored.cols };
+    int rank = stored.cols ? 2 : 1;
+    safetensors_writer_add_later(shard->writer, stored.name, "F32", rank, shape, fetch,
+                                 g_memdup2(&stored, sizeof stored));
+    json_object_set_new(shard->boxes, stored.name,
+                        json_pack("{s:o, s:o}", "start", shape_json(rank, origin), "shape", shape_json(rank, shape)));
 }
 
 /* Writes the shard and records its size, checksum and boxes in `files`. */
@@ -138,21 +162,16 @@ static bool write_json(const char *folder, json_t *root, GError **error)
 static bool write_weights(const Checkpoint *checkpoint, const char *folder, json_t *files, GError **error)
 {
     Shard shard = shard_new();
-    for (int i = 0; i < params_count(checkpoint->params); i++) {
-        const Param *param = params_get(checkpoint->params, i);
-        shard_add(&shard, params_device(checkpoint->params), param->spec.name, param->w);
-    }
+    for (int i = 0; i < params_count(checkpoint->params); i++)
+        shard_add(&shard, checkpoint_param(checkpoint->params, i));
     return shard_write(&shard, folder, WEIGHTS_FILE, files, error);
 }
 
 static bool write_optimizer(const Checkpoint *checkpoint, const char *folder, json_t *files, GError **error)
 {
     Shard shard = shard_new();
-    for (int i = 0; i < optimizer_state_count(checkpoint->optimizer); i++) {
-        const char *name;
-        Tensor t = optimizer_state(checkpoint->optimizer, i, &name);
-        shard_add(&shard, params_device(checkpoint->params), name, t);
-    }
+    for (int i = 0; i < optimizer_state_count(checkpoint->optimizer); i++)
+        shard_add(&shard, checkpoint_optimizer_state(checkpoint->optimizer, i));
     return shard_write(&shard, folder, OPTIMIZER_FILE, files, error);
 }
 

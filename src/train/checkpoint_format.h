@@ -23,6 +23,20 @@ typedef struct LaterField {
 } LaterField;
 extern const LaterField checkpoint_later[];
 
+/* A tensor that a checkpoint holds: a parameter, or with an optimizer a part of its state. cols 0: a vector. */
+typedef struct StoredTensor {
+    ParamStore *params;
+    Optimizer *optimizer; /* NULL: a parameter */
+    int index;
+    const char *name;
+    int64_t rows, cols;
+} StoredTensor;
+StoredTensor checkpoint_param(ParamStore *params, int index);
+StoredTensor checkpoint_optimizer_state(Optimizer *optimizer, int index);
+/* Whole, or a box, f32. */
+void stored_read(const StoredTensor *stored, float *out);
+void stored_write(const StoredTensor *stored, const Box *box, const float *from);
+
 /* The option table of a ModelConfig alone. */
 OptionTable checkpoint_model_table(OptionGroup *group);
 /* xxh3-64 of a file, in hexadecimal. */

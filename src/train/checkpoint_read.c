@@ -1,4 +1,3 @@
-#include "base/check.h"
 #include "base/file.h"
 #include "format/map.h"
 #include "format/safetensors.h"
@@ -109,44 +108,49 @@ bool checkpoint_verify(const char *folder, GError **error)
 /* ---- tensors: the boxes of every file are laid into the logical tensors ---- */
 
 typedef struct Target {
-    Device *dev;
-    Tensor t;
+    StoredTensor stored;
     int64_t filled; /* elements read so far */
 } Target;
 
 /* A box's start or shape: as many numbers as the tensor has dimensions, within its bounds. */
-static bool read_extent(json_t *array, const Tensor *t, int64_t out[2])
+static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2])
 {
-    if (json_array_size(array) != t->rank)
+    const int64_t bounds[2] = { stored->rows, stored->cols };
+    if (json_array_size(array) != (stored->cols ? 2 : 1))
         return false;
-    for (size_t i = 0; i < t->rank; i++) {
+    for (size_t i = 0; i < json_array_size(array); i++) {
         out[i] = json_integer_value(json_array_get(array, i));
-        if (out[i] < 0 || out[i] > t->d[i])
+        if (out[i] < 0 || out[i] > bounds[i])
             return false;
     }
     return true;
 }
 
-static bool read_box(const SafeTensor *source, json_t *box, Target *target, GError **error)
+/* The box of an entry of the file: within the tensor, and of the shape that the file has. */
+static bool box_fits(const SafeTensor *source, json_t *entry, const StoredTensor *stored, Box *box)
 {
-    const Tensor *t = &target->t;
-    int64_t start[2] = { 0, 0 }, shape[2] = { 0, 1 };
-    if (!read_extent(json_object_get(box, "start"), t, start) || !read_extent(json_object_get(box, "shape"), t, shape))
-        return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
-    bool same = source->rank == t->rank;
-    for (int i = 0; same && i < t->rank; i++)
-        same = source->shape[i] == shape[i] && start[i] + shape[i] <= t->d[i];
-    if (!same)
-        return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
-    int64_t rows = t->rank == 2 ? shape[0] : 1, cols = t->rank == 2 ? shape[1] : shape[0];
-    int64_t row0 = t->rank == 2 ? start[0] : 0, col0 = t->rank == 2 ? start[1] : start[0];
-    g_autofree float *values = g_new(float, (gsize)(rows * cols));
-    if (!safetensors_read_f32(source, 0, rows * cols, values, error))
+    int rank = stored->cols ? 2 : 1;
+    *box = (Box){ .start = { 0, 0 }, .shape = { 0, 1 } };
+    if (!read_extent(json_object_get(entry, "start"), stored, box->start) ||
+        !read_extent(json_object_get(entry, "shape"), stored, box->shape) || source->rank != rank)
         return false;
-    Tensor part = t->rank == 2 ? tensor_slice_cols(tensor_slice_rows(*t, row0, rows), col0, cols)
-                               : tensor_slice_rows(*t, col0, cols);
-    tensor_write_f32(target->dev, part, values);
-    target->filled += rows * cols;
+    for (int i = 0; i < rank; i++)
+        if (source->shape[i] != box->shape[i] || box->start[i] + box->shape[i] > (i ? stored->cols : stored->rows))
+            return false;
+    return true;
+}
+
+static bool read_box(const SafeTensor *source, json_t *entry, Target *target, GError **error)
+{
+    Box box;
+    if (!box_fits(source, entry, &target->stored, &box))
+        return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
+    int64_t count = box.shape[0] * box.shape[1];
+    g_autofree float *values = g_new(float, (gsize)count);
+    if (!safetensors_read_f32(source, 0, count, values, error))
+        return false;
+    stored_write(&target->stored, &box, values);
+    target->filled += count;
     return true;
 }
 
@@ -165,26 +169,20 @@ static bool read_shard(const char *path, json_t *boxes, GHashTable *targets, GEr
     return done || fail_context(error, "%s", path);
 }
 
-static void add_target(GHashTable *targets, Device *dev, const char *name, Tensor t)
+static void add_target(GHashTable *targets, StoredTensor stored)
 {
-    CHECK(t.dtype == DT_F32, "%s is not f32", name);
     Target *target = g_new0(Target, 1);
-    *target = (Target){ .dev = dev, .t = t };
-    g_hash_table_insert(targets, g_strdup(name), target);
+    *target = (Target){ .stored = stored };
+    g_hash_table_insert(targets, g_strdup(stored.name), target);
 }
 
 static GHashTable *collect_targets(const Checkpoint *checkpoint)
 {
     GHashTable *targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    for (int i = 0; checkpoint->params && i < params_count(checkpoint->params); i++) {
-        const Param *param = params_get(checkpoint->params, i);
-        add_target(targets, params_device(checkpoint->params), param->spec.name, param->w);
-    }
-    for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++) {
-        const char *name;
-        Tensor t = optimizer_state(checkpoint->optimizer, i, &name);
-        add_target(targets, params_device(checkpoint->params), name, t);
-    }
+    for (int i = 0; checkpoint->params && i < params_count(checkpoint->params); i++)
+        add_target(targets, checkpoint_param(checkpoint->params, i));
+    for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++)
+        add_target(targets, checkpoint_optimizer_state(checkpoint->optimizer, i));
     return targets;
 }
 
@@ -195,7 +193,7 @@ static bool all_filled(const char *folder, GHashTable *targets, GError **error)
     g_hash_table_iter_init(&iter, targets);
     while (g_hash_table_iter_next(&iter, &name, &value)) {
         const Target *target = value;
-        if (target->filled != tensor_count(target->t))
+        if (target->filled != target->stored.rows * MAX(target->stored.cols, 1))
             return fail_user(error, "%s: %s is not in it, or not whole", folder, (const char *)name);
     }
     return true;

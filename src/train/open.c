@@ -199,9 +199,9 @@ char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
     return text->len ? g_string_free(g_steal_pointer(&text), false) : NULL;
 }
 
-static bool is_head(const Param *param)
+static bool is_head(const ParamSpec *spec)
 {
-    return param->spec.bucket == BUCKET_LM_HEAD || param->spec.bucket == BUCKET_POOLER;
+    return spec->bucket == BUCKET_LM_HEAD || spec->bucket == BUCKET_POOLER;
 }
 
 /* "pooler, pooler.bias": what of the heads of `a` the other has not; NULL: nothing. g_free. */
@@ -209,9 +209,9 @@ static char *heads_beyond(Model *a, Model *b)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     for (int i = 0; i < params_count(model_params(a)); i++) {
-        const Param *param = params_get(model_params(a), i);
-        if (is_head(param) && params_find(model_params(b), param->spec.name) == NULL)
-            g_string_append_printf(names, "%s%s", names->len ? ", " : "", param->spec.name);
+        const ParamSpec *spec = params_spec(model_params(a), i);
+        if (is_head(spec) && params_index(model_params(b), spec->name) < 0)
+            g_string_append_printf(names, "%s%s", names->len ? ", " : "", spec->name);
     }
     return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
 }
@@ -221,18 +221,19 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
     if (differences)
         return fail_user(error, "%s", differences);
-    ParamStore *params = model_params(to);
+    ParamStore *params = model_params(to), *sources = model_params(from);
     for (int i = 0; i < params_count(params); i++) {
-        const Param *param = params_get(params, i), *source = params_find(model_params(from), param->spec.name);
-        if (source == NULL && is_head(param))
+        const ParamSpec *spec = params_spec(params, i);
+        int source = params_index(sources, spec->name);
+        if (source < 0 && is_head(spec))
             continue;
-        if (source == NULL)
-            return fail_user(error, "it has no %s", param->spec.name);
-        if (!tensor_same_shape(param->w, source->w))
+        if (source < 0)
+            return fail_user(error, "it has no %s", spec->name);
+        const ParamSpec *its = params_spec(sources, source);
+        if (its->rows != spec->rows || its->cols != spec->cols)
             return fail_user(error, "its %s is %" PRId64 " x %" PRId64 ", this model's is %" PRId64 " x %" PRId64,
-                             param->spec.name, source->spec.rows, source->spec.cols, param->spec.rows,
-                             param->spec.cols);
-        op_copy(params_device(params), param->w, source->w);
+                             spec->name, its->rows, its->cols, spec->rows, spec->cols);
+        params_copy(params, i, sources, source);
     }
     g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
     if (fresh)

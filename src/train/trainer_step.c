@@ -102,7 +102,7 @@ bool train_step(Trainer *t, StepStats *stats, GError **error)
     fault_point("step");
     if (!load_batches(t, stats, error))
         return false;
-    grads_begin(model_params(t->model));
+    grads_begin(model_params(t->model), t->accum);
     if (!run_microbatches(t, &stats->sums, error))
         return false;
     stats->norm = grads_norm(model_params(t->model));
