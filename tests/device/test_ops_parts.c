@@ -24,7 +24,7 @@ static Tensor normal(Rig *r, int64_t rows, int64_t cols)
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t c = 0; c < cols; c++)
             values[c] = (float)philox_normal(&r->rng);
-        tensor_write_f32(r->dev, tensor_slice_rows(t, i, 1), values);
+        tensor_write(r->dev, tensor_slice_rows(t, i, 1), values, DT_F32);
     }
     return t;
 }
