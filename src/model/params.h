@@ -1,7 +1,7 @@
 /* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/head.h"
