@@ -1,5 +1,5 @@
 /* layer_spec.c: what layers read of a model's configuration. */
-#include "model/transformer.h"
+#include "model/stack.h"
 
 #include <math.h>
 
