@@ -6,7 +6,7 @@
 #include "model/hf/keys.h"
 #include "model/model_config.h"
 #include "model/tensor_names.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 /* Token ids that config.json names; -1 means none. */
 typedef struct HfIds {
