@@ -1,7 +1,7 @@
 /* help.h: what every verb says of itself, as text for a terminal, a manual page, or words for a shell to complete. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
