@@ -1,12 +1,28 @@
 #include "cli/cli.h"
 
 #include "base/text.h"
-#include "cli/help.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Set while cli_each_page runs: --help hands its page over instead of printing it. */
+static struct {
+    HelpTaker take;
+    gpointer data;
+} taker;
+
+void cli_each_page(HelpTaker take, gpointer data)
+{
+    taker.take = take;
+    taker.data = data;
+    for (size_t i = 0; i < n_verbs; i++) {
+        char *argv[] = { (char *)verbs[i].name, (char *)"--help", NULL };
+        verbs[i].run(2, argv, NULL);
+    }
+    taker.take = NULL;
+}
 
 /* GLib says "Unknown option --foo"; a person wants the name they meant. */
 static bool explain_unknown(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
@@ -37,8 +53,10 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     g_option_context_set_help_enabled(context, false);
     for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++)
         if (strcmp((*argv)[i], "--help") == 0 || strcmp((*argv)[i], "-h") == 0) {
-            if (help_taken(&(HelpPage){ usage, about, entries }))
+            if (taker.take) {
+                taker.take(&(HelpPage){ usage, about, entries }, taker.data);
                 return false;
+            }
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
             const char *options = strstr(help, "Options:");
             g_print("usage: %s\n\n%s\n%s", usage, about,
@@ -71,14 +89,14 @@ bool print_json_line(json_t *object, GError **error)
     return true;
 }
 
-/* Where help is being gathered every action gives its own. */
+/* Within cli_each_page every action hands over its own page. */
 static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n)
 {
-    for (size_t i = 0; help_gathering() && i < n; i++) {
+    for (size_t i = 0; taker.take && i < n; i++) {
         char *argv[] = { (char *)sub_verbs[i].name, (char *)"--help", NULL };
         sub_verbs[i].run(2, argv, NULL);
     }
-    return help_gathering();
+    return taker.take != NULL;
 }
 
 char *one_line(const char *text)

@@ -2,7 +2,7 @@
  * this folder. */
 #include "base/fatal.h"
 #include "base/text.h"
-#include "cli/help.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -48,12 +48,17 @@ void print_verbs(FILE *out)
                  "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
 }
 
-static int unknown_verb(const char *name)
+const char *nearest_verb(const char *name)
 {
     const char *names[G_N_ELEMENTS(verbs) + 1] = { NULL };
     for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
         names[i] = verbs[i].name;
-    const char *nearest = text_nearest(name, names);
+    return text_nearest(name, names);
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *nearest = nearest_verb(name);
     if (nearest)
         fprintf(stderr, "loam: unknown verb %s, did you mean %s?\n", name, nearest);
     else

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "model/config.h"
+#include "model/model_config.h"
 #include "model/token_roles.h"
 #include "param/param.h"
 

@@ -360,6 +360,18 @@ ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs)
     return list.specs;
 }
 
+int *model_bucket_uses(const ModelConfig *config)
+{
+    int n_stacks = (config->n_enc > 0) + (config->n_dec > 0),
+        n_buckets = BUCKET_BLOCK + (int)(config->n_enc + config->n_dec);
+    int *uses = g_new(int, n_buckets);
+    for (int i = 0; i < n_buckets; i++)
+        uses[i] = 1;
+    uses[BUCKET_SHARED] = n_stacks + config->tie_embeddings; /* the embedding of each stack, and the head */
+    uses[BUCKET_POOLER] = config->sentence_head;
+    return uses;
+}
+
 int64_t model_config_params(const ModelConfig *config)
 {
     int n_specs;

@@ -1,7 +1,7 @@
 /* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 #include "nn/nn.h"
 #include "param/param.h"
 
@@ -26,3 +26,5 @@ enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER, BUCKET_ENCODER, BUCKET_DECO
 /* Every parameter, by rising bucket. Names: "shared", "lm_head", "encoder.relpos", "encoder.final_norm",
  * "decoder.0.self.q" … (params.c lists them). g_free. */
 ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs);
+/* How often one microbatch contributes to the gradients of each bucket. g_free. */
+int *model_bucket_uses(const ModelConfig *config);

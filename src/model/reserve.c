@@ -86,6 +86,8 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
 
+    if (loss->grad)
+        grads_begin(model_params(dry), 1);
     model_pass(dry, batch, loss);
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (bytes)
@@ -122,6 +124,7 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
 
+    grads_begin(model_params(dry), 1);
     model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;
     batch_free(batch);

@@ -16,11 +16,12 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
     Model *model = g_new0(Model, 1);
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, &n_specs);
+    g_autofree int *uses = model_bucket_uses(config);
 
     model->dev = dev;
     model->config = model_config_copy(config);
     model->roles = token_roles_none();
-    model->params = params_open(dev, specs, n_specs, gradients);
+    model->params = params_open(dev, specs, n_specs, uses, gradients);
     if (model->params == NULL) {
         g_autofree char *count = text_grouped(model_config_params(config));
         fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
@@ -245,7 +246,7 @@ static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
 
     for (int64_t i = 0; i < n; i++)
         values[i] = labels[i] >= 0;
-    tensor_write_f32(cx->dev, weights, values);
+    tensor_write(cx->dev, weights, values, DT_F32);
     return weights;
 }
 
@@ -362,7 +363,7 @@ static void read_text(Ctx *cx, float *hidden, Tensor x)
         op_gather(cx->dev, text, x, cx->rows->text);
         x = text;
     }
-    tensor_read_f32(cx->dev, hidden, x);
+    tensor_read(cx->dev, hidden, DT_F32, x);
     arena_reset(cx->scratch, mark);
 }
 
@@ -384,5 +385,5 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     params_acquire(model->params, BUCKET_POOLER, &w);
     pooler_fwd(&cx, y, x, &w.pooler);
     params_release(model->params, BUCKET_POOLER);
-    tensor_read_f32(model->dev, pooled, y);
+    tensor_read(model->dev, pooled, DT_F32, y);
 }

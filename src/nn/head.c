@@ -95,7 +95,7 @@ void head_logits(Ctx *cx, float *logits, Tensor x, const HeadW *head)
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
         head_product(cx, part, head_input(cx, tensor_slice_rows(x, row, rows), head, &unused), head);
-        tensor_read_f32(cx->dev, logits + row * classes, part);
+        tensor_read(cx->dev, logits + row * classes, DT_F32, part);
         arena_reset(cx->save, saved);
     }
     arena_reset(cx->scratch, mark);

@@ -35,7 +35,7 @@ static DeviceCounts step_counts(const ModelConfig *config, int32_t n_seq, int pa
     for (int32_t s = 0; s < n_seq; s++)
         add_sequence(batch, s, LENGTH / 2);
     dev->counts = (DeviceCounts){ 0 };
-    grads_begin(model_params(model));
+    grads_begin(model_params(model), passes);
     for (int i = 0; i < passes; i++)
         model_pass(model, batch, &loss);
     model_take_sums(model, &sums);

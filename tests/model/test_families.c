@@ -157,7 +157,7 @@ static void packed_equals_unpacked(const void *data)
     tiny_reserve(packed, batch, &loss);
     tiny_reserve(unpacked, one, &loss);
     double expected = loss_and_gradients(packed, batch, &loss);
-    grads_begin(model_params(unpacked));
+    grads_begin(model_params(unpacked), TINY_SAMPLES);
     for (int64_t i = 0; i < TINY_SAMPLES; i++) {
         batch_clear(one);
         kind_add(one, config, i);
@@ -192,7 +192,7 @@ static void without_targets_the_head_has_no_gradient(void)
         bias = params_get(model_params(model), p);
     g_assert_cmpfloat(tiny_norm(bias->g), >, 0);
     batch_add_sequence(none, &(BatchSequence){ .n = 3, .ids = ids, .targets = ids, .weights = weights, .label = 1 });
-    grads_begin(model_params(model));
+    grads_begin(model_params(model), 1);
     model_loss(model, none, &loss, &sums);
     g_assert_cmpfloat(sums.weight, ==, 0);
     g_assert_cmpfloat(tiny_norm(bias->g), ==, 0);

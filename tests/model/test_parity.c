@@ -3,6 +3,7 @@
 #include "model/hf.h"
 #include "model/hf_config.h"
 #include "model/hf_tensors.h"
+#include "param/store.h"
 #include "under_avx2.h"
 
 #include <jansson.h>
@@ -302,7 +303,7 @@ static void matches_hugging_face(gconstpointer data)
     g_assert_no_error(error);
     check_logits(model, batch, expected, tolerance->logits);
     LossSums sums = { 0 };
-    grads_begin(model_params(model));
+    grads_begin(model_params(model), c->split ? n : 1);
     add_loss(c, model, batch, samples, &loss, &sums);
     check_loss(&sums, expected, tolerance->loss);
     ModelConfig config = { 0 };

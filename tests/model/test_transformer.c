@@ -64,7 +64,7 @@ static void packed_equals_unpacked(Device *dev, double tolerance)
     tiny_reserve(packed, batch, &loss);
     tiny_reserve(unpacked, one, &loss);
     double expected = loss_and_gradients(packed, batch, &loss);
-    grads_begin(model_params(unpacked));
+    grads_begin(model_params(unpacked), TINY_SAMPLES);
     for (int64_t i = 0; i < TINY_SAMPLES; i++) {
         batch_clear(one);
         tiny_add(one, i, tiny_gated.vocab);
