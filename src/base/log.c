@@ -21,7 +21,7 @@
 typedef struct Progress {
     char *what, *unit, *note;
     uint64_t total, done;
-    uint64_t first_done;     /* of the first update: a resumed run does not start at 0 */
+    uint64_t first_done;     /* count at the first update; a resumed run does not start at 0 */
     double first_s, drawn_s; /* when it was first updated, last drawn */
     bool updated;
 } Progress;
