@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -12,22 +13,22 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define REDRAW_US  (G_USEC_PER_SEC / 10)
+#define REDRAW_S   0.1
 #define BAR_CELLS  24
 #define CLEAR_LINE "\r\033[K"
 
-/* The bar; `what` is NULL while there is none. */
+/* The progress bar; what NULL means there is none. */
 typedef struct Progress {
     char *what, *unit, *note;
     uint64_t total, done;
-    uint64_t first_done; /* of the first update: a resumed run does not start at 0 */
-    int64_t first_us, drawn_us;
+    uint64_t first_done;     /* count at the first update; a resumed run does not start at 0 */
+    double first_s, drawn_s; /* when it was first updated, last drawn */
     bool updated;
 } Progress;
 
 static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
 static IoFile *log_file;
-static int64_t missed; /* lines in a row that log_file could not take */
+static int64_t missed; /* lines since the last one that could be written to log_file */
 static Progress bar;
 static atomic_bool unread;
 
@@ -57,7 +58,7 @@ static char *amount_text(uint64_t n)
     return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
 }
 
-/* The share in percent, and a bar where there is room for one of `cells`. */
+/* Appends the share done in percent, and a bar of `cells` characters if those are at least 4. */
 static void append_bar(GString *line, int cells)
 {
     double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
@@ -71,8 +72,8 @@ static void append_bar(GString *line, int cells)
     g_string_append_c(line, ']');
 }
 
-/* Count, rate and time left. The rate is that of the updates seen. */
-static void append_numbers(GString *line, int64_t now)
+/* Appends count, rate and time left. The rate is measured from the first update on. */
+static void append_numbers(GString *line, double now)
 {
     bool bytes = strcmp(bar.unit, "B") == 0;
     g_autofree char *done = amount_text(bar.done);
@@ -83,7 +84,7 @@ static void append_numbers(GString *line, int64_t now)
     }
     if (!bytes)
         g_string_append_printf(line, " %s", bar.unit);
-    double elapsed = (double)(now - bar.first_us) / G_USEC_PER_SEC;
+    double elapsed = now - bar.first_s;
     if (!bar.updated || elapsed <= 0 || bar.done <= bar.first_done)
         return;
     double per_second = (double)(bar.done - bar.first_done) / elapsed;
@@ -95,10 +96,10 @@ static void append_numbers(GString *line, int64_t now)
     }
 }
 
-/* One line, cut to the width of the terminal; a longer one would wrap and could not be cleared. */
+/* Draws the bar as one line, cut to the width of the terminal, since a line that wraps could not be cleared. */
 static void draw_bar(void)
 {
-    int64_t now = g_get_monotonic_time();
+    double now = clock_seconds();
     GString *line = g_string_new(bar.what);
     g_autoptr(GString) numbers = g_string_new(NULL);
     append_numbers(numbers, now);
@@ -113,10 +114,10 @@ static void draw_bar(void)
     g_string_printf(line, CLEAR_LINE "%s", shown);
     write_stderr(line->str);
     g_string_free(line, TRUE);
-    bar.drawn_us = now;
+    bar.drawn_s = now;
 }
 
-/* A line that cannot be written is left out whole; the next that can be says how many are missing. */
+/* A line that cannot be written is lost as a whole; the next one that can be written tells how many are missing. */
 static void copy_to_file(const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
@@ -221,14 +222,14 @@ void progress_update(uint64_t done)
 {
     g_mutex_lock(&lock);
     if (bar.what) {
-        int64_t now = g_get_monotonic_time();
+        double now = clock_seconds();
         if (!bar.updated) {
             bar.first_done = done;
-            bar.first_us = now;
+            bar.first_s = now;
             bar.updated = true;
         }
         bar.done = done;
-        if (now - bar.drawn_us >= REDRAW_US)
+        if (now - bar.drawn_s >= REDRAW_S)
             draw_bar();
     }
     g_mutex_unlock(&lock);
