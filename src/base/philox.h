@@ -26,6 +26,7 @@ typedef enum PhiloxPurpose {
     PHILOX_MIXTURE = 7,  /* the seeds of a mixture's datasets */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* the text that does not follow another */
+    PHILOX_SCORES = 10,  /* bootstrap samples of a test set */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
 } PhiloxPurpose;
 
