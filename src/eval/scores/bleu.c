@@ -16,7 +16,7 @@ enum { LENGTH, REFERENCE_LENGTH, FIRST_MATCHES, FIRST_NGRAMS = FIRST_MATCHES + B
 /* How often each n-gram may count: as often as in the reference that has it most. */
 static void raise_most(const NgramTable *table, GArray *most, const int32_t *ngrams, int64_t n)
 {
-    g_autofree int32_t *counts = g_new0(int32_t, table->n);
+    g_autofree int32_t *counts = g_new0(int32_t, (gsize)table->n);
     g_array_set_size(most, (guint)table->n); /* zeros */
     for (int64_t i = 0; i < n; i++) {
         int32_t *at = &g_array_index(most, int32_t, ngrams[i]), count = ++counts[ngrams[i]];

@@ -37,8 +37,8 @@ void bootstrap(ScoreValue *values, int n, const ScoreStats *stats)
 {
     const ScoreOptions *options = stats->options;
     PhiloxKey key = philox_key(options->seed, PHILOX_SCORES, 0);
-    g_autofree int64_t *pick = g_new(int64_t, stats->n);
-    g_autofree double *scores = g_new(double, n * options->resamples); /* (n, resamples) */
+    g_autofree int64_t *pick = g_new(int64_t, (gsize)stats->n);
+    g_autofree double *scores = g_new(double, (gsize)(n * options->resamples)); /* (n, resamples) */
     for (int64_t r = 0; r < options->resamples; r++) {
         double drawn[SCORE_MAX_VALUES];
         Philox rng = philox_open(key, (uint64_t)r);

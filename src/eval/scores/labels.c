@@ -143,7 +143,7 @@ typedef struct LabelCount {
 /* (n_labels) g_free. */
 static LabelCount *count_labels(const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
-    LabelCount *counts = g_new0(LabelCount, stats->n_labels);
+    LabelCount *counts = g_new0(LabelCount, (gsize)stats->n_labels);
     for (int64_t i = 0; i < n; i++) {
         const double *row = stats_row(stats, pick[i]);
         LabelCount *predicted = &counts[(int64_t)row[0]], *actual = &counts[(int64_t)row[1]];

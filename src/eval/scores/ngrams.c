@@ -75,7 +75,7 @@ Tokens ngrams_words(NgramTable *table, const char *text)
 
 Tokens ngrams_characters(NgramTable *table, const char *text)
 {
-    Tokens out = { g_new(int32_t, g_utf8_strlen(text, -1)), 0 };
+    Tokens out = { g_new(int32_t, (gsize)g_utf8_strlen(text, -1)), 0 };
     for (const char *at = text; *at; at = g_utf8_next_char(at)) {
         gunichar c = g_utf8_get_char(at);
         if (!python_is_space(c))
@@ -94,7 +94,7 @@ int64_t ngrams_lengthen(NgramTable *table, int32_t *ngrams, const Tokens *tokens
 
 int64_t ngrams_common(const NgramTable *table, const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b)
 {
-    g_autofree int32_t *left = g_new0(int32_t, table->n);
+    g_autofree int32_t *left = g_new0(int32_t, (gsize)table->n);
     int64_t common = 0;
     for (int64_t i = 0; i < n_a; i++)
         left[a[i]]++;

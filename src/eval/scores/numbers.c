@@ -72,7 +72,7 @@ static double correlation(double *x, double *y, int64_t n)
 
 static double *picked_column(const ScoreStats *stats, int column, const int64_t *pick, int64_t n)
 {
-    double *x = g_new(double, n);
+    double *x = g_new(double, (gsize)n);
     for (int64_t i = 0; i < n; i++)
         x[i] = stats_row(stats, pick[i])[column];
     return x;
@@ -98,7 +98,7 @@ static int by_value(const void *a, const void *b)
 /* Ranks from 1 up in the place of numbers; equal numbers have the mean of their ranks. */
 static void rank(double *x, int64_t n)
 {
-    g_autofree Ranked *sorted = g_new(Ranked, n);
+    g_autofree Ranked *sorted = g_new(Ranked, (gsize)n);
     for (int64_t i = 0; i < n; i++)
         sorted[i] = (Ranked){ x[i], i };
     qsort(sorted, (size_t)n, sizeof *sorted, by_value);

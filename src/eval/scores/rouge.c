@@ -125,7 +125,7 @@ static void mark_common(bool *common, Tokens r, Tokens c, const uint8_t *left)
 /* Length of the longest common subsequence of r and c; common: NULL, or (r.n), where its tokens of r are marked. */
 static int64_t longest_common(Tokens r, Tokens c, bool *common)
 {
-    g_autofree int32_t *rows = g_new0(int32_t, 2 * (c.n + 1));
+    g_autofree int32_t *rows = g_new0(int32_t, (gsize)(2 * (c.n + 1)));
     g_autofree uint8_t *left = common ? g_malloc0((gsize)((r.n + 1) * (c.n + 1) / 8 + 1)) : NULL;
     int32_t *above = rows, *row = rows + c.n + 1;
     for (int64_t i = 1; i <= r.n; i++) {
@@ -155,8 +155,8 @@ static Prf rouge_l(const Summary *prediction, const Summary *reference)
 static Prf rouge_lsum(const NgramTable *table, const Summary *prediction, const Summary *reference)
 {
     const Tokens *p = &prediction->words, *r = &reference->words;
-    g_autofree int32_t *hits = g_new(int32_t, r->n);
-    g_autofree bool *common = g_new0(bool, r->n);
+    g_autofree int32_t *hits = g_new(int32_t, (gsize)r->n);
+    g_autofree bool *common = g_new0(bool, (gsize)r->n);
     int64_t n_hits = 0;
     for (int64_t i = 0; i < reference->n_lines; i++)
         for (int64_t k = 0; summary_line(reference, i).n > 0 && k < prediction->n_lines; k++)

@@ -269,11 +269,11 @@ bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in
     ScoreStats stats = { .kind = kind, .options = options, .n = in->n, .width = kind->width };
     if (!check_input(kind, in, error))
         return false;
-    stats.at = g_new0(double, in->n *stats.width);
+    stats.at = g_new0(double, (gsize)(in->n * stats.width));
     bool good = kind->measure(&stats, in, error);
     if (good) {
         double values[SCORE_MAX_VALUES];
-        g_autofree int64_t *all = g_new(int64_t, stats.n);
+        g_autofree int64_t *all = g_new(int64_t, (gsize)stats.n);
         for (int64_t i = 0; i < stats.n; i++)
             all[i] = i;
         kind->finish(values, &stats, all, stats.n);
