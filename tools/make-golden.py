@@ -32,7 +32,7 @@ LINES = [
 
 
 def corpus():
-    for path in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("src/data/*.c")]):
+    for path in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("src/data/**/*.c")]):
         yield from (line for line in path.read_text().splitlines() if line.strip())
 
 

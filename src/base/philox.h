@@ -27,7 +27,7 @@ typedef enum PhiloxPurpose {
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* the text that does not follow another */
     PHILOX_SCORES = 10,  /* bootstrap samples of a test set */
-    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
+    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
 } PhiloxPurpose;
 
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);

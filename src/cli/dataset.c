@@ -1,6 +1,6 @@
+#include "data/dataset/dataset.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "data/dataset_copy.h"
 
 #include <stdio.h>
 #include <string.h>

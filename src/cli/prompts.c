@@ -1,7 +1,7 @@
 #include "cli/prompts.h"
 
-#include "nn/nn.h"
-#include "text/frame.h"
+#include "nn/ctx.h"
+#include "text/post_processor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,9 +34,9 @@ static bool lies_beside(const char *model_path, const Tokenizer *tok)
 /* What transformers would put around a text for this model, as the files with it say: [CLS] and [SEP], </s>, or <s>. */
 static void take_frame(PromptFormat *format, const ModelConfig *config, const Tokenizer *tok)
 {
-    TextFrame frame;
+    PostProcessor frame;
     g_autofree char *folder = g_path_get_dirname(tokenizer_path(tok));
-    bool known = text_frame_read(folder, tok, &frame), encoder = config->n_dec == 0;
+    bool known = post_processor_read(folder, tok, &frame), encoder = config->n_dec == 0;
     bool t5 = config->norm == NORM_RMS && config->position == POSITION_RELATIVE_BIAS;
 
     if (known && config->n_enc == 0)

@@ -1,65 +1,72 @@
-/* batch.h: what a step eats: packed streams of real tokens. */
+/* batch.h: the input of one training step: token streams without padding, their targets and their labels. */
 #pragma once
 
 #include <stdint.h>
 
-/* Rows are tokens; sequences lie back to back; rows from n_used to n_rows belong to no sequence and hold id 0, weight
- * 0. A sequence is what attention sees as one: a sample, or one of the documents that a sample is cut into. */
+/* The tokens of several sequences, one sequence after another. A sequence is what attention takes as one: a whole
+ * sample, or one document of a sample that is cut into documents. Tokens from n_tokens to max_tokens belong to no
+ * sequence and have id 0. */
 typedef struct TokenStream {
-    int32_t n_rows, n_used, n_seq, max_seq; /* capacity; filled; sequences; capacity in sequences */
-    int32_t max_len;                        /* the longest a sequence may be: fixed, like n_rows */
-    int32_t *ids;                           /* (n_rows) */
-    int32_t *position;                      /* (n_rows) in its sample: what dropout masks depend on */
-    int32_t *place;                         /* (n_rows) what positions are embedded by: starts again with a document */
-    int32_t *segment;                       /* (n_rows) token type */
-    int64_t *sample;                        /* (n_rows) global sample index */
-    int32_t *cu;                            /* (max_seq + 1) cumulative lengths */
-    int32_t *prefix;                        /* (max_seq) tokens that every query sees; 0: plainly causal, or not */
+    int32_t max_tokens, n_tokens; /* capacity; tokens in use */
+    int32_t max_seq, n_seq;       /* capacity; sequences in use */
+    int32_t max_len;              /* no sequence may be longer; fixed like the capacities */
+    int32_t *ids;                 /* (max_tokens) */
+    int32_t *position_ids;        /* (max_tokens) position within the document */
+    int32_t *token_types;         /* (max_tokens) 0, or 1 in the second sentence of a pair */
+    int64_t *sample;              /* (max_tokens) global sample index; dropout masks depend on it … */
+    int32_t *dropout_position;    /* (max_tokens) … and on the position within the sample, whatever its documents */
+    int32_t *cu;                  /* (max_seq + 1) cumulative lengths: sequence s is tokens [cu[s], cu[s + 1]) */
+    int32_t *prefix_length;       /* (max_seq) tokens at the start of a sequence that every query may attend to; 0 means
+                                     none: plain causal attention in a decoder */
 } TokenStream;
 
 /* T5 fills both streams: sequence i of enc and sequence i of dec are the same sample, and dec.ids are the targets
- * shifted right. GPT has an empty enc (no rows), BERT an empty dec. The loss falls on dec where there is one, else on
+ * shifted right. For GPT enc has capacity 0, for BERT dec has. The loss stream is dec where dec has a capacity, else
  * enc. */
 typedef struct Batch {
     TokenStream enc, dec;
-    int32_t *targets;                           /* (rows of the loss) */
-    float *weights;                             /* (rows of the loss) 1 where the loss falls, else 0 */
-    int32_t *target_rows, *target_ids;          /* (n_targets) the rows where the loss falls, and their targets */
-    int32_t *labels;                            /* (sequences of the loss) class of a sequence, -1: none */
-    int64_t first_sample, n_samples, n_targets; /* n_targets: sum of weights */
+    int32_t *targets;        /* (max_tokens of the loss stream) the id to predict at each token */
+    float *weights;          /* (max_tokens of the loss stream) 1 where the loss counts the token, else 0 */
+    int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending … */
+    int32_t *target_ids;     /* (n_targets) … and their targets */
+    int32_t *labels;         /* (max_seq of the loss stream) class of each sequence; -1 means none */
+    int64_t first_sample;    /* global index of the first sample */
+    int64_t n_samples, n_targets;
 } Batch;
 
-/* One sequence of a batch with a single stream. */
+/* One sequence to append to a batch with a single stream. */
 typedef struct BatchSequence {
-    int64_t sample, n;
-    const int32_t *ids, *targets; /* (n) */
-    const float *weights;         /* (n) 0 or 1 */
-    const int32_t *place;         /* (n), or NULL: 0, 1, 2, … */
-    const int32_t *segment;       /* (n), or NULL: 0 */
-    int32_t first_position;       /* of its first token in the sample; 0 begins a sample */
-    int32_t prefix, label;
+    int64_t sample, n;              /* global sample index; tokens */
+    const int32_t *ids, *targets;   /* (n) */
+    const float *weights;           /* (n) 0 or 1 */
+    const int32_t *position_ids;    /* (n); NULL means 0, 1, 2, … */
+    const int32_t *token_types;     /* (n); NULL means 0 */
+    int32_t first_dropout_position; /* position of the first token within its sample; 0 starts a new sample */
+    int32_t prefix_length, label;
 } BatchSequence;
 
-/* A length of 0 leaves that stream empty. */
+/* An empty batch for max_samples samples; length 0 means that the batch has no such stream. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
-/* With room for `row_samples` sequences in each of `rows`. */
+/* The same for `rows` packed sequences of up to row_samples samples each. */
 Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
 void batch_clear(Batch *batch);
-/* Appends one example: inputs to enc, targets to dec with decoder_start before them. */
+/* Appends one example to both streams: the inputs to enc; decoder_start and the targets but the last to dec. */
 void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
                int64_t n_targets, int32_t decoder_start);
-/* Appends to the only stream of a batch. */
+/* Appends a sequence to the only stream of a batch. */
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
-/* An empty stream with room for what `from` has room for and n_first rows before one sequence in each of `rows`. */
-TokenStream *stream_behind_new(const TokenStream *from, int32_t n_first, int32_t rows);
-void stream_close(TokenStream *stream);
-/* Fills it with the sequences of `from`, each behind n_first rows of id 0, which are the first of the sample and take
- * the first places. */
-void stream_put_behind(TokenStream *to, const TokenStream *from, int32_t n_first);
-/* The stream whose tokens are counted: what is read. */
+/* The stream whose tokens are counted as read: enc where it has a capacity, else dec. */
 const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */
 const TokenStream *batch_loss_stream(const Batch *batch);
-/* to becomes equal to from; both of the same capacity. */
+/* Makes `to` equal to `from`; both must have the same capacities. */
 void batch_copy(Batch *to, const Batch *from);
+
+/* An empty stream with the capacities of `from` and room for n_memory more tokens in one sequence of each of `rows`
+ * packed sequences. */
+TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);
+void stream_close(TokenStream *stream);
+/* Copies the sequences of `from` with n_memory placeholder tokens (id 0) before each of them: the model's learned
+ * memory tokens. Position ids and dropout positions count the placeholders. */
+void stream_copy_behind_memory(TokenStream *to, const TokenStream *from, int32_t n_memory);

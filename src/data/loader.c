@@ -1,6 +1,7 @@
-#include "data/loader_state.h"
+#include "data/loader.h"
 
 #include "base/check.h"
+#include "data/loader_state.h"
 
 #define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
 #define OTHER_TRIES   32                /* for a text of another document that is long enough */
@@ -97,17 +98,17 @@ static int64_t sample_index(const Loader *loader, int64_t sample)
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
     for (int64_t first = 0, end; first < example->n_inputs; first = end) {
-        for (end = first + 1; end < example->n_inputs && !example->begins[end]; end++)
+        for (end = first + 1; end < example->n_inputs && !example->starts_sequence[end]; end++)
             continue;
         const BatchSequence sequence = { .sample = sample,
                                          .n = end - first,
                                          .ids = example->inputs + first,
                                          .targets = example->targets + first,
                                          .weights = example->weights + first,
-                                         .place = example->place + first,
-                                         .segment = example->segment + first,
-                                         .first_position = (int32_t)first,
-                                         .prefix = first == 0 ? example->prefix : 0,
+                                         .position_ids = example->position_ids + first,
+                                         .token_types = example->token_types + first,
+                                         .first_dropout_position = (int32_t)first,
+                                         .prefix_length = first == 0 ? example->prefix_length : 0,
                                          .label = example->label };
         batch_add_sequence(out, &sequence);
     }

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "data/batch.h"
-#include "data/config.h"
-#include "data/dataset.h"
+#include "data/data_config.h"
+#include "data/dataset/dataset.h"
 #include "text/tokenizer.h"
 
 typedef struct Loader Loader;
@@ -40,10 +40,3 @@ int32_t loader_dec_length(const Loader *loader);
 Batch *loader_batch(const Loader *loader, int32_t rows); /* an empty batch of the right form */
 /* Rows [first, first + n) into `out` (cleared first). A function, not an iterator. */
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error);
-
-/* The same calls served by a thread that works ahead on the guess that the caller goes on where it left off. */
-typedef struct Prefetch Prefetch;
-Prefetch *prefetch_open(Loader *loader, int64_t batch_samples, int depth);
-void prefetch_close(Prefetch *prefetch);
-/* *out stays valid until the next call. */
-bool prefetch_get(Prefetch *prefetch, int64_t first, int64_t n, const Batch **out, GError **error);

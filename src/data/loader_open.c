@@ -1,4 +1,5 @@
 /* loader_open.c: from a configuration and a dataset to a loader. */
+#include "data/loader.h"
 #include "data/loader_state.h"
 
 #include <inttypes.h>

@@ -1,15 +1,16 @@
 /* loader_state.h: the inside of Loader, for the files that open it and that read from it. */
 #pragma once
 
-#include "data/loader.h"
+#include "data/batch.h"
+#include "data/data_config.h"
 #include "data/pack.h"
 #include "data/pieces.h"
 
 #define LOADER_PART_SHIFT 40 /* sample numbers stay below 2^48, as philox_attention wants them */
 
-struct Loader {
+typedef struct Loader {
     Mixture *mixture; /* NULL: one dataset; else the rows are those of the parts, whose form is the first one's */
-    Loader *parts[MIXTURE_MAX];
+    struct Loader *parts[MIXTURE_MAX];
 
     Dataset *data;
     Pieces *pieces;
@@ -31,7 +32,7 @@ struct Loader {
     int32_t *tokens, *other;              /* (raw_length) */
     int64_t *sentences, *other_sentences; /* (raw_length); NULL where sentences do not matter */
     Example example;
-};
+} Loader;
 
 /* What is decided about a sample before its text is read. */
 Choice loader_choose(const Loader *loader, int64_t sample);

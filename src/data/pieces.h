@@ -4,8 +4,8 @@
  * the same in every epoch. */
 #pragma once
 
-#include "data/dataset.h"
-#include "data/objective.h"
+#include "data/dataset/dataset.h"
+#include "data/objectives/objectives.h"
 
 typedef struct PiecesSpec {
     ObjectiveText text;

@@ -1,4 +1,4 @@
-#include "data/loader.h"
+#include "data/prefetch.h"
 
 /* One batch is the caller's, one is being filled, `depth` are ready. */
 #define SPARE_BATCHES 2

@@ -1,7 +1,7 @@
 #include "data/sources.h"
 
 #include "base/text.h"
-#include "data/split.h"
+#include "data/dataset/dataset.h"
 
 #include <string.h>
 

@@ -75,6 +75,7 @@ void device_synchronise(Device *dev);           /* when everything is done */
 /* The same of a whole tensor; on the host its rows lie side by side, in its dtype. */
 void tensor_upload(Device *dev, Tensor to, const void *from);
 void tensor_download(Device *dev, void *to, Tensor from);
-/* Of a floating tensor, from and to f32 on the host; reading waits. On null nothing is read. */
-void tensor_write_f32(Device *dev, Tensor to, const float *from);
-void tensor_read_f32(Device *dev, float *to, Tensor from);
+/* The same from and to host memory of `dtype`, with a cast where the tensor has another. Reading waits; on a device
+ * that computes nothing it leaves `to` alone. */
+void tensor_write(Device *dev, Tensor to, const void *from, DType dtype);
+void tensor_read(Device *dev, void *to, DType dtype, Tensor from);

@@ -1,5 +1,6 @@
 /* transfer.c: memory of a device, and what goes there and back. */
 #include "base/check.h"
+#include "device/cast.h"
 #include "device/op_table.h"
 
 enum { CHUNK = 1024 }; /* numbers cast at a time */
@@ -80,38 +81,37 @@ static int64_t chunk_of(Pieces pieces, int64_t first)
     return pieces.length - first < CHUNK ? pieces.length - first : CHUNK;
 }
 
-void tensor_write_f32(Device *dev, Tensor to, const float *from)
+void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
 {
     Pieces pieces = pieces_of(to);
-    double wide[CHUNK];
-    if (to.dtype == DT_F32) {
+    double cast[CHUNK]; /* as large as any dtype */
+    if (to.dtype == dtype) {
         tensor_upload(dev, to, from);
         return;
     }
-    CHECK(to.dtype == DT_F64, "f32 written to %s", dtype_name((DType)to.dtype));
     for (int64_t i = 0; i < pieces.n; i++)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
             n = chunk_of(pieces, first);
-            for (int64_t c = 0; c < n; c++)
-                wide[c] = (double)from[i * pieces.length + first + c];
-            device_upload(dev, piece_at(to, i, first), wide, (size_t)n * sizeof *wide);
+            const char *at = (const char *)from + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
+            cast_numbers(cast, (DType)to.dtype, at, dtype, n);
+            device_upload(dev, piece_at(to, i, first), cast, (size_t)n * dtype_bytes((DType)to.dtype));
         }
 }
 
-void tensor_read_f32(Device *dev, float *to, Tensor from)
+void tensor_read(Device *dev, void *to, DType dtype, Tensor from)
 {
     Pieces pieces = pieces_of(from);
-    double wide[CHUNK];
-    if (from.dtype == DT_F32)
+    double found[CHUNK];
+    if (from.dtype == dtype)
         tensor_download(dev, to, from);
-    CHECK(from.dtype == DT_F32 || from.dtype == DT_F64, "%s read as f32", dtype_name((DType)from.dtype));
-    for (int64_t i = 0; from.dtype == DT_F64 && i < pieces.n; i++)
+    for (int64_t i = 0; from.dtype != dtype && i < pieces.n; i++)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
             n = chunk_of(pieces, first);
-            device_download(dev, wide, piece_at(from, i, first), (size_t)n * sizeof *wide);
+            device_download(dev, found, piece_at(from, i, first), (size_t)n * dtype_bytes((DType)from.dtype));
             device_wait(dev, device_record(dev));
-            for (int64_t c = 0; dev->computes && c < n; c++)
-                to[i * pieces.length + first + c] = (float)wide[c];
+            char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
+            if (dev->computes)
+                cast_numbers(at, dtype, found, (DType)from.dtype, n);
         }
     device_wait(dev, device_record(dev));
 }

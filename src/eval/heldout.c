@@ -66,7 +66,7 @@ typedef struct CountContext {
 static void count_targets(void *context, const Batch *batch)
 {
     CountContext *count = context;
-    for (int32_t row = 0; row < batch_loss_stream(batch)->n_used; row++)
+    for (int32_t row = 0; row < batch_loss_stream(batch)->n_tokens; row++)
         if (batch->weights[row] > 0 && batch->targets[row] < count->vocab) {
             count->counts[batch->targets[row]]++;
             count->total++;

@@ -37,7 +37,7 @@ typedef struct Source {
 static bool check_present(const Source *source, ParamStore *params, GHashTable *wanted, GError **error)
 {
     for (int i = 0; i < params_count(params); i++) {
-        const ParamSpec *spec = &params_get(params, i)->spec;
+        const ParamSpec *spec = params_spec(params, i);
         char *theirs;
         int64_t shape[2];
         const HfName *name = hf_name_of(source->kind, spec->name, &theirs);
@@ -106,15 +106,16 @@ static bool check_tensors(const Source *source, const ModelConfig *config, GErro
     return done;
 }
 
-static bool read_param(Device *dev, const Source *source, const Param *param, GError **error)
+static bool read_param(const Source *source, ParamStore *params, int index, GError **error)
 {
+    const ParamSpec *spec = params_spec(params, index);
     g_autofree char *theirs = NULL;
-    const HfName *name = hf_name_of(source->kind, param->spec.name, &theirs);
+    const HfName *name = hf_name_of(source->kind, spec->name, &theirs);
     const SafeTensor *tensor = g_hash_table_lookup(source->tensors, theirs);
-    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
-    if (!hf_tensor_read(tensor, name, &param->spec, values, error))
+    g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+    if (!hf_tensor_read(tensor, name, spec, values, error))
         return false;
-    tensor_write_f32(dev, param->w, values);
+    params_write(params, index, NULL, DT_F32, values);
     return true;
 }
 
@@ -137,7 +138,7 @@ static Model *import_tensors(Device *dev, const Source *source, const ModelConfi
     Model *model = model_open(dev, config, gradients, error);
     ParamStore *params = model ? model_params(model) : NULL;
     for (int i = 0; model && i < params_count(params); i++)
-        if (!read_param(dev, source, params_get(params, i), error)) {
+        if (!read_param(source, params, i, error)) {
             model_close(model);
             return NULL;
         }

@@ -24,46 +24,50 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return write_text(folder, name, text, error);
 }
 
-/* Where a tensor is fetched from when its turn comes. */
+/* The parameter that a tensor is read from when it is written. */
 typedef struct Source {
-    Device *dev;
-    Tensor w;
+    ParamStore *params;
+    int index;
 } Source;
 
 static void fetch(const void *context, void *out)
 {
     const Source *source = context;
-    tensor_read_f32(source->dev, out, source->w);
+    params_read(source->params, source->index, NULL, DT_F32, out);
 }
 
-static void add_as_it_is(SafeWriter *writer, Device *dev, const char *name, int rank, const int64_t *shape, Tensor w)
+static void add_as_it_is(SafeWriter *writer, const char *name, ParamStore *params, int index)
 {
-    const Source source = { dev, w };
-    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, g_memdup2(&source, sizeof source));
+    const Source source = { params, index };
+    const ParamSpec *spec = params_spec(params, index);
+    const int64_t shape[] = { spec->rows, spec->cols };
+    safetensors_writer_add_later(writer, name, "F32", spec->cols ? 2 : 1, shape, fetch,
+                                 g_memdup2(&source, sizeof source));
 }
 
 /* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
  * which its other parts share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, Device *dev, const Param *param)
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, ParamStore *params, int index)
 {
+    const ParamSpec *spec = params_spec(params, index);
     char *theirs;
-    int64_t shape[2];
-    const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
-    int rank = hf_shape_of(name, &param->spec, shape);
+    int64_t shape[2], count = spec->rows * MAX(spec->cols, 1);
+    const HfName *name = hf_name_of(kind, spec->name, &theirs);
+    int rank = hf_shape_of(name, spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        add_as_it_is(writer, dev, theirs, rank, shape, param->w);
+        add_as_it_is(writer, theirs, params, index);
         g_free(theirs);
         return;
     }
     float *whole = g_hash_table_lookup(made, theirs);
     if (whole == NULL) {
-        whole = g_new0(float, (gsize)(tensor_count(param->w) * MAX(name->n_parts, 1)));
+        whole = g_new0(float, (gsize)(count * MAX(name->n_parts, 1)));
         safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
         g_hash_table_insert(made, g_strdup(theirs), whole);
     }
-    g_autofree float *values = g_new(float, (gsize)tensor_count(param->w));
-    tensor_read_f32(dev, values, param->w);
-    hf_tensor_put(whole, name, &param->spec, values);
+    g_autofree float *values = g_new(float, (gsize)count);
+    params_read(params, index, NULL, DT_F32, values);
+    hf_tensor_put(whole, name, spec, values);
     g_free(theirs);
 }
 
@@ -72,17 +76,17 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
                        ParamStore *params)
 {
     int n;
-    g_autofree ParamSpec *specs = model_param_specs(config, &n);
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
     g_autoptr(GHashTable) kept = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GString) left = g_string_new(NULL);
     for (int i = 0; i < n; i++)
         g_hash_table_add(kept, specs[i].name);
     for (int i = 0; i < params_count(params); i++) {
-        const Param *param = params_get(params, i);
-        if (g_hash_table_contains(kept, param->spec.name))
-            add_tensor(writer, made, kind, params_device(params), param);
+        const char *name = params_spec(params, i)->name;
+        if (g_hash_table_contains(kept, name))
+            add_tensor(writer, made, kind, params, i);
         else
-            g_string_append_printf(left, "%s%s", left->len ? ", " : "", param->spec.name);
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
     }
     if (left->len)
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
@@ -97,10 +101,8 @@ static bool write_tensors(const char *folder, const HfKind *kind, const ModelCon
     safetensors_writer_metadata(writer, "format", "pt");
     add_params(writer, made, kind, config, params);
     /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
-    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits) {
-        Tensor shared = params_find(params, "shared")->w;
-        add_as_it_is(writer, params_device(params), "lm_head.weight", shared.rank, shared.d, shared);
-    }
+    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
+        add_as_it_is(writer, "lm_head.weight", params, params_index(params, "shared"));
     /* A BERT of distances has them all the same, and reads none. */
     if (kind == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
@@ -108,9 +110,9 @@ static bool write_tensors(const char *folder, const HfKind *kind, const ModelCon
         g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
         safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
     }
-    const Param *bias = params_find(params, "lm_head.bias");
-    if (kind->untied_bias && bias && !config->tie_embeddings)
-        add_as_it_is(writer, params_device(params), kind->untied_bias, bias->w.rank, bias->w.d, bias->w);
+    int bias = params_index(params, "lm_head.bias");
+    if (kind->untied_bias && bias >= 0 && !config->tie_embeddings)
+        add_as_it_is(writer, kind->untied_bias, params, bias);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);

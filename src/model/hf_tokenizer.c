@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "nn/nn.h"
-#include "text/frame.h"
+#include "nn/ctx.h"
 #include "text/json_parts.h"
+#include "text/post_processor.h"
 #include "text/roles.h"
 
 #include <jansson.h>
@@ -71,7 +71,8 @@ static json_t *encoder_template(const Tokenizer *tok, int cls, int sep)
 
 /* The post-processor that the model's texts need where the tokenizer's own puts something else around them; NULL: its
  * own is right. */
-static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES], TextFrame own)
+static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
+                              PostProcessor own)
 {
     bool t5 = model && model->norm == NORM_RMS && model->position == POSITION_RELATIVE_BIAS;
     bool encoder = is_encoder_s(tok, model) && !t5 && ids[ROLE_CLS] >= 0 && ids[ROLE_SEP] >= 0;
@@ -89,13 +90,13 @@ static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, co
 static bool write_json(const char *folder, const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                        GError **error)
 {
-    TextFrame own;
+    PostProcessor own;
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
     if (!tokenizer_write_json(tok, path, error))
         return false;
-    text_frame_read(folder, tok, &own);
+    post_processor_read(folder, tok, &own);
     json_t *around = post_processor(tok, model, ids, own);
-    return around == NULL || tokenizer_write_json_around(tok, path, around, error);
+    return around == NULL || tokenizer_write_json_with(tok, path, around, error);
 }
 
 /* The general class takes tokenizer.json as it stands; those named after a model build one of their own. Types of
@@ -104,7 +105,7 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");
     bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
-    if (model ? model->segments > 1 : tokenizer_special(tok, "[CLS]") >= 0)
+    if (model ? model->segments > 1 : tokenizer_id(tok, "[CLS]") >= 0)
         json_array_append_new(inputs, json_string("token_type_ids"));
     json_object_set_new(config, "tokenizer_class", json_string(is_bytes ? "ByT5Tokenizer" : "PreTrainedTokenizerFast"));
     json_object_set_new(config, "model_input_names", inputs);

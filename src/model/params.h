@@ -1,8 +1,11 @@
 /* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
 #pragma once
 
-#include "model/config.h"
-#include "nn/nn.h"
+#include "model/stage.h"
+#include "nn/block.h"
+#include "nn/embedding.h"
+#include "nn/head.h"
+#include "nn/pooler.h"
 #include "param/param.h"
 
 typedef struct ModelW {
@@ -16,13 +19,16 @@ typedef struct ModelW {
 typedef struct StackW {
     Tensor relpos; /* (buckets,H) */
     NormW final_norm;
-    EmbedW embed; /* but for its table */
+    EmbeddingW embed; /* but for its table */
 } StackW;
 
 /* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW (the first three), StackW and
  * BlockW. */
 enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
 
-/* Every parameter, by rising bucket. Names: "shared", "lm_head", "encoder.relpos", "encoder.final_norm",
- * "decoder.0.self.q" … (params.c lists them). g_free. */
-ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs);
+/* The parameters that a stage uses, by rising bucket. Names: "shared", "lm_head", "encoder.relpos",
+ * "encoder.final_norm", "decoder.0.self.q" … (params.c lists them). g_free. */
+ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_specs);
+/* How often one microbatch adds to the gradients of each bucket in a stage, 0 where it never does: a tied embedding is
+ * added to by the encoder, the decoder and the head, each once. g_free. */
+int *model_bucket_uses(const ModelConfig *config, Stage stage);

@@ -139,19 +139,19 @@ static bool read_config(const FlaxFile *file, ModelConfig *config, GError **erro
                : fail_user(error, "its arrays make no encoder and decoder of T5");
 }
 
-static bool is_transposed(const Param *param)
+static bool is_transposed(const ParamSpec *spec)
 {
-    return param->spec.cols > 0 && strcmp(param->spec.name, "shared") != 0;
+    return spec->cols > 0 && strcmp(spec->name, "shared") != 0;
 }
 
-static bool check_shape(const SafeTensor *array, const Param *param, GError **error)
+static bool check_shape(const SafeTensor *array, const ParamSpec *spec, GError **error)
 {
-    int64_t rows = param->spec.rows, cols = param->spec.cols;
+    int64_t rows = spec->rows, cols = spec->cols;
     if (cols == 0 && array->rank == 1 && array->shape[0] == rows)
         return true;
-    if (is_transposed(param)) {
-        rows = param->spec.cols;
-        cols = param->spec.rows;
+    if (is_transposed(spec)) {
+        rows = spec->cols;
+        cols = spec->rows;
     }
     if (cols > 0 && array->rank == 2 && array->shape[0] == rows && array->shape[1] == cols)
         return true;
@@ -168,11 +168,11 @@ static bool check_arrays(const FlaxFile *file, const ModelConfig *config, GError
     g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     bool ok = shapes != NULL;
     for (int i = 0; ok && i < params_count(model_params(shapes)); i++) {
-        const Param *param = params_get(model_params(shapes), i);
-        char *name = their_name(param->spec.name);
+        const ParamSpec *spec = params_spec(model_params(shapes), i);
+        char *name = their_name(spec->name);
         const SafeTensor *array = flax_find(file, name);
         g_hash_table_add(wanted, name);
-        ok = array ? check_shape(array, param, error) : fail_absent(file, name, error);
+        ok = array ? check_shape(array, spec, error) : fail_absent(file, name, error);
     }
     for (int i = 0; ok && i < flax_count(file); i++) {
         const char *name = flax_get(file, i)->name;
@@ -198,14 +198,15 @@ static bool read_transposed(float *to, int64_t out, int64_t in, const SafeTensor
     return ok;
 }
 
-static bool read_param(Device *dev, const Param *param, const SafeTensor *array, GError **error)
+static bool read_param(ParamStore *params, int index, const SafeTensor *array, GError **error)
 {
-    int64_t n = tensor_count(param->w);
+    const ParamSpec *spec = params_spec(params, index);
+    int64_t n = spec->rows * MAX(spec->cols, 1);
     g_autofree float *values = g_new(float, (gsize)n);
-    bool ok = is_transposed(param) ? read_transposed(values, param->spec.rows, param->spec.cols, array, error)
-                                   : safetensors_read_f32(array, 0, n, values, error);
+    bool ok = is_transposed(spec) ? read_transposed(values, spec->rows, spec->cols, array, error)
+                                  : safetensors_read_f32(array, 0, n, values, error);
     if (ok)
-        tensor_write_f32(dev, param->w, values);
+        params_write(params, index, NULL, DT_F32, values);
     return ok;
 }
 
@@ -218,10 +219,9 @@ static Model *import_arrays(Device *dev, const FlaxFile *file, GError **error)
     Model *model = model_open(dev, &config, false, error);
     bool ok = model != NULL;
     for (int i = 0; ok && i < params_count(model_params(model)); i++) {
-        const Param *param = params_get(model_params(model), i);
-        g_autofree char *name = their_name(param->spec.name);
+        g_autofree char *name = their_name(params_spec(model_params(model), i)->name);
         const SafeTensor *array = flax_find(file, name);
-        ok = read_param(dev, param, array, error);
+        ok = read_param(model_params(model), i, array, error);
     }
     if (model && !ok)
         model_close(model);

@@ -1,6 +1,7 @@
 #include "param/optim.h"
 
 #include "base/check.h"
+#include "param/store.h"
 
 #include <math.h>
 
@@ -44,8 +45,8 @@ static double decay_of(const Optimizer *opt, const Param *param)
 static void adamw_state(const Optimizer *opt, State *state, Arena *arena)
 {
     (void)opt;
-    state->m = push_like(arena, state->param->w, "m");
-    state->v = push_like(arena, state->param->w, "v");
+    state->m = push_like(arena, state->param->master, "m");
+    state->v = push_like(arena, state->param->master, "v");
 }
 
 static void adamw_update(const Optimizer *opt, const State *state)
@@ -56,7 +57,7 @@ static void adamw_update(const Optimizer *opt, const State *state)
                        .eps = config->eps,
                        .weight_decay = decay_of(opt, state->param),
                        .scale_by_rms = config->name == OPTIM_ADAMW_RMS };
-    op_adamw(params_device(opt->store), state->param->w, state->m, state->v, state->param->g, &spec, opt->scalars);
+    op_adamw(params_device(opt->store), state->param->master, state->m, state->v, state->param->g, &spec, opt->scalars);
 }
 
 static bool is_factored(const OptimConfig *config, Tensor w)
@@ -66,7 +67,7 @@ static bool is_factored(const OptimConfig *config, Tensor w)
 
 static void adafactor_state(const Optimizer *opt, State *state, Arena *arena)
 {
-    Tensor w = state->param->w;
+    Tensor w = state->param->master;
     if (is_factored(&opt->config, w)) {
         state->row = arena_vector(arena, (DType)w.dtype, w.d[0], "row");
         state->col = arena_vector(arena, (DType)w.dtype, w.d[1], "col");
@@ -89,9 +90,9 @@ static void adafactor_update(const Optimizer *opt, const State *state)
                            .step_offset = config->step_offset,
                            .scale_parameter = config->scale_parameter,
                            .decay_by_lr = config->decay_by_lr };
-    Tensor u = state->param->w;
+    Tensor u = state->param->master;
     u.p = opt->scratch;
-    op_adafactor(params_device(opt->store), state->param->w, state->row, state->col, state->v, state->m,
+    op_adafactor(params_device(opt->store), state->param->master, state->row, state->col, state->v, state->m,
                  state->param->g, u, &spec, opt->scalars);
 }
 
@@ -143,7 +144,7 @@ static void lay_out(Optimizer *opt, Arena *arena)
         State *state = &opt->states[i];
         *state = (State){ .param = params_get(opt->store, i) };
         methods[opt->config.name].state(opt, state, arena);
-        largest = MAX(largest, tensor_count(state->param->w));
+        largest = MAX(largest, tensor_count(state->param->master));
     }
     if (methods[opt->config.name].needs_scratch)
         opt->scratch = arena_vector(arena, params_device(opt->store)->precision.state, largest, "update").p;
@@ -230,10 +231,34 @@ int optimizer_state_count(const Optimizer *opt)
     return (int)opt->named->len;
 }
 
-Tensor optimizer_state(const Optimizer *opt, int index, const char **name)
+static const NamedTensor *get_state(const Optimizer *opt, int index)
 {
     CHECK(index >= 0 && index < optimizer_state_count(opt), "state %d of %d", index, optimizer_state_count(opt));
-    const NamedTensor *named = &g_array_index(opt->named, NamedTensor, index);
-    *name = named->name;
-    return named->tensor;
+    return &g_array_index(opt->named, NamedTensor, index);
+}
+
+OptimState optimizer_state(const Optimizer *opt, int index)
+{
+    const NamedTensor *state = get_state(opt, index);
+    return (OptimState){ state->name, state->tensor.d[0], state->tensor.d[1] };
+}
+
+size_t optimizer_bytes(const Optimizer *opt)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < optimizer_state_count(opt); i++) {
+        Tensor t = get_state(opt, i)->tensor;
+        bytes += (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
+    }
+    return bytes;
+}
+
+void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host)
+{
+    tensor_read(params_device(opt->store), host, dtype, tensor_box(get_state(opt, index)->tensor, box));
+}
+
+void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host)
+{
+    tensor_write(params_device(opt->store), tensor_box(get_state(opt, index)->tensor, box), host, dtype);
 }

@@ -32,6 +32,16 @@ void optimizer_close(Optimizer *opt);
 /* One update, u = 1, 2, …, of every parameter. norm: of the gradients, for clipping. lr: of this update, from the
  * schedule (adafactor's relative_step overrides it). Returns the rate used. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm);
-/* The state tensors, for checkpoints: names are "NAME/m", "NAME/v", "NAME/row", "NAME/col". */
+
+/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0:
+ * a vector of `rows`. */
+typedef struct OptimState {
+    const char *name;
+    int64_t rows, cols;
+} OptimState;
 int optimizer_state_count(const Optimizer *opt);
-Tensor optimizer_state(const Optimizer *opt, int index, const char **name);
+OptimState optimizer_state(const Optimizer *opt, int index);
+size_t optimizer_bytes(const Optimizer *opt); /* of all states */
+/* As params_read and params_write. */
+void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);
+void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host);

@@ -1,6 +1,7 @@
 /* param.h: parameters in buckets. A bucket (one block, the embedding, the head, a stack's shared tensors) is one flat
- * allocation for weights, one for gradients. Layers reach them only between acquire and release, so that sharding can
- * later change the bodies of these functions and nothing else. */
+ * allocation for weights, one for gradients, and one for master weights where their dtype is another than the weights'.
+ * Layers reach a bucket only between acquire and release; files and tools read and write logical tensors by boxes.
+ * Sharding can therefore change the bodies of these functions and nothing else. */
 #pragma once
 
 #include "base/error.h"
@@ -16,35 +17,62 @@ typedef struct ParamSpec {
     ptrdiff_t group; /* offset of the Tensor that spans a fusion group (q, k, v rows adjacent), or -1 */
     int64_t rows, cols;
     InitKind init;
-    double std; /* normals: standard deviation after truncation; uniform: the half-width */
-    bool decay; /* a matrix: gets weight decay under `optim.decay: matrices` */
+    double std;  /* normals: standard deviation after truncation; uniform: the half-width */
+    bool decay;  /* a matrix: gets weight decay under `optim.decay: matrices` */
+    bool frozen; /* never updated: no gradient, no master weights, no optimizer state; alike within a fusion group */
 } ParamSpec;
 
-typedef struct Param {
-    ParamSpec spec;
-    Tensor w, g; /* views into the bucket */
-} Param;
+/* A part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, columns likewise. A vector has the box of a
+ * column: start[1] 0, shape[1] 1. */
+typedef struct Box {
+    int64_t start[2], shape[2];
+} Box;
 
 typedef struct ParamStore ParamStore;
 
-/* NULL: no memory. */
-ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, bool gradients);
+/* uses[b]: how often one microbatch contributes to the gradients of bucket b, its calls of grads_ready (3 for an
+ * embedding that both stacks and the head share; 0 for a bucket that no loss reaches); NULL means once each. Weights,
+ * gradients and masters have the dtypes of the device's precision. NULL: no memory. */
+ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients);
 void params_close(ParamStore *store);
 /* Fills every parameter from (seed, its name): independent of order, device and layout. */
 void params_init(ParamStore *store, uint64_t seed);
 int params_count(const ParamStore *store);
-Param *params_get(ParamStore *store, int index);
-Param *params_find(ParamStore *store, const char *name); /* NULL if absent */
-int64_t params_elements(const ParamStore *store);        /* of all logical tensors */
+const ParamSpec *params_spec(const ParamStore *store, int index);
+int params_index(const ParamStore *store, const char *name); /* -1 if absent */
+int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
 Device *params_device(const ParamStore *store);
+
+/* Bytes of all logical tensors; masters are 0 where weights are their own masters. */
+typedef struct ParamBytes {
+    size_t weights, masters, gradients;
+} ParamBytes;
+ParamBytes params_bytes(const ParamStore *store);
+
+/* Copies a box of a parameter's master weights (box NULL: the whole tensor) to or from host memory of `dtype`, its rows
+ * side by side, with a cast where the dtypes differ. Reading waits for the device; on a device that computes nothing
+ * `host` is left alone. */
+void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host);
+void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host);
+
+/* Parameter `index` becomes `source` of another store, of the same shape. */
+void params_copy(ParamStore *to, int index, ParamStore *from, int source);
 
 /* Fills the Tensor fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
 void params_release(ParamStore *store, int bucket);
-/* The same with gradients; returns the beta to write them with: 0 at the first touch since grads_begin, then 1. The
- * first touch must write every tensor of the bucket: what it leaves out keeps the gradient of the step before. */
+/* The same with gradients, NO_TENSOR where a parameter is frozen; returns the beta to write them with: 0 at the first
+ * touch since grads_begin, then 1. The first touch must write every tensor of the bucket: a tensor that it leaves out
+ * keeps the gradient of the step before. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
+/* One contribution is made. The bucket is ready after the last one of the step, the uses × microbatches that
+ * grads_begin counted; one more is a bug. */
 void grads_ready(ParamStore *store, int bucket);
-void grads_begin(ParamStore *store); /* a step starts: no gradient has been touched */
-/* Untouched buckets become zeros; returns the global L2 norm of all gradients. */
+/* A step of so many microbatches starts: no gradient has been touched. */
+void grads_begin(ParamStore *store, int64_t n_microbatches);
+/* fn(context, bucket) is called when a bucket's gradients are ready, once a step, in the order in which backward
+ * finishes them: the place where a reduction over ranks starts. NULL: nobody is told. */
+typedef void (*BucketFn)(void *context, int bucket);
+void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
+/* After all contributions: gradients of buckets without uses become zeros; returns the global L2 norm. */
 double grads_norm(ParamStore *store);

@@ -1,12 +1,13 @@
-#include "param/param.h"
-
+/* params_init.c: the values that training starts from. */
 #include "base/check.h"
+#include "param/store.h"
 
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
-/* Standard deviation of a standard normal cut at two: what is drawn is divided by it, so that `std` is what results. */
+/* Standard deviation of a standard normal distribution cut at ±2: a draw is divided by it, so that the parameter has
+ * the standard deviation `std`. */
 #define TRUNCATED_STD 0.87962566103423978
 
 static double truncated_normal(Philox *rng)
@@ -18,7 +19,7 @@ static double truncated_normal(Philox *rng)
     return x / TRUNCATED_STD;
 }
 
-/* Each element has a sequence of its own, so that any part of a tensor can be filled alone. */
+/* Each element has random numbers of its own, so that any part of a tensor can be filled alone. */
 static double draw(const ParamSpec *spec, Philox rng, int64_t element)
 {
     rng.index = (uint64_t)element << 16;
@@ -38,31 +39,27 @@ static double draw(const ParamSpec *spec, Philox rng, int64_t element)
     return 0;
 }
 
-static void init_tensor(Device *dev, const Param *param, PhiloxKey key)
+static void init_param(ParamStore *store, int index, PhiloxKey key)
 {
-    Philox rng = philox_open(key, XXH64(param->spec.name, strlen(param->spec.name), 0));
-    int64_t count = tensor_count(param->w);
-    bool wide = param->w.dtype == DT_F64;
-    g_autofree double *doubles = wide ? g_new(double, count) : NULL;
-    g_autofree float *floats = wide ? NULL : g_new(float, count);
-#pragma omp parallel for num_threads(device_threads(dev))
+    const ParamSpec *spec = params_spec(store, index);
+    Philox rng = philox_open(key, XXH64(spec->name, strlen(spec->name), 0));
+    int64_t count = spec->rows * MAX(spec->cols, 1);
+    bool wide = store->dev->precision.master == DT_F64;
+    DType dtype = wide ? DT_F64 : DT_F32;
+    g_autofree void *values = g_malloc((gsize)count * dtype_bytes(dtype));
+#pragma omp parallel for num_threads(device_threads(store->dev))
     for (int64_t i = 0; i < count; i++) {
-        double value = draw(&param->spec, rng, i);
+        double value = draw(spec, rng, i);
         if (wide)
-            doubles[i] = value;
+            ((double *)values)[i] = value;
         else
-            floats[i] = (float)value;
+            ((float *)values)[i] = (float)value;
     }
-    tensor_upload(dev, param->w, wide ? (const void *)doubles : floats);
+    params_write(store, index, NULL, dtype, values);
 }
 
 void params_init(ParamStore *store, uint64_t seed)
 {
-    Device *dev = params_device(store);
-    CHECK(dev->precision.master == DT_F64 || dev->precision.master == DT_F32, "parameters of %s",
-          dtype_name(dev->precision.master));
-    if (!dev->computes)
-        return;
-    for (int i = 0; i < params_count(store); i++)
-        init_tensor(dev, params_get(store, i), philox_key(seed, PHILOX_INIT, 0));
+    for (int i = 0; store->dev->computes && i < store->n_params; i++)
+        init_param(store, i, philox_key(seed, PHILOX_INIT, 0));
 }

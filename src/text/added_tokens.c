@@ -11,11 +11,11 @@ typedef struct Pass {
     GArray *tokens; /* AddedToken; contents are its own, in the form that is looked for */
     Trie trie;      /* content -> place in tokens */
     bool starts[256];
-    bool any_plain; /* a token that is not special */
+    bool any_ordinary; /* a token that is not special */
 } Pass;
 
 struct AddedTokens {
-    AddedPlain plain;
+    BaseTokenizer base;
     Pass raw, normal;
 };
 
@@ -44,7 +44,7 @@ static void pass_add(Pass *pass, const AddedToken *token, char *content)
         g_free(content);
         return;
     }
-    pass->any_plain |= !own.special;
+    pass->any_ordinary |= !own.special;
     pass->starts[(uint8_t)*content] = true;
     g_array_append_val(pass->tokens, own);
 }
@@ -58,17 +58,17 @@ static void pass_build(Pass *pass)
     trie_init(&pass->trie, keys, n);
 }
 
-AddedTokens *added_tokens_open(const GArray *tokens, const AddedPlain *plain)
+AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base)
 {
     AddedTokens *added = g_new0(AddedTokens, 1);
-    added->plain = *plain;
+    added->base = *base;
     pass_init(&added->raw);
     pass_init(&added->normal);
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
         const char *content = token->content;
-        if (token->normalized && plain->normalize)
-            pass_add(&added->normal, token, plain->normalize(plain->model, content, strlen(content)));
+        if (token->normalized && base->normalize)
+            pass_add(&added->normal, token, base->normalize(base->model, content, strlen(content)));
         else
             pass_add(token->normalized ? &added->normal : &added->raw, token, g_strdup(content));
     }
@@ -160,44 +160,44 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
 
 /* ---- encoding ---- */
 
-typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials, GArray *ids,
-                      GError **error);
+typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
+                      GArray *ids, GError **error);
 
 /* `gap` gets what lies between the tokens of a pass. */
-static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, bool first,
+static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, bool starts_text,
                      bool specials, GapFn gap, GArray *ids, GError **error)
 {
     Search search = { pass, text, text + bytes, text, text, specials };
     const AddedToken *token = NULL;
     const char *start, *stop;
-    bool some = pass->tokens->len > 0 && (specials || pass->any_plain);
+    bool some = pass->tokens->len > 0 && (specials || pass->any_ordinary);
     while (some && (token = next_token(&search, &start, &stop))) {
         if (start > search.taken && !gap(added, search.taken, (size_t)(start - search.taken),
-                                         first && search.taken == text, specials, ids, error))
+                                         starts_text && search.taken == text, specials, ids, error))
             return false;
         g_array_append_val(ids, token->id);
         search.taken = MAX(stop, search.taken);
     }
     return search.taken == search.end || gap(added, search.taken, (size_t)(search.end - search.taken),
-                                             first && search.taken == text, specials, ids, error);
+                                             starts_text && search.taken == text, specials, ids, error);
 }
 
-static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials,
+static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
                          GArray *ids, GError **error)
 {
     (void)specials;
-    return added->plain.encode(added->plain.model, text, bytes, first, ids, error);
+    return added->base.encode(added->base.model, text, bytes, starts_text, ids, error);
 }
 
-static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, bool first, bool specials,
+static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
                           GArray *ids, GError **error)
 {
     const Pass *pass = &added->normal;
-    if (pass->tokens->len == 0 || !(specials || pass->any_plain))
-        return encode_plain(added, text, bytes, first, specials, ids, error);
-    g_autofree char *other = added->plain.normalize ? added->plain.normalize(added->plain.model, text, bytes) : NULL;
-    return run_pass(added, pass, other ? other : text, other ? strlen(other) : bytes, first, specials, encode_plain,
-                    ids, error);
+    if (pass->tokens->len == 0 || !(specials || pass->any_ordinary))
+        return encode_plain(added, text, bytes, starts_text, specials, ids, error);
+    g_autofree char *other = added->base.normalize ? added->base.normalize(added->base.model, text, bytes) : NULL;
+    return run_pass(added, pass, other ? other : text, other ? strlen(other) : bytes, starts_text, specials,
+                    encode_plain, ids, error);
 }
 
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,

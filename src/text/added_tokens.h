@@ -1,5 +1,4 @@
-/* added_tokens.h: tokens that are found in text before a tokenizer splits it, as Hugging Face's tokenizers find them.
- */
+/* added_tokens.h: finds added tokens in text before a tokenizer splits the rest, as Hugging Face's tokenizers do. */
 #pragma once
 
 #include "base/error.h"
@@ -11,27 +10,27 @@ G_BEGIN_DECLS
 typedef struct AddedToken {
     const char *content;
     int id;
-    bool special;        /* not in corpora: text reads as it only where specials are asked for */
-    bool single_word;    /* not beside a letter, digit or underscore */
-    bool lstrip, rstrip; /* takes the white space before it, after it */
-    bool normalized;     /* looked for in normalized text, by its normal form */
+    bool special;        /* found only where the caller asks for special tokens, so never in corpora */
+    bool single_word;    /* not found next to a letter, digit or underscore */
+    bool lstrip, rstrip; /* also takes the white space before it, after it */
+    bool normalized;     /* compared with normalized text, in its own normalized form */
 } AddedToken;
 
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
-/* The model that encodes what lies between: text in, ids out. */
-typedef struct AddedPlain {
+/* The tokenizer for the text between added tokens; see TokenizerKind. */
+typedef struct BaseTokenizer {
     const void *model;
-    /* `first`: the text begins here. */
-    bool (*encode)(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error);
-    char *(*normalize)(const void *model, const char *text, size_t bytes); /* g_free; NULL: text stays as it is */
-} AddedPlain;
+    bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
+    char *(*normalize)(const void *model, const char *text, size_t bytes); /* NULL means text is not normalized */
+} BaseTokenizer;
 
-/* Copies `tokens` (AddedToken). Of two with the same content the later counts. */
-AddedTokens *added_tokens_open(const GArray *tokens, const AddedPlain *plain);
+/* Copies `tokens` (AddedToken). Of two tokens with the same content the later one counts. */
+AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base);
 void added_tokens_close(AddedTokens *added);
-/* Appends ids. The leftmost tokens are taken, the longest where several begin; first those that are not normalized,
- * then, in the normal form of what lies between, the others. */
+/* Appends the ids of a text. First, tokens that are not `normalized` are searched for in the text as it is; then the
+ * text between them is normalized and searched for the others; what is left goes to the base tokenizer. Each search
+ * takes the leftmost token, and of several that start at the same character the longest. */
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                          GError **error);
 

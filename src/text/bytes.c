@@ -1,7 +1,7 @@
 #include "text/bytes.h"
 
 #include "base/check.h"
-#include "text/byte_bpe.h"
+#include "text/byte_bpe/byte_bpe.h"
 #include "text/json_parts.h"
 
 #include <string.h>
@@ -73,9 +73,9 @@ static const char *piece_of(const void *opaque, int id)
     return ((const Bytes *)opaque)->names[id];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
 {
-    (void)opaque, (void)first, (void)error;
+    (void)opaque, (void)starts_text, (void)error;
     guint before = ids->len;
     CHECK(bytes <= G_MAXUINT - before, "%zu bytes of text", bytes);
     g_array_set_size(ids, before + (guint)bytes);

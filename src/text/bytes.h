@@ -1,9 +1,9 @@
-/* bytes.h: ByT5's tokenizer: id = byte + 3. */
+/* bytes.h: ByT5's tokenizer: the id of a byte is byte + 3; pad, eos and unk are 0, 1 and 2; 125 sentinels come last. */
 #pragma once
 
 #include "text/kind.h"
 
-#define BYTES_PATH "bytes"                                      /* what tokenizer_open takes for it */
-#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* a tokenizer_config.json that says the same */
+#define BYTES_PATH "bytes"                                      /* the path by which tokenizer_open knows it */
+#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* the tokenizer_config.json that stands for it */
 
 extern const TokenizerKind kind_bytes;

@@ -1,20 +1,21 @@
-/* json_parts.h: the parts of a tokenizer.json as Hugging Face's tokenizers write them. Each is a new reference. */
+/* json_parts.h: builds the parts of a tokenizer.json. Each function returns a new reference. */
 #pragma once
 
 #include "text/added_tokens.h"
 
 #include <jansson.h>
 
-/* An entry of added_tokens. */
+/* An entry of "added_tokens". */
 json_t *json_added_token(const AddedToken *token);
-/* A post-processor that puts special tokens around a text and a pair of texts; NULL or a negative id: none there. The
- * end of the pair's second text has type 1 if `typed`. */
+
+/* The special tokens that a TemplateProcessing post-processor puts around a text and around each of two texts. */
 typedef struct JsonTemplate {
-    const char *begin, *end;
+    const char *begin, *end; /* pieces; NULL means none */
     int begin_id, end_id;
-    bool typed;
+    bool typed; /* in a pair, the second text and its end have token type 1 instead of 0 */
 } JsonTemplate;
 json_t *json_template(const JsonTemplate *around);
-/* The whole document around these parts; any may be NULL (null). */
+
+/* The whole document. Takes references; any may be NULL, which is written as null. */
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,
                        json_t *decoder, json_t *model);

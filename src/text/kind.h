@@ -1,39 +1,47 @@
-/* kind.h: what a kind of tokenizer provides. A new kind is one file and one row of the table in tokenizer.c. */
+/* kind.h: a kind of tokenizer as a table of functions. A new kind is a row of the table in kinds.c. */
 #pragma once
 
 #include "text/tokenizer_json.h"
 
 #include <stdint.h>
 
+/* What `open` and `open_json` report about a model. */
 typedef struct TokenizerFacts {
     const char *name;       /* "sentencepiece-unigram" */
-    int size;               /* pieces of the file itself */
-    int pad, eos, unk, bos; /* -1 where there is none */
-    bool adds_sentinels;    /* T5's lie above the pieces unless the file has them; without it, only those it has */
-    GArray *added;          /* AddedToken, with contents of the model's; NULL: none. Of a tokenizer.json, its own */
-    const char *pattern;    /* in: the name of what a rank file is split by, as asked for; NULL: what its size says */
-    uint64_t settings;      /* hash of what files beside it say about how text is split; 0: nothing */
+    int size;               /* ids of the model are 0 to size - 1 */
+    int pad, eos, unk, bos; /* ids; -1 means the model has no such token */
+    bool adds_sentinels;    /* put <extra_id_0..99> above the last id if the model has none, as T5 does */
+    GArray *added;          /* AddedToken, the model's own; their strings belong to the model. NULL means none. For a
+                               model read from a tokenizer.json, those of the file are used instead */
+    const char *pattern;    /* set by the caller, for tiktoken only: name of the pre-tokenizer pattern (gpt2, cl100k,
+                               o200k); NULL means the pattern that files with this number of ranks have */
+    uint64_t settings;      /* hash of the settings read from a tokenizer_config.json beside the file, where they
+                               change how text is split; 0 means they do not */
 } TokenizerFacts;
 
 typedef struct TokenizerKind {
-    const char *file_name; /* what a folder of this kind holds; NULL: only a tokenizer.json, open is NULL too */
-    /* The model behind a file's bytes; thread-safe once open. `path` is for what lies beside it. */
+    const char *file_name; /* the file that a folder with such a tokenizer holds; NULL, and `open` NULL, means that this
+                              kind is only read from tokenizer.json */
+    /* Reads a model from the bytes of its file; `path` is for finding files beside it. The model is thread-safe. */
     void *(*open)(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
     void (*close)(void *model);
     int (*id)(const void *model, const char *piece); /* -1 if there is no such piece */
     const char *(*piece)(const void *model, int id); /* 0 <= id < facts.size */
-    /* Appends to ids (int32_t); text is UTF-8 without added tokens, those of facts and others. `first`: the whole text
-     * begins here. */
-    bool (*encode)(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error);
-    /* Appends to text; 0 <= id < facts.size. */
+    /* Appends the ids (int32_t) of UTF-8 text that holds no added tokens. starts_text is true if `text` is the
+     * beginning of what the user gave, false after an added token: some kinds put a space before the first word only.
+     */
+    bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
+    /* Appends the text of n ids; 0 <= id < facts.size. */
     bool (*decode)(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error);
-    /* The same model from a tokenizer.json whose model.type is `json_type`; NULL, NULL where it has no such form. */
+    /* Reads a model from a tokenizer.json whose model.type is json_type. Both NULL: this kind has no such form. */
     const char *json_type;
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
-    /* Another file that open() reads, in the place of file_name in its path; it may be missing. NULL: none. */
-    const char *beside;
-    /* Text as it is before it is split; g_free. It may be normalized again. NULL: as it comes. */
+    /* Name of a second file, which may be missing, in the same folder as file_name (merges.txt); NULL means none. */
+    const char *second_file;
+    /* The normalizer: UTF-8 text as it is before pre-tokenization; g_free. Applying it twice must change nothing more.
+     * NULL means text is not normalized. */
     char *(*normalize)(const void *model, const char *text, size_t bytes);
-    /* The model as a tokenizer.json, a new reference; data is its own file. NULL: it has no such form, or no other. */
+    /* The model as a tokenizer.json, a new reference; `data` is its own file. NULL means that this kind cannot be
+     * written as one, or has no other form. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;

@@ -133,12 +133,3 @@ bool token_roles_check(const char *const *entries, GError **error)
     }
     return true;
 }
-
-int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role)
-{
-    if (tokenizer_role(tok, role) >= 0)
-        return tokenizer_role(tok, role);
-    if (role == ROLE_MASK)
-        return tokenizer_sentinel(tok, 0);
-    return role == ROLE_CLS ? tokenizer_encoder_role(tok, ROLE_SEP) : tokenizer_eos(tok);
-}

@@ -1,14 +1,18 @@
-/* roles.h: what special tokens are for (padding, mask, …), by which pieces they are known, and which of them the
- * tokenizer of a family of models has. */
+/* roles.h: the roles of special tokens (padding, mask, …), the pieces that have them by convention, and the special
+ * tokens of each family of models. */
 #pragma once
 
-#include "text/tokenizer.h"
+#include "base/error.h"
 
 #include <jansson.h>
 
 G_BEGIN_DECLS
 
-/* How the special tokens of a family are spelled; WordPiece knows its own by BERT's names. */
+#define TOKENIZER_SENTINELS 100 /* T5's <extra_id_0> to <extra_id_99> */
+
+typedef enum TokenRole { ROLE_PAD, ROLE_UNK, ROLE_EOS, ROLE_BOS, ROLE_CLS, ROLE_SEP, ROLE_MASK, TOKEN_ROLES } TokenRole;
+
+/* Kinds of tokenizers differ in how they spell special tokens: <pad> or [PAD]. */
 typedef enum TokenSpelling {
     SPELLING_BYTE_BPE,
     SPELLING_WORDPIECE,
@@ -16,28 +20,29 @@ typedef enum TokenSpelling {
     TOKEN_SPELLINGS
 } TokenSpelling;
 
-/* Special tokens of a tokenizer that is trained for a family of models. An entry is "PIECE" or "ROLE=PIECE". */
+/* A family of models (bert, roberta, t5, gpt) and the special tokens that its tokenizer is trained with. */
 typedef struct TokenFamily {
     const char *name;
-    const char *special_tokens[TOKEN_SPELLINGS][6]; /* each NULL-terminated, in the order of their ids */
-    bool sentinels;                                 /* T5's 100 on top */
+    const char *special_tokens[TOKEN_SPELLINGS][6]; /* "PIECE" or "ROLE=PIECE" in order of ids, NULL-terminated */
+    bool sentinels;                                 /* <extra_id_0..99> above the last piece, as T5 has them */
 } TokenFamily;
 
-/* NULL, with an error that lists the families, if there is none of that name. */
+/* NULL, with an error that lists the families, if none has this name. */
 const TokenFamily *token_family_find(const char *name, GError **error);
 
-/* The key of a role in tokenizer_config.json and special_tokens_map.json: "pad_token". */
+/* The role's key in tokenizer_config.json and special_tokens_map.json: "pad_token". */
 const char *token_role_key(TokenRole role);
-/* Pieces that have the role by their name where no file says otherwise, the first of them that a vocabulary has;
- * NULL-terminated. */
+/* The pieces that have this role by convention, NULL-terminated. Where no file names a piece for the role, the first of
+ * them that is in the vocabulary has it. */
 const char *const *token_role_pieces(TokenRole role);
-/* Reads "ROLE=PIECE" or "PIECE": *piece points into the entry; TOKEN_ROLES stands for no role. */
+/* Reads a special token written as "ROLE=PIECE" or "PIECE": *piece points into `entry`. Returns TOKEN_ROLES for
+ * "PIECE". */
 TokenRole token_role_parse(const char *entry, const char **piece);
-/* The same, with the role that a piece has by its name where none is given. */
+/* The same, but for "PIECE" returns the role that this piece has by convention, if any. */
 TokenRole token_role_of(const char *entry, const char **piece);
-/* {"pad_token": "<pad>", …}: the roles that the entries (NULL-terminated) give by "ROLE=". A new reference. */
+/* {"pad_token": "<pad>", …}: the entries (NULL-terminated) written as "ROLE=PIECE". A new reference. */
 json_t *token_roles_given(const char *const *entries);
-/* A role that is given twice, or that another special token would be known by through its name, is an error. */
+/* A user's error if two entries have the same role, or if one is given a role that another has by convention. */
 bool token_roles_check(const char *const *entries, GError **error);
 
 G_END_DECLS

@@ -1,4 +1,8 @@
-#include "text/trainer.h"
+#include "text/tokenizer_train.h"
+
+#include "text/byte_bpe/byte_bpe.h"
+#include "text/sentencepiece/sentencepiece.h"
+#include "text/wordpiece/wordpiece.h"
 
 #include <inttypes.h>
 #include <string.h>

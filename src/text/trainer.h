@@ -1,10 +1,10 @@
-/* trainer.h: what a kind of tokenizer that can be trained provides. A new one is one file and one row of the table in
- * tokenizer_train.c. */
+/* trainer.h: a kind of tokenizer that can be trained, as a row of the table in tokenizer_train.c. */
 #pragma once
 
 #include "text/roles.h"
+#include "text/tokenizer_train.h"
 
-/* Options that only some kinds have. */
+/* Groups of options of TokenizerTraining that only some trainers have. */
 enum {
     TRAINER_LINES = 1 << 0, /* max_sentences, character_coverage, byte_fallback */
     TRAINER_WORDS = 1 << 1, /* min_frequency, sentinels, max_piece, memory, workers */
@@ -12,13 +12,10 @@ enum {
 };
 
 typedef struct TokenizerTrainer {
-    const char *name;      /* TokenizerFacts.name of what it makes */
-    unsigned options;      /* of those above */
-    const char *file_name; /* what is opened in the folder that it writes; NULL: it writes a file */
+    const char *name;      /* TokenizerFacts.name of the tokenizers that it makes */
+    unsigned options;      /* groups of options, of the enum above, that it accepts */
+    const char *file_name; /* the file to open in the folder that it writes; NULL means that it writes a single file */
     TokenSpelling spelling;
-    /* Writes training->out, a file or into a folder that exists. */
+    /* Trains on the texts of `next` and writes training->out: a file, or files in a folder that exists. */
     bool (*train)(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
 } TokenizerTrainer;
-
-extern const TokenizerTrainer trainer_sentencepiece_unigram, trainer_sentencepiece_bpe, trainer_byte_bpe,
-    trainer_wordpiece;

@@ -1,4 +1,5 @@
-/* trie.h: byte strings to numbers, as a double array: one step reads one unit. Read-only once built. */
+/* trie.h: a map from byte strings to numbers, as a double-array trie: following one byte reads one unit. Read-only once
+ * built. */
 #pragma once
 
 #include <glib.h>
@@ -6,12 +7,12 @@
 
 typedef struct TrieUnit {
     uint32_t base;   /* the child along byte c, if there is one, is unit base + c */
-    uint32_t parent; /* UINT32_MAX: a free unit */
-    int32_t value;   /* -1: no key ends here */
+    uint32_t parent; /* UINT32_MAX means a free unit */
+    int32_t value;   /* of the key that ends here; -1 means none does */
 } TrieUnit;
 
 typedef struct Trie {
-    TrieUnit *units; /* unit 0 is the root; 256 units lie above every base */
+    TrieUnit *units; /* unit 0 is the root; 256 units lie above every base, so that base + c is always in range */
     uint32_t n_units;
 } Trie;
 
@@ -21,18 +22,18 @@ typedef struct TrieKey {
     int32_t value; /* >= 0 */
 } TrieKey;
 
-/* Sorts the keys. Of equal keys, that of the largest value counts; an empty key gives the root its value. */
+/* Sorts the keys. Of equal keys the largest value counts; an empty key gives the root its value. */
 void trie_init(Trie *trie, TrieKey *keys, size_t n);
 void trie_clear(Trie *trie);
 
-/* The child of a unit; 0 if there is none, for the root is nobody's child. */
+/* The child of a unit along a byte; 0 means there is none (the root is nobody's child). */
 static inline uint32_t trie_step(const Trie *trie, uint32_t unit, unsigned char byte)
 {
     uint32_t to = trie->units[unit].base + byte;
     return trie->units[to].parent == unit ? to : 0;
 }
 
-/* The value of exactly this key, or -1. */
+/* The value of exactly this key; -1 if there is no such key. */
 static inline int32_t trie_find(const Trie *trie, const char *text, size_t bytes)
 {
     uint32_t unit = 0;

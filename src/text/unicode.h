@@ -1,14 +1,14 @@
-/* unicode.h: categories of characters by Unicode 16, which Hugging Face's tokenizers go by, where GLib and PCRE2 know
- * an older version. */
+/* unicode.h: categories of characters in Unicode 16, which Hugging Face's tokenizers use. GLib and PCRE2 of Debian 12
+ * know Unicode 14. */
 #pragma once
 
 #include <glib.h>
 
-#define UNICODE_VERSION "16.0" /* of the categories */
+#define UNICODE_VERSION "16.0" /* of unicode_type */
 
 GUnicodeType unicode_type(gunichar c);
-/* A character of the same category and of as many bytes in UTF-8 that GLib and PCRE2 know since Unicode 14; c itself
- * where they take it for what it is. */
+/* c itself if GLib and PCRE2 give it its category of Unicode 16; otherwise a character of that category that they do
+ * know, with as many bytes in UTF-8. */
 gunichar unicode_known(gunichar c);
-/* In lower case, as Unicode 17 has it. */
+/* The lower-case form of a character in Unicode 17. */
 gunichar unicode_lower(gunichar c);

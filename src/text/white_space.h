@@ -1,4 +1,4 @@
-/* white_space.h: the characters that Unicode calls White_Space. */
+/* white_space.h: Unicode's property White_Space. */
 #pragma once
 
 #include <glib.h>

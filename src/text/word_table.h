@@ -1,4 +1,4 @@
-/* word_table.h: how often each word occurs. */
+/* word_table.h: counts how often each word occurs: an open-addressing hash table. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,27 +8,27 @@
 typedef struct WordEntry {
     uint64_t hash;
     int64_t count;
-    size_t begin; /* in the table's text */
-    uint32_t bytes;
+    size_t begin;   /* offset of the word in WordTable.text */
+    uint32_t bytes; /* its length */
 } WordEntry;
 
 typedef struct WordTable {
-    WordEntry *entries; /* in the order in which the words came */
+    WordEntry *entries; /* (n) in order of first occurrence; room for `room` */
     size_t n, room;
-    char *text;
+    char *text; /* the words, one after the other, text_bytes in all; room for text_room */
     size_t text_bytes, text_room;
-    uint32_t *slots; /* number of an entry + 1; 0: empty */
+    uint32_t *slots; /* (n_slots) index of an entry + 1; 0 means empty */
     size_t n_slots;  /* a power of two */
 } WordTable;
 
 void word_table_init(WordTable *table);
 void word_table_clear(WordTable *table);
-/* Forgets every word, and keeps the room for the next. */
+/* Removes all words but keeps the memory. */
 void word_table_empty(WordTable *table);
-/* A word of less than 4 GiB, `count` times more. */
+/* Adds `count` to a word of less than 4 GiB. */
 void word_table_add(WordTable *table, const char *word, size_t bytes, int64_t count);
-/* Every word of another table. */
+/* Adds all words of another table with their counts. */
 void word_table_add_all(WordTable *table, const WordTable *from);
-/* Forgets the words that occurred no more than `count` times. */
+/* Removes the words that occurred `count` times or less. */
 void word_table_prune(WordTable *table, int64_t count);
-const char *word_table_word(const WordTable *table, size_t entry);
+const char *word_table_word(const WordTable *table, size_t entry); /* not NUL-terminated */

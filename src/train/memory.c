@@ -7,17 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static size_t state_bytes(const Optimizer *optimizer)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < optimizer_state_count(optimizer); i++) {
-        const char *name;
-        Tensor t = optimizer_state(optimizer, i, &name);
-        bytes += (size_t)tensor_count(t) * dtype_bytes(t.dtype);
-    }
-    return bytes;
-}
-
 static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                     GError **error)
 {
@@ -30,9 +19,10 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     Optimizer *optimizer = optimizer_open(model_params(model), &config->optim, error);
     bool ok = optimizer && model_reserve(model, (int32_t)config_micro_samples(config), input_length, target_length,
                                          &loss, &plan->activations, error);
-    plan->weights = plan->gradients =
-        (size_t)params_elements(model_params(model)) * dtype_bytes(null->precision.master);
-    plan->optimizer = optimizer ? state_bytes(optimizer) : 0;
+    ParamBytes bytes = params_bytes(model_params(model));
+    plan->weights = bytes.weights + bytes.masters;
+    plan->gradients = bytes.gradients;
+    plan->optimizer = optimizer ? optimizer_bytes(optimizer) : 0;
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
     return ok;

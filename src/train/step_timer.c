@@ -14,7 +14,7 @@ static void fill_batch(StepTimer *timer)
     g_autofree float *weights = g_new(float, n);
     for (int64_t sample = 0; sample < timer->micro; sample++) {
         const BatchSequence sequence = {
-            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix = prefix
+            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix_length = prefix
         };
         for (int32_t i = 0; i < n; i++) {
             ids[i] = (int32_t)philox_below(&rng, (uint64_t)timer->config->model.vocab);
@@ -141,13 +141,13 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         return false;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
-    grads_begin(model_params(timer->model));
+    grads_begin(model_params(timer->model), 1);
     time_micro(timer, &loss); /* makes primitives and touches memory */
     time_update(timer);
     timer->dev->profile = profile;
     gint64 start = g_get_monotonic_time();
     do {
-        grads_begin(model_params(timer->model));
+        grads_begin(model_params(timer->model), 1);
         double micro_s = time_micro(timer, &loss), update_s = time_update(timer);
         g_array_append_val(micros, micro_s);
         g_array_append_val(updates, update_s);

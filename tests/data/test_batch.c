@@ -8,11 +8,11 @@ static void add_packs_sequences_back_to_back(void)
     batch_add(batch, 40, (int32_t[]){ 11, 12, 13, 1 }, 4, (int32_t[]){ 21, 22, 1 }, 3, 0);
     batch_add(batch, 41, (int32_t[]){ 14, 1 }, 2, (int32_t[]){ 23, 1 }, 2, 0);
 
-    g_assert_cmpint(batch->enc.n_rows, ==, 16);
-    g_assert_cmpint(batch->dec.n_rows, ==, 8);
+    g_assert_cmpint(batch->enc.max_tokens, ==, 16);
+    g_assert_cmpint(batch->dec.max_tokens, ==, 8);
     assert_same(batch->enc.ids, ((int32_t[]){ 11, 12, 13, 1, 14, 1, 0 }), 7 * 4);
-    assert_same(batch->enc.position, ((int32_t[]){ 0, 1, 2, 3, 0, 1, 0 }), 7 * 4);
-    assert_same(batch->enc.place, batch->enc.position, 7 * 4);
+    assert_same(batch->enc.dropout_position, ((int32_t[]){ 0, 1, 2, 3, 0, 1, 0 }), 7 * 4);
+    assert_same(batch->enc.position_ids, batch->enc.dropout_position, 7 * 4);
     assert_same(batch->labels, ((int32_t[]){ -1, -1 }), 2 * 4);
     assert_same(batch->enc.sample, ((int64_t[]){ 40, 40, 40, 40, 41, 41, 0 }), 7 * 8);
     assert_same(batch->enc.cu, ((int32_t[]){ 0, 4, 6 }), 3 * 4);
@@ -40,22 +40,28 @@ static const float weights[] = { 0, 1, 1 };
 static void a_sample_of_one_stream_may_be_cut_into_sequences(void)
 {
     Batch *batch = batch_new(2, 0, 4);
-    const BatchSequence head = { .sample = 7, .n = 3, .ids = ids, .targets = targets, .weights = weights, .prefix = 2 };
-    const BatchSequence tail = {
-        .sample = 7, .n = 2, .ids = ids, .targets = targets, .weights = weights, .first_position = 3, .label = -1
+    const BatchSequence head = {
+        .sample = 7, .n = 3, .ids = ids, .targets = targets, .weights = weights, .prefix_length = 2
     };
+    const BatchSequence tail = { .sample = 7,
+                                 .n = 2,
+                                 .ids = ids,
+                                 .targets = targets,
+                                 .weights = weights,
+                                 .first_dropout_position = 3,
+                                 .label = -1 };
     batch_add_sequence(batch, &head);
     batch_add_sequence(batch, &tail);
-    g_assert_cmpint(batch->enc.n_rows + batch->enc.n_used + batch->enc.n_seq, ==, 0);
+    g_assert_cmpint(batch->enc.max_tokens + batch->enc.n_tokens + batch->enc.n_seq, ==, 0);
     g_assert_true(batch_loss_stream(batch) == &batch->dec);
     assert_same(batch->dec.ids, ((int32_t[]){ 11, 12, 13, 11, 12, 0 }), 6 * 4);
-    assert_same(batch->dec.position, ((int32_t[]){ 0, 1, 2, 3, 4, 0 }), 6 * 4);
-    assert_same(batch->dec.place, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
+    assert_same(batch->dec.dropout_position, ((int32_t[]){ 0, 1, 2, 3, 4, 0 }), 6 * 4);
+    assert_same(batch->dec.position_ids, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
     assert_same(batch->dec.cu, ((int32_t[]){ 0, 3, 5 }), 3 * 4);
-    assert_same(batch->dec.prefix, ((int32_t[]){ 2, 0 }), 2 * 4);
+    assert_same(batch->dec.prefix_length, ((int32_t[]){ 2, 0 }), 2 * 4);
     assert_same(batch->targets, ((int32_t[]){ 21, 22, 23, 21, 22, 0 }), 6 * 4);
     assert_same(batch->weights, ((float[]){ 0, 1, 1, 0, 1, 0 }), 6 * 4);
-    assert_same(batch->target_rows, ((int32_t[]){ 1, 2, 4 }), 3 * 4);
+    assert_same(batch->target_indices, ((int32_t[]){ 1, 2, 4 }), 3 * 4);
     assert_same(batch->target_ids, ((int32_t[]){ 22, 23, 22 }), 3 * 4);
     g_assert_cmpint(batch->n_samples, ==, 1);
     g_assert_cmpint(batch->n_targets, ==, 3);
@@ -70,22 +76,22 @@ static void an_encoder_alone_carries_segments_and_labels(void)
                                      .ids = ids,
                                      .targets = targets,
                                      .weights = weights,
-                                     .place = place,
-                                     .segment = segment,
+                                     .position_ids = place,
+                                     .token_types = segment,
                                      .label = 1 };
     batch_add_sequence(batch, &sequence);
     batch_copy(same, batch);
     g_assert_true(batch_loss_stream(same) == &same->enc);
     assert_same(same->enc.ids, ((int32_t[]){ 11, 12, 13, 0 }), 4 * 4);
-    assert_same(same->enc.place, place, 3 * 4);
-    assert_same(same->enc.segment, segment, 3 * 4);
+    assert_same(same->enc.position_ids, place, 3 * 4);
+    assert_same(same->enc.token_types, segment, 3 * 4);
     assert_same(same->labels, ((int32_t[]){ 1, 0 }), 2 * 4);
     assert_same(same->targets, targets, 3 * 4);
     assert_same(same->weights, weights, 3 * 4);
     g_assert_cmpint(same->first_sample, ==, 9);
     g_assert_cmpint(same->n_targets, ==, 2);
     batch_clear(same);
-    g_assert_cmpint(same->labels[0] + same->enc.segment[1] + same->enc.place[2] + same->targets[0], ==, 0);
+    g_assert_cmpint(same->labels[0] + same->enc.token_types[1] + same->enc.position_ids[2] + same->targets[0], ==, 0);
     batch_free(batch);
     batch_free(same);
 }
@@ -97,13 +103,13 @@ static void a_cleared_batch_is_a_new_batch(void)
     batch_add(used, 6, (int32_t[]){ 9, 8, 7, 1 }, 4, (int32_t[]){ 6, 5, 4, 1 }, 4, 3);
     batch_clear(used);
     assert_same(used->enc.ids, fresh->enc.ids, 8 * 4);
-    assert_same(used->enc.position, fresh->enc.position, 8 * 4);
+    assert_same(used->enc.dropout_position, fresh->enc.dropout_position, 8 * 4);
     assert_same(used->enc.sample, fresh->enc.sample, 8 * 8);
     assert_same(used->enc.cu, fresh->enc.cu, 3 * 4);
     assert_same(used->dec.ids, fresh->dec.ids, 8 * 4);
     assert_same(used->targets, fresh->targets, 8 * 4);
     assert_same(used->weights, fresh->weights, 8 * 4);
-    g_assert_cmpint(used->enc.n_used + used->enc.n_seq + used->dec.n_used + used->dec.n_seq, ==, 0);
+    g_assert_cmpint(used->enc.n_tokens + used->enc.n_seq + used->dec.n_tokens + used->dec.n_seq, ==, 0);
     g_assert_cmpint(used->first_sample + used->n_samples + used->n_targets, ==, 0);
     batch_free(used);
     batch_free(fresh);
@@ -113,19 +119,19 @@ static void a_cleared_batch_is_a_new_batch(void)
 static void a_stream_is_put_behind_first_rows(void)
 {
     Batch *batch = batch_new(3, 4, 4);
-    TokenStream *behind = stream_behind_new(&batch->enc, 2, 3);
+    TokenStream *behind = stream_memory_new(&batch->enc, 2, 3);
     batch_add(batch, 40, (int32_t[]){ 11, 12, 1 }, 3, (int32_t[]){ 1 }, 1, 0);
-    stream_put_behind(behind, &batch->enc, 2);
+    stream_copy_behind_memory(behind, &batch->enc, 2);
     batch_add(batch, 41, (int32_t[]){ 1 }, 0, (int32_t[]){ 1 }, 1, 0);
     batch_add(batch, 42, (int32_t[]){ 1 }, 1, (int32_t[]){ 1 }, 1, 0);
-    stream_put_behind(behind, &batch->enc, 2);
-    g_assert_cmpint(behind->n_rows, ==, 3 * 4 + 3 * 2);
+    stream_copy_behind_memory(behind, &batch->enc, 2);
+    g_assert_cmpint(behind->max_tokens, ==, 3 * 4 + 3 * 2);
     g_assert_cmpint(behind->max_len, ==, 6);
     g_assert_cmpint(behind->n_seq, ==, 3);
     assert_same(behind->cu, ((int32_t[]){ 0, 5, 7, 10 }), 4 * 4);
     assert_same(behind->ids, ((int32_t[]){ 0, 0, 11, 12, 1, 0, 0, 0, 0, 1, 0 }), 11 * 4);
-    assert_same(behind->position, ((int32_t[]){ 0, 1, 2, 3, 4, 0, 1, 0, 1, 2, 0 }), 11 * 4);
-    assert_same(behind->place, behind->position, 11 * 4);
+    assert_same(behind->dropout_position, ((int32_t[]){ 0, 1, 2, 3, 4, 0, 1, 0, 1, 2, 0 }), 11 * 4);
+    assert_same(behind->position_ids, behind->dropout_position, 11 * 4);
     assert_same(behind->sample, ((int64_t[]){ 40, 40, 40, 40, 40 }), 5 * 8);
     stream_close(behind);
     batch_free(batch);

@@ -1,7 +1,6 @@
-#include "data/dataset_copy.h"
+#include "data/dataset/dataset.h"
 
 #include "base/file.h"
-#include "data/dataset_meta.h"
 
 #include <string.h>
 

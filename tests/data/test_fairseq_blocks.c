@@ -1,4 +1,4 @@
-#include "data/fairseq_blocks.h"
+#include "data/compat/fairseq_blocks.h"
 
 #include "data/loader.h"
 #include "data/tiny_tokenizer.h"
@@ -173,9 +173,9 @@ static Loader *open_loader(BreakMode mode, bool held_out)
 static void check_row(const Batch *batch, int64_t row, const int64_t slice[2])
 {
     g_assert_cmpint(batch->dec.n_seq, ==, 1);
-    g_assert_cmpint(batch->dec.n_used, ==, slice[1] - slice[0]);
+    g_assert_cmpint(batch->dec.n_tokens, ==, slice[1] - slice[0]);
     g_assert_cmpint(batch->dec.sample[0], ==, row);
-    for (int32_t i = 0; i < batch->dec.n_used; i++) {
+    for (int32_t i = 0; i < batch->dec.n_tokens; i++) {
         g_assert_cmpint(batch->targets[i], ==, token_at(slice[0] + i));
         g_assert_cmpint(batch->dec.ids[i], ==, token_at(slice[0] + i - 1));
         g_assert_true(batch->weights[i] > 0);

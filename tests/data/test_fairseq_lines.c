@@ -1,7 +1,7 @@
-#include "data/fairseq_lines.h"
+#include "data/prepare/fairseq_lines.h"
 
 #include "data/data_test.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "data/tiny_tokenizer.h"
 #include "format/fairseq_dict.h"
 #include "golden.h"

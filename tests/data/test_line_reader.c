@@ -1,4 +1,4 @@
-#include "data/line_reader.h"
+#include "data/corpus/line_reader.h"
 
 #include "data/data_test.h"
 

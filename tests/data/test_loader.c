@@ -1,4 +1,4 @@
-#include "data/loader.h"
+#include "data/prefetch.h"
 
 #include "data/tiny_tokenizer.h"
 
@@ -199,16 +199,16 @@ static void assert_same_batches(const Batch *a, const Batch *b)
     g_assert_cmpint(a->n_targets, ==, b->n_targets);
     for (int i = 0; i < 2; i++) {
         const TokenStream *x = streams[i][0], *y = streams[i][1];
-        size_t rows = (size_t)x->n_used;
-        g_assert_cmpint(x->n_used, ==, y->n_used);
+        size_t rows = (size_t)x->n_tokens;
+        g_assert_cmpint(x->n_tokens, ==, y->n_tokens);
         g_assert_cmpint(x->n_seq, ==, y->n_seq);
         assert_same(x->ids, y->ids, rows * sizeof *x->ids);
-        assert_same(x->position, y->position, rows * sizeof *x->position);
+        assert_same(x->dropout_position, y->dropout_position, rows * sizeof *x->dropout_position);
         assert_same(x->sample, y->sample, rows * sizeof *x->sample);
         assert_same(x->cu, y->cu, (size_t)(x->n_seq + 1) * sizeof *x->cu);
     }
-    assert_same(a->targets, b->targets, (size_t)a->dec.n_used * sizeof *a->targets);
-    assert_same(a->weights, b->weights, (size_t)a->dec.n_used * sizeof *a->weights);
+    assert_same(a->targets, b->targets, (size_t)a->dec.n_tokens * sizeof *a->targets);
+    assert_same(a->weights, b->weights, (size_t)a->dec.n_tokens * sizeof *a->weights);
 }
 
 /* Across the end of an epoch, so that both cached epochs are in use. */
@@ -222,7 +222,7 @@ static void a_batch_is_the_union_of_its_samples(void)
         get(single, first + i, 1, one);
     for (int64_t i = 0; i < 16; i++) {
         get(single, first + i, 1, one);
-        batch_add(joined, first + i, one->enc.ids, one->enc.n_used, one->targets, one->dec.n_used, one->dec.ids[0]);
+        batch_add(joined, first + i, one->enc.ids, one->enc.n_tokens, one->targets, one->dec.n_tokens, one->dec.ids[0]);
     }
     assert_same_batches(whole, joined);
     batch_free(whole);
@@ -368,7 +368,7 @@ static void the_loader_is_far_ahead_of_a_training_step(void)
     int64_t start = g_get_monotonic_time(), tokens = 0, elapsed = 0;
     for (int64_t i = 0; elapsed < 300000; i += 32) {
         get(loader, i, 32, batch);
-        tokens += batch->enc.n_used;
+        tokens += batch->enc.n_tokens;
         elapsed = g_get_monotonic_time() - start;
     }
     double rate = (double)tokens * 1e6 / (double)elapsed;

@@ -68,13 +68,13 @@ static void count_text(const int32_t *ids, int64_t n, int64_t *counts)
 
 static void count_batch(const Batch *batch, int64_t *counts)
 {
-    bool both = batch->enc.n_rows > 0 && batch->dec.n_rows > 0;
+    bool both = batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0;
     if (both)
-        count_text(batch->enc.ids, batch->enc.n_used, counts);
+        count_text(batch->enc.ids, batch->enc.n_tokens, counts);
     if (config.decoder_alone) /* whose first tokens are no targets */
-        count_text(batch->dec.ids, batch->dec.n_used, counts);
+        count_text(batch->dec.ids, batch->dec.n_tokens, counts);
     else
-        count_text(batch->targets, batch_loss_stream(batch)->n_used, counts);
+        count_text(batch->targets, batch_loss_stream(batch)->n_tokens, counts);
 }
 
 static void count_dataset(int64_t raw, int64_t min_length, int64_t *counts)
@@ -116,20 +116,20 @@ static void an_epoch_of_any_objective_holds_every_token_once(void)
 static void assert_same_batches(const Batch *a, const Batch *b)
 {
     const TokenStream *streams[2][2] = { { &a->enc, &b->enc }, { &a->dec, &b->dec } };
-    int32_t rows = batch_loss_stream(a)->n_used;
+    int32_t rows = batch_loss_stream(a)->n_tokens;
     g_assert_cmpint(a->n_targets, ==, b->n_targets);
     for (int i = 0; i < 2; i++) {
         const TokenStream *x = streams[i][0], *y = streams[i][1];
-        g_assert_cmpint(x->n_used, ==, y->n_used);
+        g_assert_cmpint(x->n_tokens, ==, y->n_tokens);
         g_assert_cmpint(x->n_seq, ==, y->n_seq);
-        if (x->n_used == 0)
+        if (x->n_tokens == 0)
             continue;
-        assert_same(x->ids, y->ids, (size_t)x->n_used * 4);
-        assert_same(x->sample, y->sample, (size_t)x->n_used * 8);
-        assert_same(x->place, y->place, (size_t)x->n_used * 4);
-        assert_same(x->segment, y->segment, (size_t)x->n_used * 4);
+        assert_same(x->ids, y->ids, (size_t)x->n_tokens * 4);
+        assert_same(x->sample, y->sample, (size_t)x->n_tokens * 8);
+        assert_same(x->position_ids, y->position_ids, (size_t)x->n_tokens * 4);
+        assert_same(x->token_types, y->token_types, (size_t)x->n_tokens * 4);
         assert_same(x->cu, y->cu, (size_t)(x->n_seq + 1) * 4);
-        assert_same(x->prefix, y->prefix, (size_t)x->n_seq * 4);
+        assert_same(x->prefix_length, y->prefix_length, (size_t)x->n_seq * 4);
     }
     assert_same(a->targets, b->targets, (size_t)rows * 4);
     assert_same(a->weights, b->weights, (size_t)rows * 4);
@@ -151,10 +151,10 @@ static void a_row_is_a_function_of_its_index(void)
             get(again, first + row, 1, one);
             get(loader, first + row, 1, other);
             assert_same_batches(one, other);
-            used += batch_input_stream(one)->n_used;
+            used += batch_input_stream(one)->n_tokens;
             targets += one->n_targets;
         }
-        g_assert_cmpint(used, ==, batch_input_stream(whole)->n_used);
+        g_assert_cmpint(used, ==, batch_input_stream(whole)->n_tokens);
         g_assert_cmpint(targets, ==, whole->n_targets);
         batch_free(whole);
         batch_free(one);
@@ -190,12 +190,12 @@ static void prefixes_are_packed(void)
     Batch *batch = loader_batch(loader, 8);
     const TokenStream *dec = &batch->dec;
     get(loader, 0, 8, batch);
-    g_assert_cmpint(batch->enc.n_rows, ==, 0);
+    g_assert_cmpint(batch->enc.max_tokens, ==, 0);
     g_assert_cmpint(dec->n_seq, >, 8);
     for (int32_t i = 0; i < dec->n_seq; i++)
         for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
-            g_assert_cmpint(dec->prefix[i], >, 0);
-            g_assert_true(batch->weights[row] == (row - dec->cu[i] >= dec->prefix[i] - 1 ? 1 : 0));
+            g_assert_cmpint(dec->prefix_length[i], >, 0);
+            g_assert_true(batch->weights[row] == (row - dec->cu[i] >= dec->prefix_length[i] - 1 ? 1 : 0));
         }
     batch_free(batch);
     loader_close(loader);
@@ -212,7 +212,7 @@ static void packed_rows_leave_room_for_memory(void)
     for (int64_t row = 0; row < loader_epoch_samples(loader, 0); row++) {
         get(loader, row, 1, batch);
         most = MAX(most, batch->enc.n_seq);
-        fullest = MAX(fullest, batch->enc.n_used + 8 * batch->enc.n_seq);
+        fullest = MAX(fullest, batch->enc.n_tokens + 8 * batch->enc.n_seq);
     }
     g_assert_cmpint(most, >, 1);
     g_assert_cmpint(fullest, <=, 64 + 8);
@@ -228,14 +228,14 @@ static void attention_ends_with_a_document(void)
     Batch *batch = loader_batch(loader, 12);
     get(loader, 0, 12, batch);
     const TokenStream *dec = &batch->dec;
-    g_assert_cmpint(dec->n_used, ==, 12 * 64);
+    g_assert_cmpint(dec->n_tokens, ==, 12 * 64);
     g_assert_cmpint(dec->n_seq, >, 12);
     g_assert_cmpint(batch->n_samples, ==, 12);
     for (int32_t i = 0; i < dec->n_seq; i++)
         for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
             bool ends = dec->ids[row] == tokenizer_eos(tok);
-            g_assert_cmpint(dec->place[row], ==, row - dec->cu[i]);
-            g_assert_cmpint(dec->position[row], ==, row % 64);
+            g_assert_cmpint(dec->position_ids[row], ==, row - dec->cu[i]);
+            g_assert_cmpint(dec->dropout_position[row], ==, row % 64);
             g_assert_true(!ends || row == dec->cu[i + 1] - 1);
             g_assert_true(batch->weights[row] == (ends ? 0 : 1));
         }
@@ -253,7 +253,7 @@ static void static_masks_are_the_same_in_every_epoch(void)
         Batch *batch = loader_batch(loader, 1);
         for (int64_t row = 0; row < 2 * rows; row++) {
             get(loader, row, 1, batch);
-            for (int32_t i = 0; i < batch->enc.n_used; i++)
+            for (int32_t i = 0; i < batch->enc.n_tokens; i++)
                 if (batch->weights[i] > 0)
                     counts[row / rows][batch->targets[i]]++;
         }
@@ -343,10 +343,10 @@ static void check_fill(const char *objective, SentencePairs pairs, const Tokeniz
     int64_t rows = loader_epoch_samples(loader, 0), enc = 0, dec = 0;
     for (int64_t row = 0; row < rows; row++) {
         get(loader, row, 1, batch);
-        enc += batch->enc.n_used;
-        dec += batch->dec.n_used;
+        enc += batch->enc.n_tokens;
+        dec += batch->dec.n_tokens;
     }
-    double enc_fill = fill_of(enc, rows, batch->enc.n_rows), dec_fill = fill_of(dec, rows, batch->dec.n_rows);
+    double enc_fill = fill_of(enc, rows, batch->enc.max_tokens), dec_fill = fill_of(dec, rows, batch->dec.max_tokens);
     g_test_message("%s: %" PRId64 " rows, fill %.4f, %.4f", objective, rows, enc_fill, dec_fill);
     g_assert_cmpfloat(enc_fill, >=, 0.97);
     g_assert_cmpfloat(dec_fill, >=, 0.97);
@@ -396,8 +396,8 @@ static void memory_finds_room(void)
         int64_t rows = loader_epoch_samples(loader, 0), used = 0;
         for (int64_t row = 0; row < rows; row++) {
             get(loader, row, 1, batch);
-            g_assert_cmpint(batch->enc.n_used + MEMORY * batch->enc.n_seq, <=, LENGTH + MEMORY);
-            used += batch->enc.n_used + MEMORY * batch->enc.n_seq;
+            g_assert_cmpint(batch->enc.n_tokens + MEMORY * batch->enc.n_seq, <=, LENGTH + MEMORY);
+            used += batch->enc.n_tokens + MEMORY * batch->enc.n_seq;
         }
         g_assert_cmpfloat(fill_of(used, rows, LENGTH + MEMORY), >=, 0.94); /* of few rows the last is not full */
         batch_free(batch);

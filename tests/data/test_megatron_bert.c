@@ -1,4 +1,4 @@
-#include "data/megatron_bert.h"
+#include "data/compat/megatron_bert.h"
 
 #include "base/mt19937.h"
 #include "data/loader.h"
@@ -248,7 +248,7 @@ static void rows_are_the_mapping_s(void)
         g_assert_true(loader_get(loader, row, 1, batch, NULL));
         g_assert_true(megatron_bert_fill(index, 0, row % n, &out, NULL));
         g_assert_cmpint(batch->enc.n_seq, ==, 1);
-        g_assert_cmpint(batch->enc.n_used, ==, out.n_inputs);
+        g_assert_cmpint(batch->enc.n_tokens, ==, out.n_inputs);
         g_assert_cmpint(batch->labels[0], ==, out.label);
         assert_same(batch->enc.ids, out.inputs, (size_t)out.n_inputs * 4);
         assert_same(batch->targets, out.targets, (size_t)out.n_inputs * 4);
@@ -277,9 +277,9 @@ static void epochs_of_t5_experiments_are_torch_s(void)
         torch_randperm(42 + (uint32_t)(row / n), order, (uint32_t)n);
         g_assert_true(loader_get(sampled, row, 1, batch, NULL));
         g_assert_true(loader_get(mapped, order[row % n], 1, expected, NULL));
-        g_assert_cmpint(batch->enc.n_used, ==, expected->enc.n_used);
-        assert_same(batch->enc.ids, expected->enc.ids, (size_t)batch->enc.n_used * 4);
-        assert_same(batch->weights, expected->weights, (size_t)batch->enc.n_used * 4);
+        g_assert_cmpint(batch->enc.n_tokens, ==, expected->enc.n_tokens);
+        assert_same(batch->enc.ids, expected->enc.ids, (size_t)batch->enc.n_tokens * 4);
+        assert_same(batch->weights, expected->weights, (size_t)batch->enc.n_tokens * 4);
     }
     batch_free(batch);
     batch_free(expected);

@@ -1,4 +1,4 @@
-#include "data/megatron_gpt.h"
+#include "data/compat/megatron_gpt.h"
 
 #include "data/loader.h"
 #include "data/tiny_tokenizer.h"
@@ -146,7 +146,7 @@ static void check_rows(Loader *loader, const MegatronGptIndex *index, int64_t ro
         int32_t want[SEQ + 1];
         read_sample(index, index->shuffle[row % index->n_samples], want);
         g_assert_true(loader_get(loader, row, 1, batch, NULL));
-        g_assert_cmpint(batch->dec.n_used, ==, SEQ);
+        g_assert_cmpint(batch->dec.n_tokens, ==, SEQ);
         g_assert_cmpint(batch->dec.n_seq, ==, 1);
         g_assert_cmpint(batch->dec.sample[0], ==, row);
         assert_same(batch->dec.ids, want, SEQ * sizeof *want);
@@ -221,7 +221,7 @@ static void documents_end_attention_positions_and_loss(void)
         for (int32_t row = dec->cu[i]; row < dec->cu[i + 1]; row++) {
             bool ends = dec->ids[row] == tokenizer_eos(tok);
             g_assert_true(!ends || row == dec->cu[i + 1] - 1);
-            g_assert_cmpint(dec->place[row], ==, row - dec->cu[i]);
+            g_assert_cmpint(dec->position_ids[row], ==, row - dec->cu[i]);
             g_assert_true(batch->weights[row] == (ends ? 0 : 1));
         }
     batch_free(batch);

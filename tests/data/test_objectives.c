@@ -1,7 +1,7 @@
 /* The objectives beside span corruption, each as a function of its arguments. */
 #include "data/data_test.h"
-#include "data/objective.h"
-#include "data/ul2.h"
+#include "data/objectives/objectives.h"
+#include "data/objectives/ul2.h"
 
 #include <math.h>
 
@@ -133,15 +133,15 @@ static void prefix_lm_on_a_decoder_alone_is_one_sequence(void)
         Choice choice = make(objective, &config, sample, tokens, n, &out);
         g_assert_cmpint(choice.n_inputs, ==, 0);
         g_assert_cmpint(out.n_inputs, ==, n);
-        g_assert_cmpint(out.prefix, ==, choice.value);
+        g_assert_cmpint(out.prefix_length, ==, choice.value);
         assert_same(out.inputs, tokens, (size_t)n * 4);
         assert_same(out.targets, tokens + 1, (size_t)(n - 1) * 4);
         g_assert_cmpint(out.targets[n - 1], ==, EOS);
         for (int64_t i = 0; i < n; i++) {
-            g_assert_true(out.weights[i] == (i >= out.prefix - 1 ? 1 : 0));
-            g_assert_true(out.begins[i] == (i == 0) && out.place[i] == i && out.segment[i] == 0);
+            g_assert_true(out.weights[i] == (i >= out.prefix_length - 1 ? 1 : 0));
+            g_assert_true(out.starts_sequence[i] == (i == 0) && out.position_ids[i] == i && out.token_types[i] == 0);
         }
-        prefixes[out.prefix] += n == 32;
+        prefixes[out.prefix_length] += n == 32;
     }
     g_assert_cmpint(prefixes[0] + prefixes[32], ==, 0);
     for (int prefix = 1; prefix < 32; prefix++) /* 3000 draws of 31, and 96 others */
@@ -301,9 +301,9 @@ static void clm_moves_targets_by_one(void)
     g_assert_cmpint(out.n_inputs, ==, 6);
     assert_same(out.inputs, documents, 6 * 4);
     assert_same(out.targets, documents + 1, 6 * 4);
-    assert_same(out.place, ((int32_t[]){ 0, 1, 2, 3, 4, 5 }), 6 * 4);
+    assert_same(out.position_ids, ((int32_t[]){ 0, 1, 2, 3, 4, 5 }), 6 * 4);
     assert_same(out.weights, ((float[]){ 1, 1, 1, 1, 1, 1 }), 6 * 4);
-    assert_same(out.begins, ((bool[]){ true, false, false, false, false, false }), 6);
+    assert_same(out.starts_sequence, ((bool[]){ true, false, false, false, false, false }), 6);
     example_clear(&out);
 }
 
@@ -315,8 +315,8 @@ static void clm_ends_attention_positions_and_loss_at_eod(void)
     Example out;
     example_init(&out, &config);
     make(objective, &config, 0, documents, 7, &out);
-    assert_same(out.begins, ((bool[]){ true, false, false, true, false, true }), 6);
-    assert_same(out.place, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
+    assert_same(out.starts_sequence, ((bool[]){ true, false, false, true, false, true }), 6);
+    assert_same(out.position_ids, ((int32_t[]){ 0, 1, 2, 0, 1, 0 }), 6 * 4);
     assert_same(out.weights, ((float[]){ 1, 1, 0, 1, 0, 1 }), 6 * 4);
     example_clear(&out);
 }
@@ -452,8 +452,8 @@ static void mlm_sentence_order_swaps_half_of_the_time(void)
         g_assert_true(n_a > 0 && n_b > 0 && out.targets[63] == SEP && out.n_inputs == 64);
         assert_same(out.targets + 1, out.label ? tokens + n_b : tokens, (size_t)n_a * 4);
         assert_same(out.targets + a + 1, out.label ? tokens : tokens + n_a, (size_t)n_b * 4);
-        g_assert_cmpint(out.segment[a], ==, 0);
-        g_assert_cmpint(out.segment[a + 1], ==, 1);
+        g_assert_cmpint(out.token_types[a], ==, 0);
+        g_assert_cmpint(out.token_types[a + 1], ==, 1);
         swapped += out.label;
     }
     g_assert_true(near_share(swapped, 2000, 0.5));

@@ -1,6 +1,6 @@
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "data/tiny_tokenizer.h"
 
 #include <errno.h>

@@ -206,8 +206,8 @@ static void look_at(const Batch *batch, int32_t sep, Seen *seen)
         seen->cut_mid_sentence += ids[b] < 60;
         seen->digest = (seen->digest * 31 + ids[b]) % 1000003;
     }
-    seen->used += enc->n_used;
-    seen->rows += enc->n_rows;
+    seen->used += enc->n_tokens;
+    seen->rows += enc->max_tokens;
 }
 
 static Seen look_at_epoch(const DataConfig *config, int64_t epoch)

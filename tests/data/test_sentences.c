@@ -1,4 +1,4 @@
-#include "data/sentences.h"
+#include "data/prepare/sentences.h"
 
 #include <glib.h>
 #include <string.h>

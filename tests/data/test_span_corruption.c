@@ -1,4 +1,4 @@
-#include "data/objective.h"
+#include "data/objectives/objectives.h"
 
 #include "data/data_test.h"
 

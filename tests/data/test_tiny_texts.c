@@ -68,13 +68,13 @@ static void check_batch(const Batch *batch)
 {
     const TokenStream *loss = batch_loss_stream(batch);
     double sum = 0;
-    for (int32_t i = 0; i < loss->n_used; i++) {
+    for (int32_t i = 0; i < loss->n_tokens; i++) {
         g_assert_true(batch->weights[i] == 0 || batch->weights[i] == 1);
         g_assert_true(batch->targets[i] >= 0 && batch->targets[i] < tokenizer_size(tok));
         g_assert_true(loss->ids[i] >= 0 && loss->ids[i] < tokenizer_size(tok));
         sum += (double)batch->weights[i];
     }
-    for (int32_t i = 0; i < batch->enc.n_used; i++)
+    for (int32_t i = 0; i < batch->enc.n_tokens; i++)
         g_assert_true(batch->enc.ids[i] >= 0 && batch->enc.ids[i] < tokenizer_size(tok));
     g_assert_cmpfloat(sum, ==, (double)batch->n_targets);
 }

@@ -4,6 +4,7 @@
 #include "base/philox.h"
 #include "data/data_test.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_train.h"
 
 /* Words of a made-up language of 20 syllables; the same for the same number. g_free. */
 static inline char *tiny_text(uint64_t number, int64_t words)

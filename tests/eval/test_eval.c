@@ -2,7 +2,7 @@
 #include "eval/generate.h"
 #include "eval/heldout.h"
 #include "eval/heldout_sets.h"
-#include "eval/score.h"
+#include "eval/scorer.h"
 #include "model/tiny.h"
 
 static char *folder, *prefix;
@@ -72,7 +72,7 @@ static void unigram_is_the_entropy_of_the_targets(void)
     int64_t counts[256] = { 0 }, total = 0;
     for (int64_t sample = 0; sample < loader_epoch_samples(loader, 0); sample++) {
         g_assert_true(loader_get(loader, sample, 1, batch, NULL));
-        for (int32_t row = 0; row < batch->dec.n_used; row++, total++)
+        for (int32_t row = 0; row < batch->dec.n_tokens; row++, total++)
             counts[batch->targets[row]]++;
     }
     double entropy = 0, nats;
@@ -94,7 +94,7 @@ static void bytes_are_those_of_the_hidden_text(void)
         int32_t ids[64];
         int64_t n = 0;
         g_assert_true(loader_get(loader, sample, 1, batch, NULL));
-        for (int32_t row = 0; row < batch->dec.n_used; row++)
+        for (int32_t row = 0; row < batch->dec.n_tokens; row++)
             if (batch->targets[row] < tokenizer_size(tok) - TOKENIZER_SENTINELS)
                 ids[n++] = batch->targets[row];
         g_autofree char *text = tokenizer_decode(tok, ids, n, NULL);

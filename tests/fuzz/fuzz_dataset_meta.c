@@ -1,5 +1,5 @@
 /* Any bytes as a dataset's PREFIX.json: an error that names the file, or facts that read back as they were written. */
-#include "data/dataset_meta.h"
+#include "data/dataset/dataset.h"
 #include "fuzz_folder.h"
 
 #include <string.h>

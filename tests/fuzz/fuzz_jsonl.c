@@ -1,6 +1,6 @@
 /* Any bytes as a file of a corpus: an error that names it, or documents of whole UTF-8 within the limit. The first byte
  * chooses how the file is read. */
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 #include "fuzz_folder.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a file of settings beside a vocab.txt: an error that names it, or a tokenizer whose ids are within its
  * size. The first byte chooses the file. */
 #include "fuzz_folder.h"
-#include "text/frame.h"
+#include "text/post_processor.h"
 
 #include <string.h>
 
@@ -36,10 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     CHECK((tok == NULL) == (error != NULL), "an error or a tokenizer, not both");
     CHECK(tok || strstr(error->message, fuzz_folder()), "%s", error->message);
     if (tok) {
-        TextFrame frame;
+        PostProcessor frame;
         use(tok, false);
         use(tok, true);
-        text_frame_read(fuzz_folder(), tok, &frame);
+        post_processor_read(fuzz_folder(), tok, &frame);
     }
     tokenizer_close(tok);
     return 0;

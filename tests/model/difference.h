@@ -8,7 +8,7 @@ static inline double loss_and_gradients(Model *model, const Batch *batch, const 
 {
     LossSums sums = { 0 };
     if (loss->grad)
-        grads_begin(model_params(model));
+        grads_begin(model_params(model), 1);
     model_loss(model, batch, loss, &sums);
     return sums.loss / loss->n_targets + sums.label_nll / fmax(1, loss->n_labels);
 }

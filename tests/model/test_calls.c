@@ -10,7 +10,7 @@ static void add_sequence(Batch *batch, int64_t sample, int32_t n)
     static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
     static const float weights[LENGTH] = { 1, 0, 1 };
 
-    if (batch->enc.n_rows > 0 && batch->dec.n_rows > 0)
+    if (batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0)
         batch_add(batch, sample, ids, n, ids, n, 0);
     else
         batch_add_sequence(batch, &(BatchSequence){ .sample = sample,
@@ -35,7 +35,7 @@ static DeviceCounts step_counts(const ModelConfig *config, int32_t n_seq, int pa
     for (int32_t s = 0; s < n_seq; s++)
         add_sequence(batch, s, LENGTH / 2);
     dev->counts = (DeviceCounts){ 0 };
-    grads_begin(model_params(model));
+    grads_begin(model_params(model), passes);
     for (int i = 0; i < passes; i++)
         model_pass(model, batch, &loss);
     model_take_sums(model, &sums);

@@ -12,7 +12,7 @@ static void cached_equals_uncached(Device *dev, double tolerance)
     const int64_t vocab = tiny_relu.vocab;
     Model *model = tiny_open(dev, &tiny_relu);
     Batch *batch = tiny_batch(vocab, 4, 9, 6);
-    g_autofree float *logits = g_new(float, (gsize)(batch->dec.n_rows * vocab));
+    g_autofree float *logits = g_new(float, (gsize)(batch->dec.max_tokens * vocab));
     ModelLoss loss = { 0 };
     GError *error = NULL;
 

@@ -2,6 +2,7 @@
 #include "format/safetensors.h"
 #include "golden.h"
 #include "model/hf.h"
+#include "param/store.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "model/hf.h"
+#include "param/store.h"
 
 #include <string.h>
 

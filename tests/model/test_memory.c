@@ -19,8 +19,8 @@ static void vectors_of_text_do_not_depend_on_its_batch(void)
     Model *model = memory_open(dev, MEMORY);
     int64_t width = model_config(model)->width;
     Batch *batch = tiny_batch(tiny_gated.vocab, 6, LENGTH, 6), *one = batch_new(1, LENGTH, 6);
-    g_autofree float *all = g_new(float, (gsize)(batch->enc.n_rows * width));
-    g_autofree float *alone = g_new(float, (gsize)(one->enc.n_rows * width));
+    g_autofree float *all = g_new(float, (gsize)(batch->enc.max_tokens * width));
+    g_autofree float *alone = g_new(float, (gsize)(one->enc.max_tokens * width));
     const ModelLoss plain = { 0 };
 
     tiny_reserve(model, batch, &plain);
@@ -29,7 +29,7 @@ static void vectors_of_text_do_not_depend_on_its_batch(void)
         batch_clear(one);
         tiny_add(one, s, tiny_gated.vocab);
         model_encode(model, one, alone, NULL);
-        for (int64_t i = 0; i < one->enc.n_used * width; i++)
+        for (int64_t i = 0; i < one->enc.n_tokens * width; i++)
             g_assert_cmpfloat_with_epsilon((double)all[batch->enc.cu[s] * width + i], (double)alone[i], 1e-6);
     }
     batch_free(batch);

@@ -3,6 +3,7 @@
 #include "model/hf.h"
 #include "model/hf_config.h"
 #include "model/hf_tensors.h"
+#include "param/store.h"
 #include "under_avx2.h"
 
 #include <jansson.h>
@@ -133,7 +134,7 @@ static void add_sequence(Batch *batch, const json_t *sample, size_t index)
                                                 .ids = ids,
                                                 .targets = targets,
                                                 .weights = weights,
-                                                .segment = segments,
+                                                .token_types = segments,
                                                 .label = order ? (int32_t)json_integer_value(order) : -1 });
 }
 
@@ -186,11 +187,11 @@ static void check_logits(Model *model, const Batch *batch, const SafeTensors *ex
 {
     const TokenStream *rows = batch_loss_stream(batch);
     int64_t vocab = model_config(model)->vocab, row = 0;
-    g_autofree float *logits = g_new0(float, (gsize)(vocab * rows->n_rows));
+    g_autofree float *logits = g_new0(float, (gsize)(vocab * rows->max_tokens));
     g_autofree float *truth = read_expected(expected, "logits", vocab * batch->n_targets);
     double away = 0, largest = 0;
     model_logits(model, batch, logits);
-    for (int64_t n = 0; n < rows->n_used; n++) {
+    for (int64_t n = 0; n < rows->n_tokens; n++) {
         for (int64_t v = 0; v < vocab && batch->weights[n] > 0; v++) {
             double ours = (double)logits[n * vocab + v], theirs = (double)truth[row * vocab + v];
             g_assert_true(isfinite(ours));
@@ -302,7 +303,7 @@ static void matches_hugging_face(gconstpointer data)
     g_assert_no_error(error);
     check_logits(model, batch, expected, tolerance->logits);
     LossSums sums = { 0 };
-    grads_begin(model_params(model));
+    grads_begin(model_params(model), c->split ? n : 1);
     add_loss(c, model, batch, samples, &loss, &sums);
     check_loss(&sums, expected, tolerance->loss);
     ModelConfig config = { 0 };

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "golden.h"
+#include "param/store.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "difference.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 static void gradient_matches_finite_difference(const void *data)
 {
@@ -64,7 +64,7 @@ static void packed_equals_unpacked(Device *dev, double tolerance)
     tiny_reserve(packed, batch, &loss);
     tiny_reserve(unpacked, one, &loss);
     double expected = loss_and_gradients(packed, batch, &loss);
-    grads_begin(model_params(unpacked));
+    grads_begin(model_params(unpacked), TINY_SAMPLES);
     for (int64_t i = 0; i < TINY_SAMPLES; i++) {
         batch_clear(one);
         tiny_add(one, i, tiny_gated.vocab);
@@ -155,7 +155,7 @@ static void held_out_loss_fits_what_training_reserved(void)
 {
     Device *dev = device_open_cpu(1);
     Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
-    g_autofree float *logits = g_new(float, (gsize)(batch->dec.n_rows * tiny_gated.vocab));
+    g_autofree float *logits = g_new(float, (gsize)(batch->dec.max_tokens * tiny_gated.vocab));
     double losses[2];
 
     for (int recompute = 0; recompute < 2; recompute++) {
@@ -178,7 +178,7 @@ static void sums_match_logits(void)
     Device *dev = device_open_reference();
     Model *model = tiny_open(dev, &tiny_relu);
     Batch *batch = tiny_batch(tiny_relu.vocab, 5, 9, 6);
-    g_autofree float *logits = g_new(float, (gsize)(batch->dec.n_rows * tiny_relu.vocab));
+    g_autofree float *logits = g_new(float, (gsize)(batch->dec.max_tokens * tiny_relu.vocab));
     ModelLoss loss = { .n_targets = TINY_TARGETS };
     LossSums sums = { 0 };
     double nll = 0, correct = 0;
@@ -186,7 +186,7 @@ static void sums_match_logits(void)
     tiny_reserve(model, batch, &loss);
     model_loss(model, batch, &loss, &sums);
     model_logits(model, batch, logits);
-    for (int64_t row = 0; row < batch->dec.n_used; row++) {
+    for (int64_t row = 0; row < batch->dec.n_tokens; row++) {
         const float *z = logits + row * tiny_relu.vocab;
         double total = 0;
         int64_t best = 0;
@@ -315,7 +315,8 @@ static void a_prefix_sees_forward(void)
             ids[changed] = 6;
         batch_clear(batch);
         batch_add_sequence(
-            batch, &(BatchSequence){ .n = LENGTH, .ids = ids, .targets = ids, .weights = none, .prefix = PREFIX });
+            batch,
+            &(BatchSequence){ .n = LENGTH, .ids = ids, .targets = ids, .weights = none, .prefix_length = PREFIX });
         model_logits(model, batch, logits);
         if (changed == LENGTH)
             memcpy(first, logits, bytes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/model.h"
+#include "param/store.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "param/param.h"
+#include "param/store.h"
 #include "reference/reference.h"
 
 #include <math.h>
@@ -17,13 +17,13 @@ typedef struct EmbedView {
 #define EMBED(member) offsetof(EmbedView, member)
 
 static const ParamSpec specs[] = {
-    { "block.norm.w", 0, BLOCK(norm), -1, 7, 0, INIT_ONES, 0, false },
-    { "block.q.w", 0, BLOCK(q), BLOCK(qkv), 3, 7, INIT_NORMAL, 0.5, true },
-    { "block.out.w", 0, BLOCK(out), -1, 7, 5, INIT_TRUNCATED_NORMAL, 0.5, true },
-    { "block.k.w", 0, BLOCK(k), BLOCK(qkv), 2, 7, INIT_NORMAL, 0.25, true },
-    { "block.v.w", 0, BLOCK(v), BLOCK(qkv), 4, 7, INIT_UNIFORM, 0.25, true },
-    { "embed.w", 2, EMBED(table), -1, 11, 7, INIT_NORMAL, 1, true },
-    { "norm.w", 2, EMBED(norm), -1, 7, 0, INIT_ZEROS, 0, false },
+    { "block.norm.w", 0, BLOCK(norm), -1, 7, 0, INIT_ONES, 0, false, false },
+    { "block.q.w", 0, BLOCK(q), BLOCK(qkv), 3, 7, INIT_NORMAL, 0.5, true, false },
+    { "block.out.w", 0, BLOCK(out), -1, 7, 5, INIT_TRUNCATED_NORMAL, 0.5, true, false },
+    { "block.k.w", 0, BLOCK(k), BLOCK(qkv), 2, 7, INIT_NORMAL, 0.25, true, false },
+    { "block.v.w", 0, BLOCK(v), BLOCK(qkv), 4, 7, INIT_UNIFORM, 0.25, true, false },
+    { "embed.w", 2, EMBED(table), -1, 11, 7, INIT_NORMAL, 1, true, false },
+    { "norm.w", 2, EMBED(norm), -1, 7, 0, INIT_ZEROS, 0, false, false },
 };
 enum { N_SPECS = G_N_ELEMENTS(specs) };
 
@@ -35,8 +35,9 @@ static bool same_view(Tensor a, Tensor b)
 static void test_views(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     BlockView w, g;
+    grads_begin(store, 1);
     params_acquire(store, 0, &w);
     grads_acquire(store, 0, &g);
     g_assert_cmpint(params_elements(store), ==, 7 + 9 * 7 + 35 + 77 + 7);
@@ -56,7 +57,7 @@ static void test_views(void)
 static void test_fusion_group(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     BlockView w, g;
     params_acquire(store, 0, &w);
     grads_acquire(store, 0, &g);
@@ -80,7 +81,7 @@ static void test_fusion_group(void)
 static void test_tensors_do_not_overlap(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     for (int i = 0; i < N_SPECS; i++) {
         op_fill(dev, params_get(store, i)->w, i);
         op_fill(dev, params_get(store, i)->g, 100 + i);
@@ -101,11 +102,11 @@ static void test_tensors_do_not_overlap(void)
 static void test_beta(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     BlockView block;
     EmbedView embed;
     for (int step = 0; step < 2; step++) {
-        grads_begin(store);
+        grads_begin(store, 0);
         g_assert_cmpfloat(grads_acquire(store, 2, &embed), ==, 0);
         g_assert_cmpfloat(grads_acquire(store, 0, &block), ==, 0);
         g_assert_cmpfloat(grads_acquire(store, 2, &embed), ==, 1);
@@ -118,11 +119,11 @@ static void test_beta(void)
 static void test_norm(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     BlockView block;
     EmbedView embed;
     double sum = 0;
-    grads_begin(store);
+    grads_begin(store, 0);
     grads_acquire(store, 0, &block);
     grads_acquire(store, 2, &embed);
     for (int i = 0; i < N_SPECS; i++) {
@@ -132,7 +133,7 @@ static void test_norm(void)
     }
     g_assert_cmpfloat_with_epsilon(grads_norm(store), sqrt(sum), 1e-12);
 
-    grads_begin(store); /* the embedding's bucket is not touched in this step: its old gradient must not count */
+    grads_begin(store, 0); /* the embedding's bucket is not touched in this step: its old gradient must not count */
     grads_acquire(store, 0, &block);
     double untouched = 36.0 * 77 + 49.0 * 7;
     g_assert_cmpfloat_with_epsilon(grads_norm(store), sqrt(sum - untouched), 1e-12);
@@ -144,10 +145,10 @@ static void test_norm(void)
 static void test_null(void)
 {
     Device *dev = device_open_null();
-    ParamStore *store = params_open(dev, specs, N_SPECS, true);
+    ParamStore *store = params_open(dev, specs, N_SPECS, NULL, true);
     BlockView w, g;
     params_init(store, 1);
-    grads_begin(store);
+    grads_begin(store, 0);
     params_acquire(store, 0, &w);
     g_assert_cmpfloat(grads_acquire(store, 0, &g), ==, 0);
     g_assert_cmpint(w.qkv.d[0], ==, 9);

@@ -1,4 +1,4 @@
-#include "param/param.h"
+#include "param/store.h"
 #include "reference/reference.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ enum { ROWS = 500, COLS = 400 };
 
 static ParamStore *one(Device *dev, InitKind init, double std)
 {
-    ParamSpec spec = { "layer.w", 0, offsetof(View, a), -1, ROWS, COLS, init, std, true };
-    ParamStore *store = params_open(dev, &spec, 1, false);
+    ParamSpec spec = { "layer.w", 0, offsetof(View, a), -1, ROWS, COLS, init, std, true, false };
+    ParamStore *store = params_open(dev, &spec, 1, NULL, false);
     params_init(store, 7);
     return store;
 }
@@ -105,13 +105,13 @@ static void test_elements_are_independent(void)
 }
 
 static const ParamSpec forwards[] = {
-    { "a.w", 0, offsetof(View, a), offsetof(View, both), 30, 8, INIT_TRUNCATED_NORMAL, 0.1, true },
-    { "b.w", 0, offsetof(View, b), offsetof(View, both), 20, 8, INIT_NORMAL, 0.1, true },
+    { "a.w", 0, offsetof(View, a), offsetof(View, both), 30, 8, INIT_TRUNCATED_NORMAL, 0.1, true, false },
+    { "b.w", 0, offsetof(View, b), offsetof(View, both), 20, 8, INIT_NORMAL, 0.1, true, false },
 };
 static const ParamSpec backwards[] = {
-    { "b.w", 0, offsetof(View, b), -1, 20, 8, INIT_NORMAL, 0.1, true },
-    { "other.w", 1, offsetof(View, a), -1, 9, 0, INIT_NORMAL, 0.1, true },
-    { "a.w", 2, offsetof(View, a), -1, 30, 8, INIT_TRUNCATED_NORMAL, 0.1, true },
+    { "b.w", 0, offsetof(View, b), -1, 20, 8, INIT_NORMAL, 0.1, true, false },
+    { "other.w", 1, offsetof(View, a), -1, 9, 0, INIT_NORMAL, 0.1, true, false },
+    { "a.w", 2, offsetof(View, a), -1, 30, 8, INIT_TRUNCATED_NORMAL, 0.1, true, false },
 };
 
 static double largest_difference(ParamStore *x, ParamStore *y, const char *name)
@@ -128,8 +128,8 @@ static double largest_difference(ParamStore *x, ParamStore *y, const char *name)
 static void test_values_follow_the_name(void)
 {
     Device *dev = device_open_reference();
-    ParamStore *x = params_open(dev, forwards, G_N_ELEMENTS(forwards), false);
-    ParamStore *y = params_open(dev, backwards, G_N_ELEMENTS(backwards), false);
+    ParamStore *x = params_open(dev, forwards, G_N_ELEMENTS(forwards), NULL, false);
+    ParamStore *y = params_open(dev, backwards, G_N_ELEMENTS(backwards), NULL, false);
     params_init(x, 3);
     params_init(y, 3);
     g_assert_cmpfloat(largest_difference(x, y, "a.w"), ==, 0);
@@ -146,8 +146,8 @@ static void test_values_follow_the_name(void)
 static void test_devices_agree(void)
 {
     Device *dev = device_open_reference(), *cpu = device_open_cpu(2);
-    ParamStore *x = params_open(dev, forwards, G_N_ELEMENTS(forwards), false);
-    ParamStore *y = params_open(cpu, forwards, G_N_ELEMENTS(forwards), false);
+    ParamStore *x = params_open(dev, forwards, G_N_ELEMENTS(forwards), NULL, false);
+    ParamStore *y = params_open(cpu, forwards, G_N_ELEMENTS(forwards), NULL, false);
     params_init(x, 3);
     params_init(y, 3);
     for (int p = 0; p < (int)G_N_ELEMENTS(forwards); p++) {

@@ -8,13 +8,13 @@
 
 static GString *shown;
 
-static bool show_plain(const void *model, const char *text, size_t bytes, bool first, GArray *ids, GError **error)
+static bool show_plain(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
 {
     (void)model, (void)error;
     for (guint i = 0; i < ids->len; i++)
         g_string_append_printf(shown, "%d", g_array_index(ids, int32_t, i));
     g_array_set_size(ids, 0);
-    g_string_append_printf(shown, first ? "(%.*s)" : "[%.*s]", (int)bytes, text);
+    g_string_append_printf(shown, starts_text ? "(%.*s)" : "[%.*s]", (int)bytes, text);
     return true;
 }
 
@@ -30,7 +30,7 @@ static char *find(const AddedToken *tokens, guint n, bool lowers, const char *te
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
     g_array_append_vals(list, tokens, n);
     AddedTokens *added =
-        added_tokens_open(list, &(AddedPlain){ .encode = show_plain, .normalize = lowers ? lower : NULL });
+        added_tokens_open(list, &(BaseTokenizer){ .encode = show_plain, .normalize = lowers ? lower : NULL });
     shown = g_string_new(NULL);
     g_assert_true(added_tokens_encode(added, text, strlen(text), specials, ids, NULL));
     for (guint i = 0; i < ids->len; i++)
@@ -124,7 +124,7 @@ static void settings_beside_a_file_add_tokens(void)
     Tokenizer *tok = open_or_fail(folder);
     g_assert_cmpint(tokenizer_size(tok), ==, 7);
     g_assert_cmpint(tokenizer_pad(tok), ==, 5);
-    g_assert_cmpint(tokenizer_special(tok, "b b"), ==, 6);
+    g_assert_cmpint(tokenizer_id(tok, "b b"), ==, 6);
     g_assert_cmpstr(tokenizer_piece(tok, 6), ==, "b b");
     expect_ids(tok, "a b b<pad>", true, "0 6 5");
     expect_ids(tok, "a b b", false, "0 6"); /* not special: a corpus has it too, so the hash tells */
@@ -144,7 +144,7 @@ static void older_folders_add_tokens_too(void)
         "{\"mask_token\": {\"content\": \"<mask>\", \"lstrip\": true}, \"pad_token\": \"AB\"}");
     Tokenizer *tok = open_or_fail(folder);
     expect_ids(tok, "ab <mask> b", true, "3 5 2 1");
-    g_assert_cmpint(tokenizer_special(tok, "AB"), ==, 6);
+    g_assert_cmpint(tokenizer_id(tok, "AB"), ==, 6);
     tokenizer_close(tok);
     g_autoptr(GError) error = NULL;
     put("added_tokens.json", "{\"<mask>\": -5}");

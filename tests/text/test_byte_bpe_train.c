@@ -40,7 +40,7 @@ static void ids_are_specials_bytes_merges_sentinels(void)
     Tokenizer *tok = training_run(&training, toy);
     g_assert_cmpint(tokenizer_size(tok), ==, 360);
     g_assert_cmpint(tokenizer_pad(tok), ==, 0);
-    g_assert_cmpint(tokenizer_special(tok, "<|end of text|>"), ==, 1);
+    g_assert_cmpint(tokenizer_id(tok, "<|end of text|>"), ==, 1);
     g_assert_cmpstr(tokenizer_piece(tok, 2), ==, "!");
     g_assert_cmpstr(tokenizer_piece(tok, 257), ==, "Ń"); /* the last of the 256 */
     g_assert_cmpstr(tokenizer_piece(tok, 258), ==, "==");
@@ -60,7 +60,7 @@ static void text_that_was_never_seen_comes_back(void)
     g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, NULL));
     g_autofree char *back = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL);
     g_assert_cmpstr(back, ==, text);
-    g_assert_cmpint(g_array_index(ids, int32_t, 0), ==, tokenizer_special(tok, "the"));
+    g_assert_cmpint(g_array_index(ids, int32_t, 0), ==, tokenizer_id(tok, "the"));
     tokenizer_close(tok);
 }
 
@@ -73,7 +73,7 @@ static void special_tokens_are_found_where_they_are_asked_for(void)
     training.special_tokens = specials;
     Tokenizer *tok = training_run(&training, toy);
     g_autofree char *special = training_ids(tok, text, true), *plain = training_ids(tok, text, false);
-    g_autofree char *whole = g_strdup_printf("0 %d", tokenizer_special(tok, "the"));
+    g_autofree char *whole = g_strdup_printf("0 %d", tokenizer_id(tok, "the"));
     g_assert_cmpstr(special, ==, whole);
     g_assert_cmpstr(plain, ==, "28 92 85 83 69 82 92 30 262");
     tokenizer_close(tok);
@@ -89,7 +89,7 @@ static void text_never_becomes_a_special_token(void)
     Tokenizer *tok = training_run(&training, lines);
     g_autofree char *ids = training_ids(tok, "user", false);
     g_assert_cmpstr(ids, !=, "0");
-    g_assert_cmpint(tokenizer_special(tok, "Ġuser"), >, 0);
+    g_assert_cmpint(tokenizer_id(tok, "Ġuser"), >, 0);
     tokenizer_close(tok);
 }
 

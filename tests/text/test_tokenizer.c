@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_train.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>

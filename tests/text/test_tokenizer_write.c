@@ -1,7 +1,8 @@
 #include "base/file.h"
 #include "golden.h"
-#include "text/byte_bpe.h"
+#include "text/byte_bpe/byte_bpe.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_train.h"
 
 #include <glib/gstdio.h>
 #include <jansson.h>
@@ -130,7 +131,7 @@ static void a_vocabulary_reads_back_with_its_treatment_of_text(void)
         Tokenizer *back = open_or_fail(json);
         expect_same_ids(tok, back);
         g_assert_cmpint(tokenizer_size(back), ==, tokenizer_size(tok));
-        g_assert_cmpint(tokenizer_special(back, "[SEP]"), ==, 3);
+        g_assert_cmpint(tokenizer_id(back, "[SEP]"), ==, 3);
         g_autofree char *first = NULL, *second = NULL;
         g_assert_true(g_file_get_contents(json, &first, NULL, NULL));
         g_autofree char *again = write_json(back); /* a tokenizer.json is written as it was read */

@@ -1,5 +1,5 @@
+#include "text/byte_bpe/pre_tokenizer.h"
 #include "text/unicode.h"
-#include "text/words.h"
 
 #include <string.h>
 
@@ -19,13 +19,13 @@ static bool append_word(void *context, const char *word, size_t bytes)
     return true;
 }
 
-static void expect_words(const Words *words, const char *text, const char *want)
+static void expect_words(const PreTokenizer *words, const char *text, const char *want)
 {
-    WordsScratch *scratch = words_scratch_open(words);
+    PreTokenizerScratch *scratch = pre_tokenizer_scratch_open(words);
     g_autoptr(GString) got = g_string_new(NULL);
-    g_assert_true(words_each(words, scratch, text, strlen(text), append_word, got));
+    g_assert_true(pre_tokenizer_each(words, scratch, text, strlen(text), append_word, got));
     g_assert_cmpstr(got->str, ==, want);
-    words_scratch_close(scratch);
+    pre_tokenizer_scratch_close(scratch);
 }
 
 /* What tokenizers 0.23.3 gives: a letter of Garay (Unicode 16), a digit of Kawi (15), an ideograph of extension I
@@ -35,11 +35,11 @@ static void words_of_newer_characters_are_those_of_the_reference(void)
     static const char text[] = "a\U00010d50b c\U00011f51d\U0002ebf0 e\u180ef g\U000e01f0h";
     g_autoptr(GPtrArray) patterns = g_ptr_array_new();
     g_ptr_array_add(patterns, (char *)"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+|\\s+");
-    Words *gpt2 = words_open_gpt2(), *other = words_open(patterns, 0, NULL);
+    PreTokenizer *gpt2 = pre_tokenizer_open_gpt2(), *other = pre_tokenizer_open(patterns, 0, NULL);
     expect_words(gpt2, text, "|a\U00010d50b| c|\U00011f51|d\U0002ebf0| e|\u180e|f| g|\U000e01f0|h");
     expect_words(other, text, "|a\U00010d50b| c|\U00011f51|d\U0002ebf0| e|\u180ef| g|\U000e01f0h");
-    words_close(gpt2);
-    words_close(other);
+    pre_tokenizer_close(gpt2);
+    pre_tokenizer_close(other);
 }
 
 static void capitals_of_newer_scripts_have_small_letters(void)

@@ -1,4 +1,4 @@
-#include "text/word_count.h"
+#include "text/vocab_builder/word_count.h"
 
 #include <string.h>
 

@@ -102,8 +102,8 @@ static void special_tokens_are_found_by_name(void)
     g_assert_cmpint(tokenizer_unk(tok), ==, 1);
     g_assert_cmpint(tokenizer_bos(tok), ==, 2);
     g_assert_cmpint(tokenizer_eos(tok), ==, 3);
-    g_assert_cmpint(tokenizer_special(tok, "[MASK]"), ==, 4);
-    g_assert_cmpint(tokenizer_special(tok, "[EOD]"), ==, -1);
+    g_assert_cmpint(tokenizer_id(tok, "[MASK]"), ==, 4);
+    g_assert_cmpint(tokenizer_id(tok, "[EOD]"), ==, -1);
     g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, -1);
     expect_ids(tok, "[MASK]", "1 1 1"); /* in a corpus it is text like any other */
     tokenizer_close(tok);
@@ -138,9 +138,9 @@ static void bert_s_own_vocabulary_gives_its_ids(void)
     Tokenizer *tok = tokenizer_open(BERT "/vocab.txt", &error);
     g_assert_no_error(error);
     expect_ids(tok, "Hello world, it's 2026", "7592 2088 1010 2009 1005 1055 16798 2575");
-    g_assert_cmpint(tokenizer_special(tok, "[CLS]"), ==, 101);
-    g_assert_cmpint(tokenizer_special(tok, "[SEP]"), ==, 102);
-    g_assert_cmpint(tokenizer_special(tok, "[MASK]"), ==, 103);
+    g_assert_cmpint(tokenizer_id(tok, "[CLS]"), ==, 101);
+    g_assert_cmpint(tokenizer_id(tok, "[SEP]"), ==, 102);
+    g_assert_cmpint(tokenizer_id(tok, "[MASK]"), ==, 103);
     g_assert_cmpint(tokenizer_pad(tok), ==, 0);
     g_assert_cmpint(tokenizer_unk(tok), ==, 100);
     tokenizer_close(tok);
@@ -179,7 +179,7 @@ static void an_added_token_is_no_piece_of_words(void)
     Tokenizer *tok = tokenizer_open(path, &error);
     g_assert_no_error(error);
     expect_ids(tok, "ab AB A", "3 1 2 1"); /* the vocabulary alone makes the word of "AB" */
-    g_assert_cmpint(tokenizer_special(tok, "ab"), ==, 3);
+    g_assert_cmpint(tokenizer_id(tok, "ab"), ==, 3);
     tokenizer_close(tok);
 }
 

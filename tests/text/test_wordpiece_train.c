@@ -36,13 +36,13 @@ static void the_folder_says_how_text_is_treated(void)
     g_autofree char *small = training_ids(uncased, "the cafe naive", false);
     g_autofree char *large = training_ids(uncased, "The Café NAÏVE", false);
     g_assert_cmpstr(small, ==, large);
-    g_assert_cmpint(tokenizer_special(uncased, "T"), ==, -1);
+    g_assert_cmpint(tokenizer_id(uncased, "T"), ==, -1);
     tokenizer_close(uncased);
     training.lowercase = false;
     Tokenizer *cased = training_run(&training, (const char *const[]){ "ab ab é é", "cd", NULL });
     g_autofree char *capital = training_ids(cased, "AB ab e é", false);
-    g_autofree char *expected = g_strdup_printf("%d %d %d %d", tokenizer_unk(cased), tokenizer_special(cased, "ab"),
-                                                tokenizer_unk(cased), tokenizer_special(cased, "é"));
+    g_autofree char *expected = g_strdup_printf("%d %d %d %d", tokenizer_unk(cased), tokenizer_id(cased, "ab"),
+                                                tokenizer_unk(cased), tokenizer_id(cased, "é"));
     g_assert_cmpstr(capital, ==, expected); /* no capital in the vocabulary, and yet it is cased */
     tokenizer_close(cased);
 }
@@ -64,8 +64,8 @@ static void words_too_long_for_the_encoder_teach_nothing(void)
     const char *const lines[] = { word, word, "on on", NULL };
     TokenizerTraining training = training_of(out);
     Tokenizer *tok = training_run(&training, lines);
-    g_assert_cmpint(tokenizer_special(tok, "q"), ==, -1);
-    g_assert_cmpint(tokenizer_special(tok, "on"), ==, 8);
+    g_assert_cmpint(tokenizer_id(tok, "q"), ==, -1);
+    g_assert_cmpint(tokenizer_id(tok, "on"), ==, 8);
     tokenizer_close(tok);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_train.h"
 
 #include <glib/gstdio.h>
 #include <string.h>

@@ -1,0 +1,149 @@
+#include "data/compat/megatron_gpt.h"
+
+#include "base/mt19937.h"
+
+#include <inttypes.h>
+
+/* A last pass of which fewer samples than this are wanted is shuffled apart. */
+#define SEPARATE_SHARE 0.95
+
+/* ---- the index ---- */
+
+static void plan_epochs(MegatronGptIndex *index, int64_t tokens, int64_t seq_length, int64_t n_samples)
+{
+    int64_t epochs = MAX(1, (n_samples * seq_length + tokens) / tokens);
+    int64_t before = ((epochs - 1) * tokens - 1) / seq_length, per_epoch = (tokens - 1) / seq_length;
+    index->n_epochs = epochs;
+    index->n_samples = (epochs * tokens - 1) / seq_length;
+    index->separate_last_epoch = epochs > 1 && n_samples - before < (int64_t)(SEPARATE_SHARE * (double)per_epoch);
+}
+
+/* The documents of passes [first, last) in one order. */
+static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t n_documents, int64_t first, int64_t last)
+{
+    uint32_t *order = index->order + first * n_documents;
+    int64_t n = (last - first) * n_documents;
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (uint32_t)(i % n_documents);
+    numpy_shuffle(rng, order, n, sizeof *order);
+}
+
+static void cut_samples(MegatronGptIndex *index, const int32_t *sizes, int64_t seq_length)
+{
+    int64_t place = 0, offset = 0;
+    for (int64_t sample = 0; sample <= index->n_samples; sample++) {
+        index->places[sample] = (uint32_t)place;
+        index->offsets[sample] = (int32_t)offset;
+        if (sample == index->n_samples)
+            break;
+        offset += seq_length; /* the last token of a sample is the first of the next, so it must be there */
+        while (offset >= sizes[index->order[place]])
+            offset -= sizes[index->order[place++]];
+    }
+}
+
+static void shuffle_samples(MegatronGptIndex *index, Mt19937 *rng, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++)
+        index->shuffle[i] = (uint32_t)i;
+    numpy_shuffle(rng, index->shuffle + first, last - first, sizeof *index->shuffle);
+}
+
+MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, int64_t seq_length, int64_t n_samples,
+                                     uint32_t seed, GError **error)
+{
+    MegatronGptIndex *index = g_new0(MegatronGptIndex, 1);
+    int64_t tokens = 0, joint, before;
+    for (int64_t i = 0; i < n_documents; i++)
+        tokens += sizes[i];
+    plan_epochs(index, tokens, seq_length, n_samples);
+    if (index->n_epochs > UINT32_MAX / n_documents || index->n_samples >= UINT32_MAX) {
+        fail_user(error,
+                  "data.compat=megatron: %" PRId64 " samples are %" PRId64 " passes over %" PRId64
+                  " documents; its order holds fewer than 2^32 samples and documents",
+                  n_samples, index->n_epochs, n_documents);
+        g_free(index);
+        return NULL;
+    }
+    Mt19937 rng;
+    mt19937_seed(&rng, seed);
+    joint = index->n_epochs - index->separate_last_epoch;
+    index->n_order = index->n_epochs * n_documents;
+    index->order = g_new(uint32_t, index->n_order);
+    order_documents(index, &rng, n_documents, 0, joint);
+    order_documents(index, &rng, n_documents, joint, index->n_epochs);
+    index->places = g_new(uint32_t, index->n_samples + 1);
+    index->offsets = g_new(int32_t, index->n_samples + 1);
+    cut_samples(index, sizes, seq_length);
+    before = index->separate_last_epoch ? (joint * tokens - 1) / seq_length : index->n_samples;
+    index->shuffle = g_new(uint32_t, index->n_samples);
+    shuffle_samples(index, &rng, 0, before);
+    shuffle_samples(index, &rng, before, index->n_samples);
+    return index;
+}
+
+void megatron_gpt_index_free(MegatronGptIndex *index)
+{
+    g_free(index->order);
+    g_free(index->places);
+    g_free(index->offsets);
+    g_free(index->shuffle);
+    g_free(index);
+}
+
+/* ---- samples ---- */
+
+typedef struct MegatronGpt {
+    const Dataset *data;
+    const ObjectiveConfig *config;
+    MegatronGptIndex *index;
+    int32_t *tokens; /* (raw_length) */
+} MegatronGpt;
+
+void *megatron_gpt_open(const CompatSpec *spec, GError **error)
+{
+    const Indexed *set = spec->data->set;
+    int64_t n = indexed_sequences(set);
+    g_autofree int32_t *sizes = g_new(int32_t, n);
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = indexed_length(set, i);
+    MegatronGptIndex *index =
+        megatron_gpt_index(sizes, n, spec->config->raw_length - 1, spec->n_samples, spec->seed, error);
+    if (!index)
+        return NULL;
+    MegatronGpt *gpt = g_new0(MegatronGpt, 1);
+    *gpt = (MegatronGpt){ spec->data, spec->config, index, g_new(int32_t, spec->config->raw_length) };
+    return gpt;
+}
+
+void megatron_gpt_close(void *memory)
+{
+    MegatronGpt *gpt = memory;
+    megatron_gpt_index_free(gpt->index);
+    g_free(gpt->tokens);
+    g_free(gpt);
+}
+
+int64_t megatron_gpt_count(const void *memory)
+{
+    const MegatronGpt *gpt = memory;
+    return gpt->index->n_samples;
+}
+
+/* Another epoch is the same order again. */
+bool megatron_gpt_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
+{
+    MegatronGpt *gpt = memory;
+    const Indexed *set = gpt->data->set;
+    int64_t at = gpt->index->shuffle[sample], place = gpt->index->places[at], from = gpt->index->offsets[at];
+    int64_t n = gpt->config->raw_length;
+    for (int64_t done = 0; done < n; place++, from = 0) {
+        uint32_t document = gpt->index->order[place];
+        int64_t take = MIN(indexed_length(set, document) - from, n - done);
+        if (!dataset_read(gpt->data, document, from, take, gpt->config->vocab, gpt->tokens + done, error))
+            return false;
+        done += take;
+    }
+    clm_example(gpt->config, NULL, NULL, gpt->tokens, n, out);
+    return true;
+}

@@ -1,0 +1,151 @@
+#include "data/dataset/dataset.h"
+
+#include "format/fairseq_dict.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Of a dataset of fairseq's: the size of the dictionary beside it; 0 without one. */
+static bool dictionary_size(const char *prefix, int64_t *size, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
+    const char *language = strrchr(name, '.');
+    g_autofree char *of_language = g_strconcat("dict", language ? language : "", ".txt", NULL);
+    const char *names[] = { of_language, "dict.txt" };
+    *size = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+        if (!g_file_test(path, G_FILE_TEST_EXISTS))
+            continue;
+        FairseqDict *dict = fairseq_dict_read(path, error);
+        if (dict)
+            *size = fairseq_dict_size(dict);
+        fairseq_dict_free(dict);
+        return dict != NULL;
+    }
+    return true;
+}
+
+static char *find_prefix(const char *path)
+{
+    g_autofree char *train = g_build_filename(path, "train", NULL), *index = g_strconcat(train, ".idx", NULL);
+    bool folder = g_file_test(path, G_FILE_TEST_IS_DIR) && g_file_test(index, G_FILE_TEST_EXISTS);
+    return folder ? g_steal_pointer(&train) : g_strdup(path);
+}
+
+/* PREFIX.json, where there is one, must tell of these tokens. */
+static bool read_meta(Dataset *data, GError **error)
+{
+    g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
+    DatasetMeta meta = { 0 };
+    data->append_eod = indexed_form(data->set) == INDEXED_FAIRSEQ || indexed_form(data->set) == INDEXED_LEGACY_FAIRSEQ;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &data->vocab, error);
+    if (!dataset_meta_read(&meta, path, error))
+        return false;
+    bool same = meta.tokens == indexed_tokens(data->set) && meta.documents == indexed_documents(data->set);
+    if (!same)
+        fail_user(error,
+                  "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64 " and %" PRId64
+                  ": files of two datasets; run "
+                  "loam prepare again",
+                  path, meta.documents, meta.tokens, data->prefix, indexed_documents(data->set),
+                  indexed_tokens(data->set));
+    data->tokenizer_hash = g_steal_pointer(&meta.tokenizer_hash);
+    data->tokenizer_kind = g_steal_pointer(&meta.tokenizer_kind);
+    data->vocab = meta.vocab;
+    data->append_eod = meta.append_eod;
+    dataset_meta_clear(&meta);
+    return same;
+}
+
+/* What was named instead of a dataset: a file of one, a text, or nothing. */
+static bool fail_no_dataset(const char *path, const char *index, GError **error)
+{
+    g_autofree char *stem = g_strdup(path);
+    char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
+    bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", path, index,
+                         path);
+    if (strchr(name, '.') && name[0] != '.')
+        *(part ? suffix : strchr(name, '.')) = '\0';
+    if (part && name[0] != '\0')
+        return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
+    return fail_user(error,
+                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s",
+                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path);
+}
+
+static Dataset *open_whole(const char *path, GError **error)
+{
+    g_autofree char *prefix = find_prefix(path), *index = g_strconcat(prefix, ".idx", NULL);
+    if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
+        fail_no_dataset(prefix, index, error);
+        return NULL;
+    }
+    Dataset *data = g_new0(Dataset, 1);
+    data->prefix = g_steal_pointer(&prefix);
+    data->set = indexed_open(data->prefix, error);
+    if (data->set && read_meta(data, error))
+        return data;
+    dataset_close(data);
+    return NULL;
+}
+
+Dataset *dataset_open(const char *path, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    int64_t boundaries[SPLIT_PARTS + 1];
+    int part, n = split_read_name(path, &part, shares, error);
+    if (n < 0)
+        return NULL;
+    g_autofree char *prefix = n > 0 ? g_strndup(path, (gsize)n) : g_strdup(path);
+    Dataset *data = open_whole(prefix, error);
+    if (!data || n == 0)
+        return data;
+    split_boundaries(shares, indexed_documents(data->set), boundaries);
+    indexed_window(data->set, boundaries[part], boundaries[part + 1]);
+    if (indexed_documents(data->set) > 0)
+        return data;
+    fail_user(error, "%s: the dataset has too few documents for this part: there are %" G_GINT64_FORMAT, path,
+              boundaries[SPLIT_PARTS]);
+    dataset_close(data);
+    return NULL;
+}
+
+void dataset_close(Dataset *data)
+{
+    if (!data)
+        return;
+    indexed_close(data->set);
+    g_free(data->tokenizer_hash);
+    g_free(data->tokenizer_kind);
+    g_free(data->prefix);
+    g_free(data);
+}
+
+/* Where in its document a token of a sequence is. */
+static int64_t position(const Dataset *data, int64_t sequence, int64_t token)
+{
+    int64_t document = indexed_locate(data->set, sequence);
+    while (sequence > 0 && indexed_locate(data->set, sequence - 1) == document)
+        token += indexed_length(data->set, --sequence);
+    return token;
+}
+
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error)
+{
+    if (!indexed_read(data->set, sequence, from, n, out, error))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (out[i] < 0 || out[i] >= vocab)
+            return fail_user(error,
+                             "the dataset %s holds token id %d, but the tokenizer has %d ids (document %" PRId64
+                             ", token %" PRId64 ", from 0): it was damaged or made with another tokenizer; loam "
+                             "inspect dataset --check %s tells how much of it; loam prepare makes it again",
+                             data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
+                             position(data, sequence, from + i), data->prefix);
+    return true;
+}

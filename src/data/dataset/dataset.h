@@ -1,0 +1,91 @@
+/* dataset.h: a token dataset on disk: PREFIX.bin and PREFIX.idx hold the token ids of its documents (format/indexed.h),
+ * PREFIX.json says which tokenizer made them. In place of PREFIX.json, a dataset of fairseq may have a dict.txt (or
+ * dict.LANG.txt for PREFIX.LANG) beside its index. */
+#pragma once
+
+#include "format/indexed.h"
+
+typedef struct Dataset {
+    char *prefix;         /* path prefix of the files */
+    Indexed *set;         /* random access to the tokens */
+    char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
+    char *tokenizer_kind; /* likewise */
+    int64_t vocab;        /* vocabulary size from PREFIX.json or the dictionary; 0 means unknown */
+    bool append_eod;      /* every document ends with EOS: PREFIX.json says so, or fairseq wrote the dataset */
+} Dataset;
+
+/* path: the path prefix; or PREFIX@train:949/50/1 for one part of its documents (see "Parts" below); or a folder that
+ * holds train.idx, as fairseq-preprocess writes it, which names the dataset FOLDER/train. */
+Dataset *dataset_open(const char *path, GError **error);
+void dataset_close(Dataset *data);
+/* Copies tokens [from, from + n) of a sequence into `out`. An id outside [0, vocab) is an error that names the document
+ * and the token. */
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error);
+
+/* ---- PREFIX.json (dataset_meta.c) ---- */
+
+/* It holds no paths and no times, so the same input gives the same bytes. */
+typedef struct DatasetMeta {
+    char *tokenizer_hash, *tokenizer_kind;
+    int64_t vocab; /* vocabulary size of the tokenizer */
+    bool append_eod;
+    int64_t documents, tokens;
+    bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
+} DatasetMeta;
+
+bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);
+/* Fills *meta, which dataset_meta_clear frees. Unknown keys are errors. */
+bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
+void dataset_meta_clear(DatasetMeta *meta);
+
+/* ---- Parts (split.c): the documents of a dataset, in their order, cut into a training, a validation and a test part
+ * as Megatron's --split does ---- */
+
+#define SPLIT_PARTS 3
+enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST };
+extern const char *const split_names[]; /* "train", "valid", "test", NULL */
+
+/* text: "949,50,1" or "949/50/1", shares in any unit; a share left out is 0. */
+bool split_parse(double shares[SPLIT_PARTS], const char *text, GError **error);
+/* Part i holds documents [boundaries[i], boundaries[i + 1]) of n. Megatron's rule: a boundary follows the one before by
+ * share * n rounded half to even; if the last boundary exceeds n, every boundary but the first is lowered by that
+ * excess. */
+void split_boundaries(const double shares[SPLIT_PARTS], int64_t n, int64_t boundaries[SPLIT_PARTS + 1]);
+/* The name of a part, such as "PREFIX@valid:949/50/1". g_free. */
+char *split_name(const char *prefix, const double shares[SPLIT_PARTS], int part);
+/* Reads the name of a part into *part and *shares and returns how many bytes of it are the path prefix; 0 where the
+ * path names a whole dataset, -1 on an error. */
+int split_read_name(const char *path, int *part, double shares[SPLIT_PARTS], GError **error);
+
+/* ---- Checking (dataset_check.c) ---- */
+
+typedef struct DatasetCheck {
+    int64_t tokens;
+    int32_t least, largest; /* ids; an id that no int32_t holds counts as -1 */
+    int64_t bad;            /* how many ids are below 0 or not below the vocabulary size */
+    /* The first bad id and where it stands, counted from 0: the document in the whole dataset, the token in its
+     * document. */
+    int32_t id;
+    int64_t sequence, document, token;
+} DatasetCheck;
+
+/* Reads every token. vocab 0 means that the vocabulary size is unknown: only ids below 0 are bad then. Fails where the
+ * tokens cannot be read. */
+bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GError **error);
+
+/* ---- New datasets from others (dataset_copy.c): tokens stream from file to file, so memory does not grow with the
+ * data. The output has the file format of the (first) source, Megatron's or fairseq's ---- */
+
+typedef struct DatasetCounts {
+    int64_t documents, tokens;
+} DatasetCounts;
+
+/* Writes all documents of all sources, one source after another. Sources that differ in tokenizer, token type or
+ * append_eod are an error that names them. */
+bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, DatasetCounts *counts, GError **error);
+/* Writes the documents in an order that depends only on the seed and their number. */
+bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error);
+/* Writes the parts OUT-train, OUT-valid and OUT-test; a part with share 0 is not written. */
+bool dataset_split(const char *prefix, const char *out, const double shares[SPLIT_PARTS],
+                   DatasetCounts counts[SPLIT_PARTS], GError **error);

@@ -1,0 +1,40 @@
+#include "data/dataset/dataset.h"
+
+#define CHUNK 4096 /* tokens */
+
+static void look_at(DatasetCheck *check, const int32_t *ids, int64_t n, int64_t vocab, int64_t sequence, int64_t token)
+{
+    for (int64_t i = 0; i < n; i++) {
+        check->least = MIN(check->least, ids[i]);
+        check->largest = MAX(check->largest, ids[i]);
+        if (ids[i] >= 0 && (vocab == 0 || ids[i] < vocab))
+            continue;
+        if (check->bad++ == 0) {
+            check->sequence = sequence;
+            check->token = token + i;
+            check->id = ids[i];
+        }
+    }
+    check->tokens += n;
+}
+
+bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GError **error)
+{
+    int32_t ids[CHUNK];
+    *check = (DatasetCheck){ .least = INT32_MAX, .largest = -1 };
+    for (int64_t document = 0; document < indexed_documents(data->set); document++) {
+        int64_t first, last, token = 0;
+        indexed_document(data->set, document, &first, &last);
+        for (int64_t sequence = first; sequence < last; sequence++) {
+            int64_t length = indexed_length(data->set, sequence);
+            for (int64_t at = 0, n; at < length; at += n, token += n) {
+                n = MIN(CHUNK, length - at);
+                if (!indexed_read(data->set, sequence, at, n, ids, error))
+                    return false;
+                look_at(check, ids, n, vocab, sequence, token);
+            }
+        }
+    }
+    check->document = check->bad > 0 ? indexed_locate(data->set, check->sequence) : 0;
+    return true;
+}

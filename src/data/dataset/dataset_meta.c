@@ -1,0 +1,69 @@
+#include "data/dataset/dataset.h"
+
+#include "base/file.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#define MAX_BYTES     ((size_t)1 << 20)
+#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*}"
+#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b !}"
+
+bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
+{
+    json_t *root =
+        json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
+                  (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->documents,
+                  "tokens", (json_int_t)meta->tokens, "held_out", meta->held_out ? json_true() : NULL);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    g_autofree char *lines = g_strconcat(text, "\n", NULL);
+    free(text);
+    json_decref(root);
+    return io_write_file(path, lines, strlen(lines), error);
+}
+
+static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
+{
+    json_error_t reason;
+    json_int_t size, documents, tokens;
+    const char *hash, *kind;
+    int version, append_eod, held_out = 0;
+    if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
+                       "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "held_out",
+                       &held_out) != 0)
+        return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
+    if (version != 1)
+        return fail_user(error, "%s: version %d, this program reads version 1", path, version);
+    if (size <= 0 || documents < 0 || tokens < 0)
+        return fail_user(error, "%s: a size or count is out of range", path);
+    *meta = (DatasetMeta){ .tokenizer_hash = g_strdup(hash),
+                           .tokenizer_kind = g_strdup(kind),
+                           .vocab = size,
+                           .append_eod = append_eod,
+                           .documents = documents,
+                           .tokens = tokens,
+                           .held_out = held_out };
+    return true;
+}
+
+bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error)
+{
+    size_t bytes;
+    json_error_t reason;
+    g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
+    if (!text)
+        return false;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &reason);
+    if (!root)
+        return fail_user(error, "%s:%d: not JSON: %s", path, reason.line, reason.text);
+    bool good = unpack(meta, root, path, error);
+    json_decref(root);
+    return good;
+}
+
+void dataset_meta_clear(DatasetMeta *meta)
+{
+    g_free(meta->tokenizer_hash);
+    g_free(meta->tokenizer_kind);
+    *meta = (DatasetMeta){ 0 };
+}

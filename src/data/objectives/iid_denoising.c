@@ -1,0 +1,126 @@
+#include "data/objectives/iid_denoising.h"
+
+#include "base/check.h"
+#include "data/objectives/span_corruption.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Deviations above a mean: of the sentinels of a text, of the targets of a row with one text, of the inputs of a row.
+ */
+#define SENTINEL_DEVIATIONS 4
+#define TARGET_DEVIATIONS   5
+#define INPUT_DEVIATIONS    0.5
+#define SLACK               0.01 /* of a row that more than two texts share */
+
+/* What n tokens become on average: every token but the first is noise with probability p. */
+static double mean_runs(double n, double p)
+{
+    return p + (n - 2) * p * (1 - p);
+}
+
+static double mean_inputs(double n, double p)
+{
+    return n - (n - 1) * p + mean_runs(n, p) + 1;
+}
+
+static double mean_targets(double n, double p)
+{
+    return (n - 1) * p + mean_runs(n, p) + (1 - p) + 1;
+}
+
+/* Inputs shrink by a token for every pair of noise tokens side by side. */
+static double input_deviation(double n, double p)
+{
+    return sqrt(n * p * p * (1 - p * p + 2 * p * (1 - p)));
+}
+
+/* The longest text that seldom runs out of sentinels and that fits a row so many times (0: however long). */
+static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
+{
+    double p = config->noise_density, many = (double)texts;
+    double memory = (double)config->memory_rows;
+    double room = ((double)config->input_length + memory) * (texts > 2 ? 1 - SLACK : 1);
+    int64_t n = 2;
+    while (n < config->input_length - 1) {
+        double next = (double)(n + 1), runs = mean_runs(next, p);
+        double inputs =
+            many * (mean_inputs(next, p) + memory) + INPUT_DEVIATIONS * sqrt(many) * input_deviation(next, p);
+        if (inputs > room || runs + SENTINEL_DEVIATIONS * sqrt(runs) > config->n_sentinels)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Two texts share a row, or more where sentinels end before: what one has above the mean another has below it, so the
+ * room for targets is their mean. */
+bool iid_denoising_plan(ObjectiveConfig *config, GError **error)
+{
+    double p = config->noise_density, memory = (double)config->memory_rows;
+    double room = (double)config->input_length + memory;
+    if (config->raw_length == 0) {
+        double alone = mean_inputs((double)longest_text(config, 0), p) + memory;
+        config->raw_length = longest_text(config, MAX(2, (int64_t)ceil(room / alone)));
+    }
+    config->raw_length = MIN(config->raw_length, config->input_length - 1);
+    double n = (double)config->raw_length, targets = mean_targets(n, p);
+    int64_t texts = MAX(1, (int64_t)(room / (mean_inputs(n, p) + memory)));
+    if (config->target_length == 0)
+        config->target_length =
+            (int64_t)ceil(texts > 1 ? (double)texts * targets * (texts > 2 ? 1 + SLACK : 1)
+                                    : MIN(targets + TARGET_DEVIATIONS * 2 * sqrt(n * p * (1 - p)), 2 * n + 1));
+    if (config->target_length < 3)
+        return fail_user(
+            error, "data.target_length=%" PRId64 " cannot hold a masked token, its sentinel and EOS; use 3 or more",
+            config->target_length);
+    return true;
+}
+
+/* How many sentinels the masked text has. */
+typedef struct Runs {
+    int64_t noise, n_inputs, n_targets; /* masked tokens; sentinels of either side */
+} Runs;
+
+/* Noise from the left while sentinels and room for the targets are left. The first token is kept, so that sentinels of
+ * both sides agree; a text that ends unmasked has a closing sentinel in its targets. */
+static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool *mask)
+{
+    double log_kept = log1p(-config->noise_density);
+    int64_t last = -1;
+    Runs runs = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        mask[i] = false;
+    for (int64_t i = 1; i < n; i++) { /* the gap to the next noise token is geometric */
+        double gap = floor(log1p(-philox_uniform(&rng)) / log_kept);
+        if (gap >= (double)(n - i))
+            break;
+        i += (int64_t)gap;
+        bool opens = i != last + 1 || last < 0;
+        if (runs.n_inputs + opens + 1 > config->n_sentinels ||
+            runs.noise + runs.n_inputs + opens + 3 > config->target_length)
+            break;
+        mask[i] = true;
+        runs.n_inputs += opens;
+        runs.noise++;
+        last = i;
+    }
+    runs.n_targets = runs.n_inputs + !mask[n - 1];
+    return runs;
+}
+
+void iid_denoising_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+{
+    g_autofree bool *mask = g_new(bool, (gsize)n);
+    Runs runs = draw_mask(config, choice->rng, n, mask);
+    choice->n_inputs = n - runs.noise + runs.n_inputs + 1;
+    choice->n_targets = runs.noise + runs.n_targets + 1;
+}
+
+void iid_denoising_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                           const int32_t *tokens, int64_t n, Example *out)
+{
+    g_autofree bool *mask = g_new(bool, (gsize)n);
+    draw_mask(config, choice->rng, n, mask);
+    span_corruption_apply(config, mask, tokens, n, out);
+}

@@ -1,0 +1,287 @@
+#include "data/prepare/fairseq_lines.h"
+
+#include "base/check.h"
+#include "base/file.h"
+#include "data/corpus/corpus.h"
+#include "data/dataset/dataset.h"
+#include "data/prepare/fairseq_identity.h"
+#include "format/fairseq_dict.h"
+#include "format/indexed.h"
+#include "text/word_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN 3
+#define END     2
+
+/* ---- words ---- */
+
+/* What Python's \s and str.split take for white space. */
+static bool is_space(gunichar c)
+{
+    if (c < 0x80)
+        return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f);
+    return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/* The next word of a NUL-terminated line, cut out of it, or NULL; *at moves past it. */
+static char *next_word(char **at)
+{
+    char *begin = *at, *end;
+    while (*begin && is_space(g_utf8_get_char(begin)))
+        begin = g_utf8_next_char(begin);
+    for (end = begin; *end && !is_space(g_utf8_get_char(end));)
+        end = g_utf8_next_char(end);
+    *at = *end ? g_utf8_next_char(end) : end;
+    *end = '\0';
+    return end > begin ? begin : NULL;
+}
+
+/* ---- the dictionary ---- */
+
+static bool count_line(void *context, char *line, G_GNUC_UNUSED size_t bytes, G_GNUC_UNUSED GError **error)
+{
+    for (char *word; (word = next_word(&line));)
+        word_table_add(context, word, strlen(word), 1);
+    return true;
+}
+
+typedef struct Counted {
+    const char *word;
+    size_t bytes;
+    int64_t count;
+} Counted;
+
+/* The more frequent first, equals by code point, which is by byte in UTF-8. */
+static int compare_counted(const void *a, const void *b)
+{
+    const Counted *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    int order = memcmp(x->word, y->word, MIN(x->bytes, y->bytes));
+    return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static FairseqDict *choose_words(const WordTable *words, const FairseqLinesOptions *options)
+{
+    FairseqDict *dict = fairseq_dict_new();
+    g_autofree Counted *sorted = g_new(Counted, words->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < words->n; i++) {
+        const WordEntry *entry = &words->entries[i];
+        g_autofree char *word = g_strndup(word_table_word(words, i), entry->bytes);
+        if (fairseq_dict_special(word) < 0)
+            sorted[n++] = (Counted){ word_table_word(words, i), entry->bytes, entry->count };
+    }
+    qsort(sorted, n, sizeof *sorted, compare_counted);
+    for (size_t i = 0; i < n && sorted[i].count >= options->min_count; i++) {
+        if (options->most_ids > 0 && fairseq_dict_size(dict) >= options->most_ids)
+            break;
+        g_autofree char *word = g_strndup(sorted[i].word, sorted[i].bytes);
+        fairseq_dict_add(dict, word, sorted[i].count);
+    }
+    return dict;
+}
+
+/* Made-up words that are none of the dictionary's, until its size is a multiple of the factor. */
+static void fill_up(FairseqDict *dict, int64_t factor)
+{
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
+    for (int i = 0; factor > 1 && fairseq_dict_size(dict) % factor != 0; i++) {
+        g_autofree char *word = g_strdup_printf("madeupword%04d", i);
+        if (!g_hash_table_contains(ids, word))
+            fairseq_dict_add(dict, word, 0);
+    }
+}
+
+static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError **error)
+{
+    WordTable words;
+    FairseqDict *dict = NULL;
+    for (char **path = options->train; path && *path; path++)
+        if (!g_file_test(*path, G_FILE_TEST_IS_REGULAR) && !g_file_test(*path, G_FILE_TEST_IS_DIR) &&
+            g_file_test(*path, G_FILE_TEST_EXISTS)) {
+            fail_user(error, "%s: a pipe cannot be read twice, for its words and for its lines; give --dict", *path);
+            return NULL;
+        }
+    word_table_init(&words);
+    if (corpus_each_line(options->train, (int)g_strv_length(options->train), options->interrupted, count_line, &words,
+                         error)) {
+        dict = choose_words(&words, options);
+        fill_up(dict, options->factor);
+    }
+    word_table_clear(&words);
+    return dict;
+}
+
+/* ---- the sets ---- */
+
+typedef struct SetWriter {
+    const FairseqLinesOptions *options;
+    GHashTable *ids;        /* of words; NULL with a tokenizer */
+    int64_t vocab, *counts; /* of each id of the tokenizer in train; NULL elsewhere */
+    GArray *line;           /* of int32_t */
+    FairseqLinesSet *set;   /* that is being written */
+    IndexedWriter *writer;
+    GPtrArray *writers; /* of every set so far */
+} SetWriter;
+
+static void look_up_words(SetWriter *out, char *line)
+{
+    for (char *word; (word = next_word(&line));) {
+        gpointer found = NULL;
+        bool known = g_hash_table_lookup_extended(out->ids, word, NULL, &found);
+        const int32_t id = known ? GPOINTER_TO_INT(found) : UNKNOWN;
+        g_array_append_val(out->line, id);
+        out->set->unknown += !known;
+    }
+}
+
+static bool encode_pieces(SetWriter *out, const char *line, size_t bytes, GError **error)
+{
+    const Tokenizer *tok = out->options->tok;
+    if (!tokenizer_encode(tok, line, bytes, out->options->specials, out->line, error))
+        return false;
+    for (guint i = 0; i < out->line->len; i++)
+        out->set->unknown += g_array_index(out->line, int32_t, i) == tokenizer_unk(tok);
+    return true;
+}
+
+static bool write_line(void *context, char *line, size_t bytes, GError **error)
+{
+    SetWriter *out = context;
+    const Tokenizer *tok = out->options->tok;
+    const int32_t end = tok ? tokenizer_eos(tok) : END;
+    g_array_set_size(out->line, 0);
+    if (!tok)
+        look_up_words(out, line);
+    else if (!encode_pieces(out, line, bytes, error))
+        return false;
+    g_array_append_val(out->line, end);
+    for (guint i = 0; out->counts && i < out->line->len; i++)
+        out->counts[g_array_index(out->line, int32_t, i)]++;
+    out->set->sentences++;
+    out->set->tokens += out->line->len;
+    return indexed_writer_add(out->writer, (int32_t *)(void *)out->line->data, out->line->len, error) &&
+           indexed_writer_end_document(out->writer, error);
+}
+
+static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, int n_paths, GError **error)
+{
+    out->set = set;
+    out->writer = indexed_writer_open_fairseq(set->prefix, out->vocab, error);
+    if (!out->writer)
+        return false;
+    g_ptr_array_add(out->writers, out->writer);
+    if (!corpus_each_line(paths, n_paths, out->options->interrupted, write_line, out, error))
+        return false;
+    return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
+}
+
+/* PREFIX.json, which tells of a tokenizer, goes first and comes last. */
+static bool finish_set(const SetWriter *out, IndexedWriter *writer, const FairseqLinesSet *set, GError **error)
+{
+    const Tokenizer *tok = out->options->tok;
+    g_autofree char *path = g_strconcat(set->prefix, ".json", NULL);
+    const DatasetMeta meta = { .tokenizer_hash = tok ? (char *)tokenizer_hash(tok) : NULL,
+                               .tokenizer_kind = tok ? (char *)tokenizer_kind(tok) : NULL,
+                               .vocab = out->vocab,
+                               .append_eod = true,
+                               .documents = set->sentences,
+                               .tokens = set->tokens };
+    bool removed = io_remove_file(path, error);
+    if (!removed)
+        indexed_writer_abort(writer);
+    return removed && indexed_writer_finish(writer, error) && (!tok || dataset_meta_write(&meta, path, error));
+}
+
+static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *folder, const char *name, int number)
+{
+    FairseqLinesSet *set = g_new0(FairseqLinesSet, 1);
+    g_autofree char *numbered = number > 0 ? g_strdup_printf("%s%d", name, number) : g_strdup(name);
+    set->prefix = g_build_filename(folder, numbered, NULL);
+    g_ptr_array_add(stats->sets, set);
+    return set;
+}
+
+static void set_free(void *memory)
+{
+    FairseqLinesSet *set = memory;
+    g_free(set->prefix);
+    g_free(set);
+}
+
+/* `counts` becomes that of train. */
+static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
+{
+    const FairseqLinesOptions *options = out->options;
+    int n_train = options->train ? (int)g_strv_length(options->train) : 0;
+    char *const *const others[] = { options->valid, options->test };
+    static const char *const names[] = { "valid", "test" };
+    out->counts = counts;
+    if (n_train > 0 && !write_set(out, add_set(stats, options->out, "train", 0), options->train, n_train, error))
+        return false;
+    out->counts = NULL;
+    for (size_t kind = 0; kind < G_N_ELEMENTS(others); kind++)
+        for (int i = 0; others[kind] && others[kind][i]; i++)
+            if (!write_set(out, add_set(stats, options->out, names[kind], i), &others[kind][i], 1, error))
+                return false;
+    return true;
+}
+
+/* The files of all sets appear at the end. */
+static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
+{
+    out->line = g_array_new(false, false, sizeof(int32_t));
+    out->writers = g_ptr_array_new();
+    bool good = write_all(out, counts, stats, error);
+    for (guint i = 0; i < out->writers->len; i++) {
+        IndexedWriter *writer = out->writers->pdata[i];
+        if (!good)
+            indexed_writer_abort(writer);
+        else
+            good = finish_set(out, writer, stats->sets->pdata[i], error);
+    }
+    g_ptr_array_unref(out->writers);
+    g_array_unref(out->line);
+    return good;
+}
+
+static bool run_words(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
+{
+    g_autofree char *path = g_build_filename(options->out, "dict.txt", NULL);
+    if (!options->dictionary && g_file_test(path, G_FILE_TEST_EXISTS))
+        return fail_user(error, "%s is there already, and sets that were made with it may be; --dict %s uses it", path,
+                         path);
+    FairseqDict *dict =
+        options->dictionary ? fairseq_dict_read(options->dictionary, error) : build_dictionary(options, error);
+    if (!dict)
+        return false;
+    g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
+    stats->dictionary = fairseq_dict_size(dict);
+    SetWriter out = { .options = options, .ids = ids, .vocab = stats->dictionary };
+    bool good = write_sets(&out, NULL, stats, error) && fairseq_dict_write(dict, path, error);
+    fairseq_dict_free(dict);
+    return good;
+}
+
+static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
+{
+    stats->dictionary = tokenizer_size(options->tok);
+    if (tokenizer_eos(options->tok) < 0)
+        return fail_user(error, "the tokenizer %s has no end-of-sequence token to end a line with",
+                         tokenizer_path(options->tok));
+    g_autofree int64_t *counts = g_new0(int64_t, stats->dictionary);
+    SetWriter out = { .options = options, .vocab = stats->dictionary };
+    return write_sets(&out, counts, stats, error) && fairseq_identity_write(options->tok, options->out, counts, error);
+}
+
+bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error)
+{
+    *stats = (FairseqLinesStats){ .sets = g_ptr_array_new_with_free_func(set_free) };
+    return io_make_directories(options->out, error) &&
+           (options->tok ? run_pieces(options, stats, error) : run_words(options, stats, error));
+}

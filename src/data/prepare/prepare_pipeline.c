@@ -1,0 +1,307 @@
+#include "data/prepare/prepare_pipeline.h"
+
+#include "data/prepare/sentences.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define JOB_BYTES       ((size_t)128 << 10) /* of text, after which a job is closed */
+#define BYTES_UNDER_WAY ((size_t)256 << 20) /* of text in all jobs; one job may pass it */
+#define JOBS_PER_WORKER 4
+#define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole, above which stretches of it are held out */
+#define STRETCH_BYTES   ((size_t)4 << 10)
+#define VALID_SEED      0x76616c6964u /* any constant: a hash of its own */
+
+/* Job number i lives in slot i mod n_slots; read, taken and written are the counts of jobs that passed each stage. */
+struct Pipeline {
+    const Tokenizer *tok;
+    Corpus *corpus;
+    SeenTable *seen;
+    const PrepareOptions *options;
+
+    GMutex mutex; /* guards all below and the states of the jobs */
+    GCond changed;
+    PipelineJob *slots;
+    int64_t n_slots, read, taken, written;
+    size_t bytes_under_way;
+    bool all_read, stop;
+
+    int n_workers;
+    GThread *reader, **workers;
+};
+
+static void job_init(PipelineJob *job)
+{
+    job->text = g_string_new(NULL);
+    job->documents = g_array_new(false, false, sizeof(PipelineDocument));
+    job->ids = g_array_new(false, false, sizeof(int32_t));
+    job->sequences = g_array_new(false, false, sizeof(guint));
+}
+
+static void job_clear(PipelineJob *job)
+{
+    g_string_free(job->text, true);
+    g_array_unref(job->documents);
+    g_array_unref(job->ids);
+    g_array_unref(job->sequences);
+    g_clear_error(&job->error);
+    g_free(job->where);
+}
+
+static bool is_held_out(const char *text, size_t bytes, double share)
+{
+    return (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53 < share;
+}
+
+/* A number that differs where the same bytes are fields of other lengths; 0 for a single one. */
+static uint64_t fields_seed(const Corpus *corpus)
+{
+    uint64_t seed = 0;
+    for (int field = 1; field < corpus_fields(corpus); field++) {
+        size_t range[2];
+        corpus_field(corpus, field, &range[0], &range[1]);
+        seed = XXH3_64bits_withSeed(range, sizeof range, seed);
+    }
+    return seed;
+}
+
+/* The fields of a document as documents of their own; empty ones are only counted. */
+static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    bool valid = is_held_out(text, bytes, pipeline->options->valid);
+    for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
+        PipelineDocument document = { .field = field, .valid = valid };
+        corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
+        document.begin += job->text->len;
+        if (document.bytes > 0)
+            g_array_append_val(job->documents, document);
+        else
+            job->empty++;
+    }
+    g_string_append_len(job->text, text, (gssize)bytes);
+}
+
+/* About STRETCH_BYTES of a text from `at` on, to an empty line, else a line's end; where it ends. */
+static size_t stretch_end(const char *text, size_t bytes, size_t at)
+{
+    static const char *const ends[] = { "\n\n", "\n" };
+    if (bytes - at < 2 * STRETCH_BYTES)
+        return bytes;
+    const char *from = text + at + STRETCH_BYTES;
+    for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+        const char *end = memmem(from, STRETCH_BYTES, ends[i], strlen(ends[i]));
+        if (end)
+            return (size_t)(end - text) + strlen(ends[i]);
+    }
+    while (((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    return (size_t)(from - text);
+}
+
+/* A long text, a novel, is not held out as a whole: stretches of it are, and what lies between them is in order. */
+static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    guint first = job->documents->len;
+    for (size_t at = 0, end; at < bytes; at = end) {
+        end = stretch_end(text, bytes, at);
+        bool valid = is_held_out(text + at, end - at, pipeline->options->valid);
+        PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid };
+        PipelineDocument *last = job->documents->len > first
+                                     ? &g_array_index(job->documents, PipelineDocument, job->documents->len - 1)
+                                     : NULL;
+        if (last && last->valid == valid)
+            last->bytes += document.bytes;
+        else
+            g_array_append_val(job->documents, document);
+    }
+    g_string_append_len(job->text, text, (gssize)bytes);
+}
+
+/* One document into the job, unless it was seen. */
+static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    if (pipeline->seen && bytes > 0) {
+        XXH128_hash_t hash = XXH3_128bits_withSeed(text, bytes, fields_seed(pipeline->corpus));
+        bool fresh;
+        if (!seen_table_add(pipeline->seen, hash.low64, hash.high64, &fresh, &job->error))
+            return false;
+        if (!fresh) {
+            job->duplicates++;
+            return true;
+        }
+    }
+    if (pipeline->options->valid > 0 && bytes > DIVIDED_BYTES && corpus_is_whole_text(pipeline->corpus))
+        add_stretches(pipeline, job, text, bytes);
+    else
+        add_fields(pipeline, job, text, bytes);
+    if (!job->where)
+        job->where = g_strdup(corpus_where(pipeline->corpus));
+    return true;
+}
+
+static void fill_job(Pipeline *pipeline, PipelineJob *job)
+{
+    const char *text;
+    size_t bytes;
+    g_string_truncate(job->text, 0);
+    g_array_set_size(job->documents, 0);
+    g_array_set_size(job->ids, 0);
+    g_array_set_size(job->sequences, 0);
+    g_clear_pointer(&job->where, g_free);
+    job->duplicates = job->empty = 0;
+    job->last = false;
+    while (!job->last && job->text->len < JOB_BYTES)
+        job->last =
+            !corpus_next(pipeline->corpus, &text, &bytes, &job->error) || !add_document(pipeline, job, text, bytes);
+    job->done_bytes = corpus_done_bytes(pipeline->corpus);
+}
+
+static void *read_jobs(void *argument)
+{
+    Pipeline *pipeline = argument;
+    g_mutex_lock(&pipeline->mutex);
+    while (!pipeline->all_read) {
+        PipelineJob *job = &pipeline->slots[pipeline->read % pipeline->n_slots];
+        while (!pipeline->stop && (job->state != JOB_FREE || pipeline->bytes_under_way > BYTES_UNDER_WAY))
+            g_cond_wait(&pipeline->changed, &pipeline->mutex);
+        if (pipeline->stop)
+            break;
+        g_mutex_unlock(&pipeline->mutex);
+        fill_job(pipeline, job);
+        g_mutex_lock(&pipeline->mutex);
+        job->state = JOB_READ;
+        pipeline->bytes_under_way += job->text->len;
+        pipeline->read++;
+        pipeline->all_read = job->last;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    g_mutex_unlock(&pipeline->mutex);
+    return NULL;
+}
+
+/* One sequence more, unless the text has no token. */
+static bool encode_sequence(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job, const char *text,
+                            size_t bytes, GError **error)
+{
+    guint before = job->ids->len;
+    if (!tokenizer_encode(tok, text, bytes, options->specials, job->ids, error))
+        return false;
+    guint n = job->ids->len - before;
+    if (n > 0)
+        g_array_append_val(job->sequences, n);
+    return true;
+}
+
+static bool encode_document(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job,
+                            PipelineDocument *document, GError **error)
+{
+    const char *at = job->text->str + document->begin, *end = at + document->bytes, *sentence;
+    const int32_t eos = tokenizer_eos(tok);
+    size_t bytes;
+    document->first_id = job->ids->len;
+    document->first_sequence = job->sequences->len;
+    if (!options->split_sentences && !encode_sequence(tok, options, job, at, document->bytes, error))
+        return false;
+    while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
+        if (!encode_sequence(tok, options, job, sentence, bytes, error))
+            return false;
+    if (options->append_eod && job->ids->len > document->first_id) {
+        g_array_append_val(job->ids, eos);
+        g_array_index(job->sequences, guint, job->sequences->len - 1)++;
+    }
+    document->n_ids = job->ids->len - document->first_id;
+    document->n_sequences = job->sequences->len - document->first_sequence;
+    return true;
+}
+
+static void encode_job(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job)
+{
+    for (guint i = 0; i < job->documents->len; i++) {
+        PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
+        g_autoptr(GError) problem = NULL;
+        if (!encode_document(tok, options, job, document, &problem)) {
+            g_array_set_size(job->documents, i);
+            g_clear_error(&job->error);
+            g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
+            return;
+        }
+    }
+}
+
+static void *encode_jobs(void *argument)
+{
+    Pipeline *pipeline = argument;
+    g_mutex_lock(&pipeline->mutex);
+    for (;;) {
+        while (!pipeline->stop && !pipeline->all_read && pipeline->taken == pipeline->read)
+            g_cond_wait(&pipeline->changed, &pipeline->mutex);
+        if (pipeline->stop || pipeline->taken == pipeline->read)
+            break;
+        PipelineJob *job = &pipeline->slots[pipeline->taken++ % pipeline->n_slots];
+        job->state = JOB_ENCODING;
+        g_mutex_unlock(&pipeline->mutex);
+        encode_job(pipeline->tok, pipeline->options, job);
+        g_mutex_lock(&pipeline->mutex);
+        job->state = JOB_ENCODED;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    g_mutex_unlock(&pipeline->mutex);
+    return NULL;
+}
+
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options)
+{
+    Pipeline *pipeline = g_new0(Pipeline, 1);
+    pipeline->tok = tok;
+    pipeline->corpus = corpus;
+    pipeline->seen = seen;
+    pipeline->options = options;
+    pipeline->n_workers = options->workers > 0 ? options->workers : (int)g_get_num_processors();
+    pipeline->n_slots = (int64_t)pipeline->n_workers * JOBS_PER_WORKER;
+    pipeline->slots = g_new0(PipelineJob, pipeline->n_slots);
+    for (int64_t i = 0; i < pipeline->n_slots; i++)
+        job_init(&pipeline->slots[i]);
+    g_mutex_init(&pipeline->mutex);
+    g_cond_init(&pipeline->changed);
+    pipeline->reader = g_thread_new("corpus", read_jobs, pipeline);
+    pipeline->workers = g_new0(GThread *, pipeline->n_workers);
+    for (int i = 0; i < pipeline->n_workers; i++)
+        pipeline->workers[i] = g_thread_new("encode", encode_jobs, pipeline);
+    return pipeline;
+}
+
+void pipeline_close(Pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    g_mutex_lock(&pipeline->mutex);
+    pipeline->stop = true;
+    g_cond_broadcast(&pipeline->changed);
+    g_mutex_unlock(&pipeline->mutex);
+    g_thread_join(pipeline->reader);
+    for (int i = 0; i < pipeline->n_workers; i++)
+        g_thread_join(pipeline->workers[i]);
+    for (int64_t i = 0; i < pipeline->n_slots; i++)
+        job_clear(&pipeline->slots[i]);
+    g_mutex_clear(&pipeline->mutex);
+    g_cond_clear(&pipeline->changed);
+    g_free(pipeline->slots);
+    g_free(pipeline->workers);
+    g_free(pipeline);
+}
+
+PipelineJob *pipeline_next(Pipeline *pipeline)
+{
+    g_mutex_lock(&pipeline->mutex);
+    if (pipeline->written > 0) {
+        PipelineJob *previous = &pipeline->slots[(pipeline->written - 1) % pipeline->n_slots];
+        pipeline->bytes_under_way -= previous->text->len;
+        previous->state = JOB_FREE;
+        g_cond_broadcast(&pipeline->changed);
+    }
+    PipelineJob *job = &pipeline->slots[pipeline->written++ % pipeline->n_slots];
+    while (job->state != JOB_ENCODED)
+        g_cond_wait(&pipeline->changed, &pipeline->mutex);
+    g_mutex_unlock(&pipeline->mutex);
+    return job;
+}

@@ -1,0 +1,37 @@
+/* params_access.c: boxes of logical tensors, to and from host memory. */
+#include "base/check.h"
+#include "param/store.h"
+
+Tensor tensor_box(Tensor t, const Box *box)
+{
+    if (box == NULL)
+        return t;
+    Tensor rows = tensor_slice_rows(t, box->start[0], box->shape[0]);
+    if (t.rank == 2)
+        return tensor_slice_cols(rows, box->start[1], box->shape[1]);
+    CHECK(box->start[1] == 0 && box->shape[1] == 1, "columns %lld + %lld of a vector", (long long)box->start[1],
+          (long long)box->shape[1]);
+    return rows;
+}
+
+void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host)
+{
+    tensor_read(store->dev, host, dtype, tensor_box(params_get(store, index)->master, box));
+}
+
+void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host)
+{
+    const Param *param = params_get(store, index);
+    tensor_write(store->dev, tensor_box(param->master, box), host, dtype);
+    if (param->master.p != param->w.p)
+        op_copy(store->dev, tensor_box(param->w, box), tensor_box(param->master, box));
+}
+
+void params_copy(ParamStore *to, int index, ParamStore *from, int source)
+{
+    const Param *param = params_get(from, source);
+    DType dtype = (DType)param->master.dtype;
+    g_autofree void *values = g_malloc((gsize)tensor_count(param->w) * dtype_bytes(dtype));
+    params_read(from, source, NULL, dtype, values);
+    params_write(to, index, NULL, dtype, values);
+}

@@ -1,0 +1,125 @@
+#include "text/byte_bpe/model.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define MAX_WHOLE 512 /* bytes of a word that is looked up as a piece */
+
+typedef struct Encoding {
+    const ByteBpe *model;
+    EncodeScratch *scratch;
+    GArray *ids;
+} Encoding;
+
+static const char *piece_of(const void *model, int id)
+{
+    return ((const ByteBpe *)model)->names->pdata[id];
+}
+
+static bool find_whole(const ByteBpe *model, const char *word, size_t bytes, int32_t *id)
+{
+    if (!model->whole_words || bytes > MAX_WHOLE)
+        return false;
+    g_autofree char *name = byte_bpe_name(word, bytes);
+    *id = byte_bpe_id(model, name);
+    return *id >= 0;
+}
+
+static bool encode_word(void *context, const char *word, size_t bytes)
+{
+    const Encoding *encoding = context;
+    EncodeScratch *scratch = encoding->scratch;
+    CachedWord *cached = NULL;
+    if (bytes <= CACHED_BYTES) {
+        cached = &scratch->cache[XXH3_64bits(word, bytes) & (CACHED_WORDS - 1)];
+        if (cached->bytes == bytes && memcmp(cached->text, word, bytes) == 0) {
+            g_array_append_vals(encoding->ids, cached->ids, cached->n_ids);
+            return true;
+        }
+    }
+    int32_t whole;
+    const int32_t *ids = &whole;
+    size_t n = 1;
+    if (!find_whole(encoding->model, word, bytes, &whole))
+        n = merges_apply(encoding->model->merges, scratch->merges, word, bytes, &ids);
+    g_array_append_vals(encoding->ids, ids, (guint)n);
+    if (cached && n <= CACHED_IDS) {
+        cached->bytes = (uint8_t)bytes;
+        cached->n_ids = (uint8_t)n;
+        memcpy(cached->text, word, bytes);
+        memcpy(cached->ids, ids, n * sizeof *ids);
+    }
+    return true;
+}
+
+static char *normalize(const void *opaque, const char *text, size_t bytes)
+{
+    const ByteBpe *model = opaque;
+    return model->compose ? g_utf8_normalize(text, (gssize)bytes, G_NORMALIZE_NFC) : g_strndup(text, bytes);
+}
+
+static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+{
+    (void)starts_text;
+    const ByteBpe *model = opaque;
+    g_autofree char *other = NULL;
+    if (model->compose) {
+        text = other = normalize(model, text, bytes);
+        bytes = strlen(other);
+    }
+    if (model->add_prefix_space && bytes > 0 && *text != ' ') {
+        char *spaced = g_strdup_printf(" %.*s", (int)bytes, text);
+        g_free(other);
+        text = other = spaced;
+        bytes++;
+    }
+    Encoding encoding = { model, scratch_pool_take(model->scratches, model->pre_tokenizer), ids };
+    bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_word,
+                                 &encoding) ||
+              fail_user(error, "the tokenizer's pattern gave up on this text");
+    scratch_pool_give(model->scratches, encoding.scratch);
+    return ok;
+}
+
+/* Pieces may be parts of a character, so only the whole is looked at; what is no UTF-8 becomes U+FFFD. */
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)error;
+    const ByteBpe *model = opaque;
+    g_autoptr(GString) bytes = g_string_new(NULL);
+    for (int64_t i = 0; i < n; i++) {
+        size_t size;
+        const char *piece = g_bytes_get_data(model->bytes->pdata[ids[i]], &size);
+        g_string_append_len(bytes, piece, (gssize)size);
+    }
+    g_autofree char *valid = g_utf8_make_valid(bytes->str, (gssize)bytes->len);
+    g_string_append(text, valid);
+    return true;
+}
+
+const TokenizerKind kind_byte_bpe = {
+    .file_name = "vocab.json",
+    .open = byte_bpe_open_files,
+    .close = byte_bpe_free,
+    .id = byte_bpe_id,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+    .normalize = normalize,
+    .json_type = "BPE",
+    .open_json = byte_bpe_open_json,
+    .second_file = "merges.txt",
+    .to_json = byte_bpe_to_json,
+};
+
+const TokenizerKind kind_tiktoken = {
+    .file_name = "ranks.tiktoken",
+    .open = byte_bpe_open_ranks,
+    .close = byte_bpe_free,
+    .id = byte_bpe_id,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+    .normalize = normalize,
+    .to_json = byte_bpe_to_json,
+};

@@ -1,0 +1,254 @@
+#include "text/byte_bpe/merges.h"
+
+#include "base/check.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define SHORT 96 /* symbols of a word that are searched through for each merge; longer words keep a heap */
+
+/* A pair is one word: 21 bits of left, 21 bits of right, 22 bits of rank; all ones: none. */
+struct Merges {
+    int32_t byte_ids[256];
+    uint32_t *byte_pairs; /* (256,256) rank */
+    uint64_t *slots;      /* a power of two, at most half full */
+    unsigned shift;       /* 64 - log2 of the number of slots */
+    int32_t *merged;      /* by rank */
+    size_t n_merged;
+};
+
+typedef struct Symbol {
+    int32_t id;          /* -1: merged into the one before */
+    uint32_t prev, next; /* places; n: none */
+    uint32_t rank;       /* of the pair with the next */
+} Symbol;
+
+struct MergesScratch {
+    size_t room;
+    int32_t *ids;    /* (room) */
+    uint32_t *ranks; /* (room) of the pair with the next */
+    Symbol *symbols; /* (room) */
+    uint64_t *heap;  /* (3 room) rank << 32 | place */
+    size_t n_heap;
+};
+
+Merges *merges_open(const int32_t byte_ids[256], size_t n_pairs)
+{
+    unsigned bits = 4;
+    while (((size_t)1 << bits) < 2 * n_pairs)
+        bits++;
+    Merges *merges = g_new0(Merges, 1);
+    memcpy(merges->byte_ids, byte_ids, sizeof merges->byte_ids);
+    merges->shift = 64 - bits;
+    merges->slots = g_new(uint64_t, (size_t)1 << bits);
+    memset(merges->slots, 0xff, sizeof(uint64_t) << bits);
+    merges->byte_pairs = g_new(uint32_t, 65536);
+    memset(merges->byte_pairs, 0xff, 65536 * sizeof(uint32_t));
+    return merges;
+}
+
+void merges_close(Merges *merges)
+{
+    if (merges == NULL)
+        return;
+    g_free(merges->slots);
+    g_free(merges->byte_pairs);
+    g_free(merges->merged);
+    g_free(merges);
+}
+
+static inline uint64_t key_of(int32_t left, int32_t right)
+{
+    return (uint64_t)left << 21 | (uint64_t)right;
+}
+
+static inline size_t first_slot(const Merges *merges, uint64_t key)
+{
+    return (size_t)((key * 0x9e3779b97f4a7c15u) >> merges->shift);
+}
+
+static inline uint32_t rank_of(const Merges *merges, int32_t left, int32_t right)
+{
+    uint64_t key = key_of(left, right);
+    size_t mask = ((size_t)1 << (64 - merges->shift)) - 1;
+    for (size_t at = first_slot(merges, key);; at = (at + 1) & mask) {
+        uint64_t slot = merges->slots[at];
+        if (slot >> 22 == key)
+            return (uint32_t)(slot & MERGES_MAX);
+        if (slot == UINT64_MAX)
+            return MERGES_NONE;
+    }
+}
+
+void merges_add(Merges *merges, int32_t left, int32_t right, uint32_t rank, int32_t merged)
+{
+    CHECK(rank < MERGES_MAX && left < MERGES_MAX_ID && right < MERGES_MAX_ID, "rank %u of %d, %d", rank, left, right);
+    uint64_t key = key_of(left, right);
+    size_t mask = ((size_t)1 << (64 - merges->shift)) - 1, at = first_slot(merges, key);
+    while (merges->slots[at] != UINT64_MAX && merges->slots[at] >> 22 != key)
+        at = (at + 1) & mask;
+    merges->slots[at] = key << 22 | rank;
+    if (rank >= merges->n_merged) {
+        merges->n_merged = MAX((size_t)rank + 1, 2 * merges->n_merged);
+        merges->merged = g_renew(int32_t, merges->merged, merges->n_merged);
+    }
+    merges->merged[rank] = merged;
+    for (int a = 0; a < 256; a++)
+        for (int b = 0; merges->byte_ids[a] == left && b < 256; b++)
+            if (merges->byte_ids[b] == right)
+                merges->byte_pairs[a << 8 | b] = rank;
+}
+
+MergesScratch *merges_scratch_open(void)
+{
+    return g_new0(MergesScratch, 1);
+}
+
+void merges_scratch_close(MergesScratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    g_free(scratch->ids);
+    g_free(scratch->ranks);
+    g_free(scratch->symbols);
+    g_free(scratch->heap);
+    g_free(scratch);
+}
+
+static void reserve(MergesScratch *scratch, size_t n)
+{
+    if (n <= scratch->room)
+        return;
+    scratch->room = MAX(n, 2 * scratch->room);
+    scratch->ids = g_renew(int32_t, scratch->ids, scratch->room);
+    scratch->ranks = g_renew(uint32_t, scratch->ranks, scratch->room);
+    scratch->symbols = g_renew(Symbol, scratch->symbols, scratch->room);
+    scratch->heap = g_renew(uint64_t, scratch->heap, 3 * scratch->room);
+}
+
+/* The word's bytes as ids, and the ranks of their pairs; bytes without an id are left out. */
+static size_t place_bytes(const Merges *merges, MergesScratch *scratch, const uint8_t *word, size_t bytes)
+{
+    size_t n = 0;
+    int before = -1;
+    for (size_t i = 0; i < bytes; i++) {
+        if (merges->byte_ids[word[i]] < 0)
+            continue;
+        if (n > 0)
+            scratch->ranks[n - 1] = merges->byte_pairs[before << 8 | word[i]];
+        scratch->ids[n++] = merges->byte_ids[word[i]];
+        before = word[i];
+    }
+    if (n > 0)
+        scratch->ranks[n - 1] = MERGES_NONE;
+    return n;
+}
+
+static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, size_t n, uint32_t below)
+{
+    for (;;) {
+        size_t best = 0;
+        uint32_t rank = ranks[0];
+        for (size_t i = 1; i < n; i++)
+            if (ranks[i] < rank) {
+                rank = ranks[i];
+                best = i;
+            }
+        if (rank >= below)
+            return n;
+        ids[best] = merges->merged[rank];
+        n--;
+        memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
+        memmove(ranks + best, ranks + best + 1, (n - best) * sizeof *ranks);
+        if (best + 1 < n)
+            ranks[best] = rank_of(merges, ids[best], ids[best + 1]);
+        if (best > 0)
+            ranks[best - 1] = rank_of(merges, ids[best - 1], ids[best]);
+    }
+}
+
+static void heap_push(MergesScratch *scratch, uint32_t rank, size_t place)
+{
+    uint64_t entry = (uint64_t)rank << 32 | place;
+    size_t at = scratch->n_heap++;
+    for (; at > 0 && scratch->heap[(at - 1) / 2] > entry; at = (at - 1) / 2)
+        scratch->heap[at] = scratch->heap[(at - 1) / 2];
+    scratch->heap[at] = entry;
+}
+
+static uint64_t heap_pop(MergesScratch *scratch)
+{
+    uint64_t *heap = scratch->heap, top = heap[0], last = heap[--scratch->n_heap];
+    size_t at = 0, n = scratch->n_heap;
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= last)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* The pair of `place` and its next has changed. */
+static void rank_again(const Merges *merges, MergesScratch *scratch, size_t place, size_t n)
+{
+    Symbol *symbol = &scratch->symbols[place];
+    symbol->rank = symbol->next < n ? rank_of(merges, symbol->id, scratch->symbols[symbol->next].id) : MERGES_NONE;
+    if (symbol->rank != MERGES_NONE)
+        heap_push(scratch, symbol->rank, place);
+}
+
+/* Entries whose rank is no longer their symbol's are stale. Each merge pushes two, so the heap holds at most 3 n. */
+static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n, uint32_t below)
+{
+    Symbol *symbols = scratch->symbols;
+    scratch->n_heap = 0;
+    for (size_t i = 0; i < n; i++) {
+        symbols[i] =
+            (Symbol){ scratch->ids[i], i > 0 ? (uint32_t)i - 1 : (uint32_t)n, (uint32_t)i + 1, scratch->ranks[i] };
+        if (symbols[i].rank != MERGES_NONE)
+            heap_push(scratch, symbols[i].rank, i);
+    }
+    while (scratch->n_heap > 0) {
+        uint64_t top = heap_pop(scratch);
+        Symbol *symbol = &symbols[top & UINT32_MAX];
+        if (symbol->id < 0 || symbol->rank != top >> 32)
+            continue;
+        if (symbol->rank >= below)
+            break;
+        Symbol *gone = &symbols[symbol->next];
+        symbol->id = merges->merged[symbol->rank];
+        symbol->next = gone->next;
+        gone->id = -1;
+        if (symbol->next < n)
+            symbols[symbol->next].prev = (uint32_t)(symbol - symbols);
+        rank_again(merges, scratch, (size_t)(symbol - symbols), n);
+        if (symbol->prev < n)
+            rank_again(merges, scratch, symbol->prev, n);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (symbols[i].id >= 0)
+            scratch->ids[kept++] = symbols[i].id;
+    return kept;
+}
+
+size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
+                          const int32_t **ids)
+{
+    CHECK(bytes < UINT32_MAX, "a word of %zu bytes", bytes);
+    reserve(scratch, bytes);
+    *ids = scratch->ids;
+    size_t n = place_bytes(merges, scratch, (const uint8_t *)word, bytes);
+    if (n < 2)
+        return n;
+    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
+                      : merge_long(merges, scratch, n, below);
+}
+
+size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids)
+{
+    return merges_apply_below(merges, scratch, word, bytes, MERGES_NONE, ids);
+}

@@ -1,0 +1,275 @@
+#include "text/byte_bpe/pre_tokenizer.h"
+
+#include "text/unicode.h"
+
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#define TABLED 0x30000 /* characters with a table entry; those above are rare */
+
+#define PAGE_BITS 8
+
+enum { OTHER, LETTER, NUMBER, SPACE };
+
+struct PreTokenizer {
+    bool gpt2;
+    int n_patterns;
+    uint32_t matches_only;
+    pcre2_code *patterns[PRE_TOKENIZER_PATTERNS];
+};
+
+struct PreTokenizerScratch {
+    pcre2_match_data *matches[PRE_TOKENIZER_PATTERNS];
+    GString *known; /* the text in characters that PCRE2 knows */
+};
+
+static uint8_t class_table[TABLED];
+static bool newer_pages[0x110000 >> PAGE_BITS]; /* that hold a character which PCRE2 may not know */
+
+/* \p{L}, \p{N} and \s of the reference; white space is Unicode's White_Space. */
+static uint8_t find_class(gunichar c)
+{
+    if ((c >= 9 && c <= 13) || c == 0x85)
+        return SPACE;
+    switch (unicode_type(c)) {
+    case G_UNICODE_UPPERCASE_LETTER:
+    case G_UNICODE_LOWERCASE_LETTER:
+    case G_UNICODE_TITLECASE_LETTER:
+    case G_UNICODE_MODIFIER_LETTER:
+    case G_UNICODE_OTHER_LETTER:
+        return LETTER;
+    case G_UNICODE_DECIMAL_NUMBER:
+    case G_UNICODE_LETTER_NUMBER:
+    case G_UNICODE_OTHER_NUMBER:
+        return NUMBER;
+    case G_UNICODE_SPACE_SEPARATOR:
+    case G_UNICODE_LINE_SEPARATOR:
+    case G_UNICODE_PARAGRAPH_SEPARATOR:
+        return SPACE;
+    default:
+        return OTHER;
+    }
+}
+
+static void fill_classes(void)
+{
+    static gsize filled;
+    if (!g_once_init_enter(&filled))
+        return;
+    for (gunichar c = 0; c < TABLED; c++)
+        class_table[c] = find_class(c);
+    for (gunichar c = 0; c < 0x110000; c++)
+        newer_pages[c >> PAGE_BITS] |= unicode_known(c) != c;
+    g_once_init_leave(&filled, 1);
+}
+
+/* The class of the character at `at`, and its length. */
+static inline uint8_t class_at(const char *at, int *bytes)
+{
+    const uint8_t *p = (const uint8_t *)at;
+    gunichar c = p[0];
+    *bytes = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (*bytes == 2)
+        c = (c & 31) << 6 | (p[1] & 63);
+    else if (*bytes == 3)
+        c = (c & 15) << 12 | (p[1] & 63u) << 6 | (p[2] & 63);
+    else if (*bytes == 4)
+        c = (c & 7) << 18 | (p[1] & 63u) << 12 | (p[2] & 63u) << 6 | (p[3] & 63);
+    return c < TABLED ? class_table[c] : find_class(c);
+}
+
+static inline const char *skip_class(const char *at, const char *end, uint8_t class)
+{
+    int bytes;
+    while (at < end && class_at(at, &bytes) == class)
+        at += bytes;
+    return at;
+}
+
+/* Bytes of the English ending at `at`, which is an apostrophe; 0 if there is none. */
+static int ending_bytes(const char *at, const char *end)
+{
+    if (end - at >= 2 && strchr("stmd", at[1]) && at[1])
+        return 2;
+    if (end - at >= 3 && (memcmp(at, "'re", 3) == 0 || memcmp(at, "'ve", 3) == 0 || memcmp(at, "'ll", 3) == 0))
+        return 3;
+    return 0;
+}
+
+/* The end of the white space from `at` that is a word of its own: its last character belongs to what follows, unless
+ * it is all there is. A space goes before that, any other is a word by itself. */
+static const char *end_of_space(const char *at, const char *end)
+{
+    const char *last = at, *p = at;
+    int bytes;
+    while (p < end && class_at(p, &bytes) == SPACE) {
+        last = p;
+        p += bytes;
+    }
+    return p == end || last == at ? p : last;
+}
+
+static const char *end_of_word(const char *at, const char *end)
+{
+    int bytes;
+    if (*at == '\'' && (bytes = ending_bytes(at, end)) > 0)
+        return at + bytes;
+    const char *start = at + (*at == ' ' && at + 1 < end);
+    uint8_t class = class_at(start, &bytes);
+    if (class == SPACE)
+        return end_of_space(at, end);
+    return skip_class(start + bytes, end, class);
+}
+
+static bool each_gpt2(const char *at, const char *end, WordFn fn, void *context)
+{
+    while (at < end) {
+        const char *next = end_of_word(at, end);
+        if (!fn(context, at, (size_t)(next - at)))
+            return false;
+        at = next;
+    }
+    return true;
+}
+
+/* `known` is the text as PCRE2 sees it, byte for byte as long. */
+static bool each_match(const PreTokenizer *pre, PreTokenizerScratch *scratch, int level, const char *text,
+                       const char *known, size_t bytes, WordFn fn, void *context)
+{
+    if (level == pre->n_patterns)
+        return bytes == 0 || fn(context, text, bytes);
+    pcre2_match_data *match = scratch->matches[level];
+    bool gaps = !(pre->matches_only >> level & 1);
+    const size_t *place = pcre2_get_ovector_pointer(match);
+    size_t at = 0, from = 0;
+    while (from < bytes) {
+        int found = pcre2_match(pre->patterns[level], (PCRE2_SPTR)known, bytes, from, PCRE2_NO_UTF_CHECK, match, NULL);
+        if (found < 0 && found != PCRE2_ERROR_NOMATCH)
+            return false;
+        size_t first = found < 0 ? bytes : place[0], last = found < 0 ? bytes : place[1];
+        if (found >= 0 && first == last) { /* an empty match splits nothing */
+            from = (size_t)(g_utf8_next_char(text + MAX(last, from)) - text);
+            continue;
+        }
+        if ((gaps && first > at &&
+             !each_match(pre, scratch, level + 1, text + at, known + at, first - at, fn, context)) ||
+            (last > first &&
+             !each_match(pre, scratch, level + 1, text + first, known + first, last - first, fn, context)))
+            return false;
+        at = from = last;
+    }
+    return !gaps || at == bytes || each_match(pre, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
+}
+
+/* The text with others of their category in the place of characters that PCRE2 may not know; itself where there are
+ * none. */
+static const char *known_text(PreTokenizerScratch *scratch, const char *text, size_t bytes)
+{
+    bool copied = false;
+    for (const char *at = text, *end = text + bytes; at < end; at = g_utf8_next_char(at)) {
+        gunichar c = (uint8_t)*at < 0xe0 ? 0 : g_utf8_get_char(at);
+        if (!newer_pages[c >> PAGE_BITS] || unicode_known(c) == c)
+            continue;
+        if (!copied)
+            g_string_append_len(g_string_truncate(scratch->known, 0), text, (gssize)bytes);
+        g_unichar_to_utf8(unicode_known(c), scratch->known->str + (at - text));
+        copied = true;
+    }
+    return copied ? scratch->known->str : text;
+}
+
+bool pre_tokenizer_each(const PreTokenizer *pre, PreTokenizerScratch *scratch, const char *text, size_t bytes,
+                        WordFn fn, void *context)
+{
+    if (pre->gpt2)
+        return each_gpt2(text, text + bytes, fn, context);
+    return each_match(pre, scratch, 0, text, known_text(scratch, text, bytes), bytes, fn, context);
+}
+
+PreTokenizer *pre_tokenizer_open_gpt2(void)
+{
+    fill_classes();
+    PreTokenizer *pre = g_new0(PreTokenizer, 1);
+    pre->gpt2 = true;
+    return pre;
+}
+
+void pre_tokenizer_close(PreTokenizer *pre)
+{
+    if (pre == NULL)
+        return;
+    for (int i = 0; i < pre->n_patterns; i++)
+        pcre2_code_free(pre->patterns[i]);
+    g_free(pre);
+}
+
+#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* PCRE2's own \w has no marks */
+
+/* The pattern with \w and \W as the reference has them; to be freed with g_free. */
+static char *spell_word_characters(const char *pattern)
+{
+    GString *spelled = g_string_new(NULL);
+    int depth = 0; /* of character classes */
+    for (const char *at = pattern; *at; at++) {
+        bool escape = *at == '\\' && at[1];
+        if (escape && at[1] == 'w')
+            g_string_append(spelled, depth > 0 ? WORD_CHARACTERS : "[" WORD_CHARACTERS "]");
+        else if (escape && at[1] == 'W' && depth == 0)
+            g_string_append(spelled, "[^" WORD_CHARACTERS "]");
+        else
+            g_string_append_len(spelled, at, escape ? 2 : 1);
+        depth += escape ? 0 : (*at == '[') - (*at == ']' && depth > 0);
+        at += escape;
+    }
+    return g_string_free(spelled, FALSE);
+}
+
+PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_only, GError **error)
+{
+    if (patterns->len > PRE_TOKENIZER_PATTERNS) {
+        fail_user(error, "%u patterns split the text, more than %d", patterns->len, PRE_TOKENIZER_PATTERNS);
+        return NULL;
+    }
+    fill_classes();
+    PreTokenizer *pre = g_new0(PreTokenizer, 1);
+    pre->matches_only = matches_only;
+    for (; pre->n_patterns < (int)patterns->len; pre->n_patterns++) {
+        const char *pattern = patterns->pdata[pre->n_patterns];
+        g_autofree char *spelled = spell_word_characters(pattern);
+        int number;
+        size_t offset;
+        pcre2_code *code =
+            pcre2_compile((PCRE2_SPTR)spelled, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &number, &offset, NULL);
+        if (code == NULL) {
+            char text[128];
+            pcre2_get_error_message(number, (PCRE2_UCHAR *)text, sizeof text);
+            fail_user(error, "its pattern %s is wrong at %zu: %s", spelled, offset, text);
+            pre_tokenizer_close(pre);
+            return NULL;
+        }
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is none, matching is only slower */
+        pre->patterns[pre->n_patterns] = code;
+    }
+    return pre;
+}
+
+PreTokenizerScratch *pre_tokenizer_scratch_open(const PreTokenizer *pre)
+{
+    PreTokenizerScratch *scratch = g_new0(PreTokenizerScratch, 1);
+    scratch->known = g_string_new(NULL);
+    for (int i = 0; i < pre->n_patterns; i++)
+        scratch->matches[i] = pcre2_match_data_create_from_pattern(pre->patterns[i], NULL);
+    return scratch;
+}
+
+void pre_tokenizer_scratch_close(PreTokenizerScratch *scratch)
+{
+    if (scratch == NULL)
+        return;
+    for (int i = 0; i < PRE_TOKENIZER_PATTERNS; i++)
+        pcre2_match_data_free(scratch->matches[i]);
+    g_string_free(scratch->known, TRUE);
+    g_free(scratch);
+}

@@ -1,0 +1,156 @@
+/* byte_bpe_ranks.c: byte-level BPE from a rank file of tiktoken, which names neither its pattern nor its specials. */
+#include "base/log.h"
+#include "text/byte_bpe/model.h"
+
+#include <string.h>
+
+#define MAX_PIECE 1024 /* bytes of a ranked piece; those of o200k have at most 128 */
+
+/* The pattern of cl100k and of Llama 3, and that of o200k, as their authors publish them. */
+#define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define REST          "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+"
+#define SPACES        "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define UPPER         "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER         "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define PATTERN_CL100 ENDING "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+" REST "[\\r\\n]*" SPACES
+#define PATTERN_O200                                                                                                   \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ENDING "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ENDING "?" REST \
+    "[\\r\\n/]*" SPACES
+
+/* NULL: GPT-2's, by hand. */
+static const struct {
+    const char *name, *pattern;
+} patterns[] = { { "gpt2", NULL }, { "cl100k", PATTERN_CL100 }, { "o200k", PATTERN_O200 } };
+
+/* The specials of the published files, told apart by their number of ranks. */
+static const struct Published {
+    guint n_ranks;
+    const char *pattern; /* NULL: GPT-2's */
+    struct {
+        int id;
+        const char *name;
+    } specials[5];
+} published[] = {
+    { 50256, NULL, { { 50256, "<|endoftext|>" } } },
+    { 50280, NULL, { { 50256, "<|endoftext|>" } } },
+    { 100256,
+      PATTERN_CL100,
+      { { 100257, "<|endoftext|>" },
+        { 100258, "<|fim_prefix|>" },
+        { 100259, "<|fim_middle|>" },
+        { 100260, "<|fim_suffix|>" },
+        { 100276, "<|endofprompt|>" } } },
+    { 199998, PATTERN_O200, { { 199999, "<|endoftext|>" }, { 200018, "<|endofprompt|>" } } },
+    { 128000, PATTERN_CL100, { { 128000, "<|begin_of_text|>" }, { 128001, "<|end_of_text|>" } } },
+};
+
+/* One line: base64, a space, the rank, which is the id. */
+static bool read_rank(char *line, GPtrArray *names, GError **error)
+{
+    char *space = strchr(line, ' '), *end = NULL;
+    guint64 rank = space ? g_ascii_strtoull(space + 1, &end, 10) : 0;
+    if (space == NULL || end == space + 1 || *end != 0 || rank >= MERGES_MAX_ID)
+        return fail_user(error, "want a piece in base64, a space and a rank below %d", MERGES_MAX_ID);
+    *space = 0;
+    gsize n;
+    g_autofree guchar *bytes = g_base64_decode(line, &n);
+    if (n == 0 || n > MAX_PIECE)
+        return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
+    if (names->len <= rank)
+        g_ptr_array_set_size(names, (int)rank + 1);
+    if (names->pdata[rank])
+        return fail_user(error, "a second piece has the rank %" G_GUINT64_FORMAT, rank);
+    names->pdata[rank] = byte_bpe_name((const char *)bytes, n);
+    return true;
+}
+
+static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *text = g_strdup(data);
+    int number = 1;
+    for (char *line = text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        g_strchomp(line);
+        *n_ranks += *line != 0;
+        if (*line && !read_rank(line, names, error)) {
+            fail_context(error, "line %d", number);
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&names);
+}
+
+static void add_published(GPtrArray *names, const struct Published *known, GArray *added)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(known->specials) && known->specials[i].name; i++) {
+        AddedToken token = { .content = known->specials[i].name, .id = known->specials[i].id, .special = true };
+        if ((int)names->len <= token.id)
+            g_ptr_array_set_size(names, token.id + 1);
+        g_free(names->pdata[token.id]);
+        names->pdata[token.id] = g_strdup(token.content);
+        g_array_append_val(added, token);
+    }
+}
+
+static const struct Published *find_published(guint n_ranks)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(published); i++)
+        if (published[i].n_ranks == n_ranks)
+            return &published[i];
+    return NULL;
+}
+
+static bool find_pattern(const char *name, const char **pattern, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(patterns); i++) {
+        *pattern = patterns[i].pattern;
+        if (strcmp(patterns[i].name, name) == 0)
+            return true;
+        g_string_append_printf(names, "%s%s", i ? ", " : "", patterns[i].name);
+    }
+    return fail_user(error, "there is no pattern %s: one of %s", name, names->str);
+}
+
+static ByteBpe *open_pattern(const GPtrArray *names, const GArray *added, const char *pattern, GError **error)
+{
+    g_autoptr(GPtrArray) list = g_ptr_array_new();
+    g_ptr_array_add(list, (char *)pattern);
+    PreTokenizer *pre_tokenizer = pattern ? pre_tokenizer_open(list, 0, error) : pre_tokenizer_open_gpt2();
+    if (pre_tokenizer == NULL)
+        return NULL;
+    ByteBpe *model = byte_bpe_new(names, added);
+    model->pre_tokenizer = pre_tokenizer;
+    model->pattern = g_strdup(pattern);
+    model->whole_words = true;
+    byte_bpe_derive_merges(model);
+    return model;
+}
+
+void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    (void)bytes;
+    guint n_ranks = 0;
+    g_autoptr(GPtrArray) names = read_ranks(data, &n_ranks, error);
+    g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    if (names == NULL)
+        return NULL;
+    const struct Published other = { n_ranks, PATTERN_CL100, { { (int)names->len, "<|endoftext|>" } } };
+    const struct Published *known = find_published(n_ranks);
+    const char *pattern = known ? known->pattern : other.pattern;
+    if (facts->pattern && !find_pattern(facts->pattern, &pattern, error))
+        return NULL;
+    if (known == NULL && facts->pattern == NULL)
+        log_warning(
+            "%s: no published file has %u ranks: text is split by the pattern of cl100k and <|endoftext|> comes "
+            "after the last rank; loam tokenizer export --pattern NAME writes a tokenizer.json with another",
+            path, n_ranks);
+    add_published(names, known ? known : &other, added);
+    ByteBpe *model = open_pattern(names, added, pattern, error);
+    if (model)
+        byte_bpe_facts(model, facts);
+    return model;
+}

@@ -1,0 +1,92 @@
+/* byte_bpe_write.c: byte-level BPE as a tokenizer.json. */
+#include "text/byte_bpe/model.h"
+#include "text/json_parts.h"
+
+static const char *name_of(const ByteBpe *model, int32_t id)
+{
+    return model->names->pdata[id];
+}
+
+/* Names hold no space, so "left right" does, which every version of the reader knows. */
+static void append_merge(const ByteBpe *model, int32_t left, int32_t right, json_t *list)
+{
+    g_autofree char *merge = g_strconcat(name_of(model, left), " ", name_of(model, right), NULL);
+    json_array_append_new(list, json_string(merge));
+}
+
+/* Every split of a piece into two others, the earliest left part first. */
+static void append_splits(const ByteBpe *model, const char *bytes, size_t n, json_t *list)
+{
+    for (size_t cut = 1; cut < n; cut++) {
+        g_autofree char *left = byte_bpe_name(bytes, cut), *right = byte_bpe_name(bytes + cut, n - cut);
+        int32_t left_id = byte_bpe_id(model, left), right_id = byte_bpe_id(model, right);
+        if (left_id >= 0 && right_id >= 0)
+            append_merge(model, left_id, right_id, list);
+    }
+}
+
+/* Of the splits of a ranked piece only one is ever merged: the two parts that the ranks below its own make of it, for
+ * they do in any text what they do in the piece alone. A piece of which they make more parts keeps all its splits. */
+static json_t *recover_merges(const ByteBpe *model)
+{
+    json_t *list = json_array();
+    MergesScratch *scratch = merges_scratch_open();
+    for (guint id = 0; id < model->bytes->len; id++) {
+        size_t n;
+        const char *bytes = g_bytes_get_data(model->bytes->pdata[id], &n);
+        const int32_t *parts;
+        if (n < 2 || byte_bpe_added(model, (int)id))
+            continue;
+        if (merges_apply_below(model->merges, scratch, bytes, n, id, &parts) == 2)
+            append_merge(model, parts[0], parts[1], list);
+        else
+            append_splits(model, bytes, n, list);
+    }
+    merges_scratch_close(scratch);
+    return list;
+}
+
+static json_t *merges_of(const ByteBpe *model)
+{
+    if (model->pairs == NULL)
+        return recover_merges(model);
+    json_t *list = json_array();
+    for (guint i = 0; i < model->pairs->len; i += 2)
+        append_merge(model, g_array_index(model->pairs, int32_t, i), g_array_index(model->pairs, int32_t, i + 1), list);
+    return list;
+}
+
+static json_t *byte_level(const ByteBpe *model)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", (int)model->add_prefix_space,
+                     "trim_offsets", 0, "use_regex", model->pattern == NULL);
+}
+
+static json_t *pre_tokenizer(const ByteBpe *model)
+{
+    if (model->pattern == NULL)
+        return byte_level(model);
+    return json_pack("{s:s, s:[{s:s, s:{s:s}, s:s, s:b}, o]}", "type", "Sequence", "pretokenizers", "type", "Split",
+                     "pattern", "Regex", model->pattern, "behavior", "Isolated", "invert", 0, byte_level(model));
+}
+
+json_t *byte_bpe_to_json(const void *opaque, const char *data, size_t bytes, GError **error)
+{
+    (void)data, (void)bytes, (void)error;
+    const ByteBpe *model = opaque;
+    json_t *vocab = json_object(), *added = json_array();
+    for (guint id = 0; id < model->names->len; id++) {
+        const char *name = name_of(model, (int32_t)id);
+        if (*name)
+            json_object_set_new(vocab, name, json_integer(id));
+        const AddedToken *token = byte_bpe_added(model, (int)id);
+        if (token)
+            json_array_append_new(added, json_added_token(token));
+    }
+    json_t *whole =
+        json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
+                  "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk", 0, "byte_fallback", 0,
+                  "ignore_merges", (int)model->whole_words, "vocab", vocab, "merges", merges_of(model));
+    return json_tokenizer(added, model->compose ? json_pack("{s:s}", "type", "NFC") : NULL, pre_tokenizer(model),
+                          byte_level(model), byte_level(model), whole);
+}

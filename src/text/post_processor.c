@@ -1,0 +1,75 @@
+#include "text/post_processor.h"
+
+#include "base/file.h"
+#include "text/tokenizer_json.h"
+
+#include <string.h>
+
+#define MAX_FILE (256 << 20)
+
+/* NULL where there is no such file, or it is no JSON object; json_decref. */
+static json_t *read_object(const char *folder, const char *name)
+{
+    size_t bytes;
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autofree char *text = g_file_test(path, G_FILE_TEST_EXISTS) ? io_read_file(path, MAX_FILE, &bytes, NULL) : NULL;
+    return text ? tokenizer_json_parse(text, bytes, NULL) : NULL;
+}
+
+static int32_t id_of(const Tokenizer *tok, const json_t *piece)
+{
+    return json_is_string(piece) ? tokenizer_id(tok, json_string_value(piece)) : -1;
+}
+
+/* [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]: the pieces before and after the text. */
+static void read_template(const json_t *parts, const Tokenizer *tok, PostProcessor *frame)
+{
+    int32_t *side = &frame->before;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = json_array_get(parts, i), *piece = json_object_get(part, "SpecialToken");
+        if (piece)
+            *side = id_of(tok, json_object_get(piece, "id"));
+        else if (json_object_get(part, "Sequence"))
+            side = &frame->after;
+    }
+}
+
+static void read_processor(const json_t *processor, const Tokenizer *tok, PostProcessor *frame)
+{
+    const char *type = json_string_value(json_object_get(processor, "type"));
+    if (g_strcmp0(type, "TemplateProcessing") == 0)
+        read_template(json_object_get(processor, "single"), tok, frame);
+    if (g_strcmp0(type, "BertProcessing") == 0 || g_strcmp0(type, "RobertaProcessing") == 0) {
+        frame->before = id_of(tok, json_array_get(json_object_get(processor, "cls"), 0));
+        frame->after = id_of(tok, json_array_get(json_object_get(processor, "sep"), 0));
+    }
+    const json_t *list = g_strcmp0(type, "Sequence") == 0 ? json_object_get(processor, "processors") : NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *each = json_array_get(list, i);
+        if (g_strcmp0(json_string_value(json_object_get(each, "type")), "Sequence") != 0) /* none holds another */
+            read_processor(each, tok, frame);
+    }
+}
+
+/* "<s>", or {"content": "<s>", …}, where its flag is set. */
+static int32_t flagged_id(const json_t *config, const char *flag, const char *name, const Tokenizer *tok)
+{
+    const json_t *token = json_object_get(config, name), *content = json_object_get(token, "content");
+    return json_is_true(json_object_get(config, flag)) ? id_of(tok, content ? content : token) : -1;
+}
+
+bool post_processor_read(const char *folder, const Tokenizer *tok, PostProcessor *frame)
+{
+    json_auto_t *root = read_object(folder, "tokenizer.json");
+    json_auto_t *config = root ? NULL : read_object(folder, "tokenizer_config.json");
+    *frame = (PostProcessor){ -1, -1 };
+    if (root) {
+        read_processor(json_object_get(root, "post_processor"), tok, frame);
+        return true;
+    }
+    if (config == NULL || json_object_get(config, "add_bos_token") == NULL)
+        return false;
+    frame->before = flagged_id(config, "add_bos_token", "bos_token", tok);
+    frame->after = flagged_id(config, "add_eos_token", "eos_token", tok);
+    return true;
+}

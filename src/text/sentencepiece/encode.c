@@ -1,0 +1,133 @@
+#include "text/sentencepiece/encode.h"
+
+#include "text/sentencepiece/bpe.h"
+#include "text/sentencepiece/viterbi.h"
+
+#include <float.h>
+#include <string.h>
+
+#define UNKNOWN_PENALTY 10.0f /* below the least score */
+
+struct SpEncoder {
+    SpModel *model;
+    Viterbi viterbi; /* its trie and bytes serve every type of model */
+};
+
+/* What has been encoded of a text. */
+typedef struct Output {
+    const Viterbi *viterbi;
+    GArray *ids;
+    bool after_unk; /* the last id stands for unknown text */
+} Output;
+
+static void index_pieces(SpEncoder *encoder)
+{
+    const SpModel *model = encoder->model;
+    Viterbi *viterbi = &encoder->viterbi;
+    int n = (int)model->pieces->len;
+    bool bpe = model->type == SP_BPE;
+    g_autofree TrieKey *keys = g_new(TrieKey, n);
+    size_t n_keys = 0;
+    float least = FLT_MAX;
+    viterbi->scores = g_new(float, n);
+    for (int id = 0; id < n; id++) {
+        const SpPiece *piece = sp_piece(model, id);
+        size_t bytes = strlen(piece->text);
+        int byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
+        if (byte >= 0)
+            viterbi->bytes[byte] = id;
+        if (piece->type == SP_NORMAL)
+            least = MIN(least, piece->score);
+        viterbi->scores[id] = sp_score(piece);
+        if (bytes > 0 && (piece->type == SP_NORMAL || piece->type == SP_USER || (bpe && piece->type == SP_UNUSED)))
+            keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)bytes, id };
+    }
+    viterbi->unk_score = least - UNKNOWN_PENALTY;
+    trie_init(&viterbi->trie, keys, n_keys);
+}
+
+static bool check_unknown(const SpEncoder *encoder, GError **error)
+{
+    if (!encoder->model->byte_fallback)
+        return encoder->model->unk >= 0 || fail_user(error, "none of its pieces is the unknown one");
+    for (int i = 0; i < 256; i++)
+        if (encoder->viterbi.bytes[i] < 0)
+            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
+    return true;
+}
+
+SpEncoder *sp_encoder_open(const char *data, size_t bytes, GError **error)
+{
+    SpModel *model = sp_model_open(data, bytes, error);
+    if (model == NULL)
+        return NULL;
+    SpEncoder *encoder = g_new0(SpEncoder, 1);
+    encoder->model = model;
+    encoder->viterbi = (Viterbi){ .unk = model->unk, .byte_fallback = model->byte_fallback };
+    memset(encoder->viterbi.bytes, 0xff, sizeof encoder->viterbi.bytes);
+    index_pieces(encoder);
+    if (!check_unknown(encoder, error)) {
+        sp_encoder_close(encoder);
+        return NULL;
+    }
+    return encoder;
+}
+
+void sp_encoder_close(SpEncoder *encoder)
+{
+    if (encoder == NULL)
+        return;
+    sp_model_close(encoder->model);
+    viterbi_clear(&encoder->viterbi);
+    g_free(encoder);
+}
+
+static void put_piece(void *context, const char *piece, size_t bytes, int32_t id)
+{
+    Output *output = context;
+    const Viterbi *viterbi = output->viterbi;
+    for (size_t i = 0; id < 0 && viterbi->byte_fallback && i < bytes; i++)
+        g_array_append_val(output->ids, viterbi->bytes[(unsigned char)piece[i]]);
+    if (id >= 0)
+        g_array_append_val(output->ids, id);
+    else if (!viterbi->byte_fallback && !output->after_unk)
+        g_array_append_val(output->ids, viterbi->unk);
+    output->after_unk = id < 0;
+}
+
+static void each_char(const SpEncoder *encoder, const char *text, size_t bytes, Output *output)
+{
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = sp_symbol_bytes(encoder->model, text + at, bytes - at);
+        n = n ? n : MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at);
+        put_piece(output, text + at, n, trie_find(&encoder->viterbi.trie, text + at, n));
+    }
+}
+
+static void each_word(const SpEncoder *encoder, const char *text, size_t bytes, Output *output)
+{
+    const char *end = text + bytes;
+    for (const char *at = text, *next; at < end; at = next) {
+        next = memmem(at + 1, (size_t)(end - at - 1), SP_SPACE, strlen(SP_SPACE));
+        next = next ? next : end;
+        put_piece(output, at, (size_t)(next - at), trie_find(&encoder->viterbi.trie, at, (size_t)(next - at)));
+    }
+}
+
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error)
+{
+    g_autoptr(GString) normal = sp_normalize(encoder->model, text, bytes);
+    if (normal->len > G_MAXINT32)
+        return fail_user(error, "a text of %zu bytes, %zu with its spaces as pieces have them, is too long", bytes,
+                         normal->len);
+    Output output = { &encoder->viterbi, ids, false };
+    if (encoder->model->type == SP_BPE)
+        sp_bpe_each(encoder->model, &encoder->viterbi.trie, normal->str, normal->len, put_piece, &output);
+    else if (encoder->model->type == SP_WORD)
+        each_word(encoder, normal->str, normal->len, &output);
+    else if (encoder->model->type == SP_CHAR)
+        each_char(encoder, normal->str, normal->len, &output);
+    else
+        viterbi_encode(&encoder->viterbi, normal->str, normal->len, &(float){ 0 }, ids);
+    return true;
+}

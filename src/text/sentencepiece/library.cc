@@ -1,0 +1,359 @@
+#include "text/sentencepiece/library.h"
+
+#include "text/roles.h"
+#include "text/sentencepiece/charsmap.h"
+#include "text/sentencepiece/encode.h"
+#include "text/sentencepiece/json.h"
+#include "text/sentencepiece/sentencepiece.h"
+
+#include <exception>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+using sentencepiece::util::Status;
+
+namespace sentencepiece::logging
+{
+void SetMinLogLevel(int level); /* exported by the library, but in none of its headers */
+}
+
+#define QUIET 3 /* only what ends the process is printed; the rest comes back in a Status */
+
+namespace
+{
+struct Model {
+    sentencepiece::SentencePieceProcessor processor;
+    std::vector<std::string> pieces;
+    SpEncoder *encoder = nullptr;
+
+    ~Model()
+    {
+        sp_encoder_close(encoder);
+    }
+};
+
+/* The library's messages are "FILE(LINE) [CONDITION] words"; the words may be missing. */
+std::string words_of(const Status &status)
+{
+    const std::string message = status.error_message();
+    const size_t at = message.rfind("] ");
+    const std::string words = at == std::string::npos ? message : message.substr(at + 2);
+    return words.empty() ? "" : ": " + words;
+}
+
+/* Runs `body`, which returns a Status; whatever goes wrong becomes "WHAT: reason". */
+template <typename Body> bool guarded(const char *what, GError **error, Body body)
+{
+    try {
+        const Status status = body();
+        if (status.ok())
+            return true;
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s%s", what, words_of(status).c_str());
+    } catch (const std::bad_alloc &) {
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE, "%s: out of memory", what);
+    } catch (const std::exception &failure) {
+        g_set_error(error, LOAM_ERROR, LOAM_ERROR_USER, "%s: %s", what, failure.what());
+    }
+    return false;
+}
+
+/* Reads one protobuf varint; false at the end of the bytes. */
+bool take_varint(const char **at, const char *end, uint64_t *value)
+{
+    *value = 0;
+    for (int shift = 0; *at < end && shift < 64; shift += 7) {
+        unsigned char byte = static_cast<unsigned char>(*(*at)++);
+        *value |= static_cast<uint64_t>(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+enum Wire { VARINT = 0, STRING = 2 };
+
+/* The last field `number` of a protobuf message that has the form `form`: a varint's value, or the length of a string
+ * whose bytes begin at *bytes and lie within the message. */
+uint64_t find_field(const char *at, const char *end, uint64_t number, Wire form, uint64_t absent, const char **bytes)
+{
+    static const int fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
+    uint64_t found = absent, tag, value;
+    while (at < end && take_varint(&at, end, &tag)) {
+        int wire = static_cast<int>(tag & 7);
+        value = 0;
+        if ((wire == VARINT || wire == STRING) && !take_varint(&at, end, &value))
+            break;
+        uint64_t skip = wire == STRING ? value : static_cast<uint64_t>(fixed_bytes[wire]);
+        if (skip > static_cast<uint64_t>(end - at))
+            break;
+        if (tag >> 3 == number && wire == form) {
+            found = value;
+            *bytes = at;
+        }
+        at += skip;
+    }
+    return found;
+}
+
+/* ModelProto.trainer_spec (2) .model_type (3); the headers of the library do not declare its messages. */
+const char *name_of_type(const char *data, size_t bytes)
+{
+    const char *spec = data;
+    uint64_t spec_bytes = find_field(data, data + bytes, 2, STRING, 0, &spec);
+    const char *unused;
+    static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
+                                         "sentencepiece-char" };
+    uint64_t type = find_field(spec, spec + spec_bytes, 3, VARINT, 1, &unused);
+    return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
+}
+
+/* The library walks a precompiled character map without looking where it steps, so a damaged one is refused here.
+ * ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
+bool charsmaps_are_sound(const char *data, size_t bytes)
+{
+    for (uint64_t number : { 3U, 5U }) {
+        const char *spec = data, *map = data;
+        uint64_t spec_bytes = find_field(data, data + bytes, number, STRING, 0, &spec);
+        uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, STRING, 0, &map);
+        if (!charsmap_is_sound(map, map_bytes))
+            return false;
+    }
+    return true;
+}
+
+json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
+{
+    return sentencepiece_json(data, bytes, error);
+}
+
+/* The unknown piece and control symbols are found in text where specials are asked for. */
+GArray *list_specials(const Model &model)
+{
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (int id = 0; id < model.processor.GetPieceSize(); id++) {
+        if (!model.processor.IsControl(id) && !model.processor.IsUnknown(id))
+            continue;
+        AddedToken token = {};
+        token.content = model.pieces[static_cast<size_t>(id)].c_str();
+        token.id = id;
+        token.special = true;
+        const char *piece;
+        token.lstrip = token_role_of(token.content, &piece) == ROLE_MASK; /* the space belongs to the hidden word */
+        g_array_append_val(added, token);
+    }
+    return added;
+}
+
+void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    sentencepiece::logging::SetMinLogLevel(QUIET);
+    auto *model = new Model;
+    auto &processor = model->processor;
+    bool ok = guarded("not a SentencePiece model", error, [&] {
+        if (!charsmaps_are_sound(data, bytes))
+            return Status(sentencepiece::util::StatusCode::kDataLoss, "its character map is damaged");
+        auto status = processor.LoadFromSerializedProto({ data, bytes });
+        for (int id = 0; status.ok() && id < processor.GetPieceSize(); id++)
+            model->pieces.push_back(processor.IdToPiece(id));
+        return status;
+    });
+    model->encoder = ok ? sp_encoder_open(data, bytes, error) : nullptr;
+    if (model->encoder == nullptr) {
+        delete model;
+        return nullptr;
+    }
+    *facts = { name_of_type(data, bytes),
+               processor.GetPieceSize(),
+               processor.pad_id(),
+               processor.eos_id(),
+               processor.unk_id(),
+               processor.bos_id(),
+               processor.bos_id() < 0, /* T5's layout */
+               list_specials(*model),
+               nullptr,
+               0 };
+    return model;
+}
+
+void close_model(void *model)
+{
+    delete static_cast<Model *>(model);
+}
+
+int id_of(const void *opaque, const char *piece)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    int id = model->processor.PieceToId(piece);
+    return id >= 0 && model->pieces[static_cast<size_t>(id)] == piece ? id : -1;
+}
+
+const char *piece_of(const void *opaque, int id)
+{
+    return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
+}
+
+bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *ids, GError **error)
+{
+    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, error);
+}
+
+bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    auto *model = static_cast<const Model *>(opaque);
+    std::string out;
+    if (!guarded("decoding", error, [&] { return model->processor.Decode(std::vector<int>(ids, ids + n), &out); }))
+        return false;
+    g_string_append_len(text, out.data(), static_cast<gssize>(out.size()));
+    return true;
+}
+
+/* Lines as the trainer wants them. */
+class Lines : public sentencepiece::SentenceIterator
+{
+  public:
+    GError *error = nullptr;
+
+    Lines(TokenizerText next, void *context) : next_(next), context_(context)
+    {
+        Next();
+    }
+    bool done() const override
+    {
+        return done_;
+    }
+    const std::string &value() const override
+    {
+        return line_;
+    }
+    Status status() const override
+    {
+        return error ? Status(sentencepiece::util::StatusCode::kAborted, error->message) : Status();
+    }
+    void Next() override
+    {
+        do {
+            if (rest_bytes_ == 0 && !next_(context_, &rest_, &rest_bytes_, &error)) {
+                done_ = true;
+                return;
+            }
+            take();
+        } while (!is_usable());
+    }
+
+  private:
+    /* The trainer drops longer lines (4192 bytes); they are cut instead, after a space where there is one. */
+    void take()
+    {
+        size_t n = std::min(rest_bytes_, static_cast<size_t>(4096));
+        if (n < rest_bytes_) {
+            size_t cut = n;
+            while (cut > 0 && rest_[cut - 1] != ' ')
+                cut--;
+            for (n = cut ? cut : n; (rest_[n] & 0xc0) == 0x80; n--)
+                ; /* not within a character */
+        }
+        line_.assign(rest_, n);
+        rest_ += n;
+        rest_bytes_ -= n;
+    }
+
+    /* The library calls exit() when nothing is left of its input, so what it would drop is dropped here: lines
+     * without a visible character that it can learn (U+2581 is its space, U+FFFD stands for bad bytes), and those
+     * with U+2585, which it keeps for itself. */
+    bool is_usable() const
+    {
+        if (line_.find("\xe2\x96\x85") != std::string::npos)
+            return false;
+        for (const char *p = line_.data(), *end = p + line_.size(); p < end; p = g_utf8_next_char(p))
+            if (gunichar c = g_utf8_get_char(p); g_unichar_isgraph(c) && c != 0x2581 && c != 0xfffd)
+                return true;
+        return false;
+    }
+
+    TokenizerText next_;
+    void *context_;
+    const char *rest_ = nullptr; /* of the caller's line */
+    size_t rest_bytes_ = 0;
+    std::string line_;
+    bool done_ = false;
+};
+
+/* Special tokens get their ids in their order: those of the library's four roles by number and name, the others as
+ * control symbols, which it numbers from the first free id on. */
+void set_specials(const TokenizerTraining *training, std::unordered_map<std::string, std::string> *settings)
+{
+    static const char *const t5[] = { "<pad>", "</s>", "<unk>", nullptr };
+    static const std::pair<TokenRole, const char *> roles[] = {
+        { ROLE_PAD, "pad" }, { ROLE_UNK, "unk" }, { ROLE_BOS, "bos" }, { ROLE_EOS, "eos" }
+    };
+    std::string others;
+    int id = 0;
+    for (const auto &[role, name] : roles)
+        (*settings)[std::string(name) + "_id"] = "-1";
+    for (auto entry = training->special_tokens ? training->special_tokens : t5; *entry; entry++, id++) {
+        const char *piece;
+        TokenRole role = token_role_of(*entry, &piece);
+        bool own = false;
+        for (const auto &[known, name] : roles) {
+            if (known != role)
+                continue;
+            own = true;
+            (*settings)[std::string(name) + "_id"] = std::to_string(id);
+            (*settings)[std::string(name) + "_piece"] = piece;
+        }
+        if (!own)
+            others += (others.empty() ? "" : ",") + std::string(piece);
+    }
+    (*settings)["control_symbols"] = others;
+}
+
+std::unordered_map<std::string, std::string> settings_of(const char *type, const TokenizerTraining *training)
+{
+    char coverage[G_ASCII_DTOSTR_BUF_SIZE];
+    g_ascii_dtostr(coverage, sizeof coverage, training->character_coverage);
+    std::unordered_map<std::string, std::string> settings = {
+        { "model_type", type },
+        { "vocab_size", std::to_string(training->vocab_size) },
+        { "character_coverage", coverage },
+        { "byte_fallback", training->byte_fallback ? "true" : "false" },
+        { "num_threads", "8" }, /* a constant: it decides how sums of floats are split, hence the model's bytes */
+        { "input_sentence_size", "0" },
+        { "shuffle_input_sentence", "false" },
+        { "train_extremely_large_corpus", "true" }, /* 64-bit offsets: with 32 bits the library exits at 2^31 */
+        { "minloglevel", std::to_string(QUIET) },
+    };
+    set_specials(training, &settings);
+    return settings;
+}
+} // namespace
+
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
+                                                      piece_of,       encode,     decode,      nullptr,
+                                                      nullptr,        nullptr,    nullptr,     to_json };
+
+bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
+                      char **model, size_t *bytes, GError **error)
+{
+    std::string trained;
+    Lines lines(next, context);
+    bool empty = lines.error == nullptr && lines.done();
+    bool ok = !empty && lines.error == nullptr && guarded("training", error, [&] {
+        return sentencepiece::SentencePieceTrainer::Train(settings_of(type, training), &lines, &trained);
+    });
+    if (lines.error != nullptr) {
+        g_clear_error(error);
+        g_propagate_error(error, lines.error);
+        return false;
+    }
+    if (empty)
+        return fail_user(error, "there is no text to train on");
+    if (ok) {
+        *bytes = trained.size();
+        *model = static_cast<char *>(g_memdup2(trained.data(), trained.size()));
+    }
+    return ok;
+}

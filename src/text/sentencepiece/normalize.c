@@ -1,0 +1,77 @@
+/* sentencepiece_normal.c: text as a SentencePiece model sees it, step by step as the library goes about it. */
+#include "text/sentencepiece/model.h"
+
+#include <string.h>
+
+typedef struct Normal {
+    const SpModel *model;
+    const char *space; /* what stands for one */
+    size_t space_bytes;
+    GString *out;
+    bool after_space; /* the next spaces are dropped */
+} Normal;
+
+/* What the beginning of a text becomes, and the bytes that it takes. */
+static const char *next_part(const SpModel *model, const char *text, size_t bytes, size_t *taken, size_t *part_bytes)
+{
+    *taken = *part_bytes = sp_symbol_bytes(model, text, bytes);
+    if (*taken > 0)
+        return text;
+    const char *mapped = charsmap_find(&model->charsmap, text, bytes, taken);
+    if (mapped == NULL)
+        *taken = MIN((size_t)g_utf8_skip[(unsigned char)*text], bytes);
+    *part_bytes = mapped ? strlen(mapped) : *taken;
+    return mapped ? mapped : text;
+}
+
+static void put_part(Normal *normal, const char *part, size_t bytes)
+{
+    const char *end = part + bytes;
+    while (normal->after_space && part < end && *part == ' ')
+        part++;
+    if (part == end)
+        return;
+    normal->after_space = end[-1] == ' ' && normal->model->remove_extra_whitespaces;
+    for (const char *space; (space = memchr(part, ' ', (size_t)(end - part))); part = space + 1) {
+        g_string_append_len(normal->out, part, space - part);
+        g_string_append_len(normal->out, normal->space, (gssize)normal->space_bytes);
+    }
+    g_string_append_len(normal->out, part, end - part);
+}
+
+/* The end of a run of ASCII characters that stay as they are; none is a space or begins a user's symbol. */
+static const char *skip_plain(const SpModel *model, const char *at, const char *end)
+{
+    for (; at < end && (signed char)*at > 0 && *at != ' ' && model->charsmap.copies[(uint8_t)*at]; at++)
+        if ((at + 1 < end && (signed char)at[1] < 0) || trie_step(&model->symbols, 0, (uint8_t)*at))
+            break;
+    return at;
+}
+
+GString *sp_normalize(const SpModel *model, const char *text, size_t bytes)
+{
+    const char *space = model->escape_whitespaces ? SP_SPACE : " ", *at = text, *end = text + bytes;
+    bool squeeze = model->remove_extra_whitespaces;
+    Normal normal = { model, space, strlen(space), g_string_sized_new(bytes + bytes / 4 + 16), squeeze };
+    size_t taken, part_bytes;
+    for (; squeeze && at < end; at += taken) {
+        const char *part = next_part(model, at, (size_t)(end - at), &taken, &part_bytes);
+        if (part_bytes != 1 || *part != ' ')
+            break;
+    }
+    if (at == end)
+        return normal.out;
+    if (model->add_dummy_prefix && !model->treat_whitespace_as_suffix)
+        g_string_append(normal.out, space);
+    for (; at < end; at += taken) {
+        taken = (size_t)(skip_plain(model, at, end) - at);
+        part_bytes = taken;
+        const char *part = taken ? at : next_part(model, at, (size_t)(end - at), &taken, &part_bytes);
+        put_part(&normal, part, part_bytes);
+    }
+    while (squeeze && g_str_has_suffix(normal.out->str, space))
+        g_string_truncate(normal.out, normal.out->len - normal.space_bytes);
+    if (model->add_dummy_prefix && model->treat_whitespace_as_suffix)
+        g_string_append(normal.out, space);
+    return normal.out;
+}

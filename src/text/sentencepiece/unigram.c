@@ -1,0 +1,227 @@
+#include "text/sentencepiece/sentencepiece.h"
+
+#include "text/sentencepiece/unigram_text.h"
+#include "text/sentencepiece/viterbi.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SPACE           "\xe2\x96\x81" /* U+2581, which stands for a space */
+#define UNKNOWN_PENALTY 10.0f          /* below the least score */
+#define MAX_PIECES      ((guint)1 << 22)
+
+typedef enum PieceType {
+    PIECE_NORMAL,
+    PIECE_UNKNOWN,
+    PIECE_CONTROL, /* never found in text */
+    PIECE_BYTE,    /* "<0x41>" */
+} PieceType;
+
+typedef struct Piece {
+    char *text;  /* g_free */
+    float score; /* log probability */
+    PieceType type;
+} Piece;
+
+typedef struct Unigram {
+    GArray *pieces; /* of Piece */
+    UnigramText *text;
+    GHashTable *ids; /* text -> id */
+    Viterbi viterbi;
+} Unigram;
+
+static Piece *piece_at(const Unigram *unigram, int id)
+{
+    return &g_array_index(unigram->pieces, Piece, id);
+}
+
+static void close_model(void *model)
+{
+    Unigram *unigram = model;
+    g_array_unref(unigram->pieces);
+    unigram_text_close(unigram->text);
+    viterbi_clear(&unigram->viterbi);
+    g_hash_table_unref(unigram->ids);
+    g_free(unigram);
+}
+
+static int id_of(const void *model, const char *piece)
+{
+    gpointer id;
+    return g_hash_table_lookup_extended(((const Unigram *)model)->ids, piece, NULL, &id) ? GPOINTER_TO_INT(id) : -1;
+}
+
+static const char *piece_of(const void *model, int id)
+{
+    return piece_at(model, id)->text;
+}
+
+static void clear_piece(void *piece)
+{
+    g_free(((Piece *)piece)->text);
+}
+
+/* What "<0x41>" stands for, or -1. */
+static int byte_of(const char *text)
+{
+    unsigned byte;
+    int used = 0;
+    return sscanf(text, "<0x%2X>%n", &byte, &used) == 1 && used == 6 && text[6] == 0 ? (int)byte : -1;
+}
+
+static void index_pieces(Unigram *unigram)
+{
+    Viterbi *viterbi = &unigram->viterbi;
+    guint n = unigram->pieces->len, n_keys = 0;
+    g_autofree TrieKey *keys = g_new(TrieKey, n);
+    float least = FLT_MAX;
+    viterbi->scores = g_new(float, n);
+    for (int id = 0; id < (int)n; id++) {
+        const Piece *piece = piece_at(unigram, id);
+        g_hash_table_insert(unigram->ids, piece->text, GINT_TO_POINTER(id));
+        if (piece->type == PIECE_BYTE)
+            viterbi->bytes[byte_of(piece->text)] = id;
+        if (piece->type == PIECE_UNKNOWN)
+            viterbi->unk = id;
+        viterbi->scores[id] = piece->score;
+        least = MIN(least, piece->score);
+        if ((piece->type == PIECE_NORMAL || piece->type == PIECE_BYTE) && piece->text[0])
+            keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)strlen(piece->text), id };
+    }
+    viterbi->unk_score = least - UNKNOWN_PENALTY;
+    trie_init(&viterbi->trie, keys, n_keys);
+}
+
+static bool check_model(const Unigram *unigram, GError **error)
+{
+    if (unigram->viterbi.unk < 0)
+        return fail_user(error, "none of its pieces is the unknown one");
+    for (int i = 0; unigram->viterbi.byte_fallback && i < 256; i++)
+        if (unigram->viterbi.bytes[i] < 0)
+            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
+    return true;
+}
+
+/* ---- encoding ---- */
+
+typedef struct Output {
+    const Viterbi *viterbi;
+    float score; /* of the words so far */
+    GArray *ids;
+} Output;
+
+static void encode_word(void *context, const char *word, size_t bytes)
+{
+    Output *output = context;
+    viterbi_encode(output->viterbi, word, bytes, &output->score, output->ids);
+}
+
+static char *normalize(const void *model, const char *text, size_t bytes)
+{
+    return unigram_text_map(((const Unigram *)model)->text, text, bytes);
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+{
+    const Unigram *unigram = model;
+    Output output = { &unigram->viterbi, 0, ids };
+    if (bytes > G_MAXINT32 / 32)
+        return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
+    return unigram_text_each(unigram->text, text, bytes, starts_text, encode_word, &output, error);
+}
+
+/* ---- decoding ---- */
+
+static void append_with_spaces(GString *out, const char *piece)
+{
+    for (const char *space; (space = strstr(piece, SPACE)); piece = space + strlen(SPACE)) {
+        g_string_append_len(out, piece, space - piece);
+        g_string_append_c(out, ' ');
+    }
+    g_string_append(out, piece);
+}
+
+static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)error;
+    const Unigram *unigram = model;
+    g_autoptr(GString) out = g_string_new(NULL);
+    for (int64_t i = 0; i < n; i++) {
+        const Piece *piece = piece_at(unigram, ids[i]);
+        int byte = piece->type == PIECE_BYTE ? byte_of(piece->text) : -1;
+        if (byte >= 0)
+            g_string_append_c(out, (char)byte);
+        else if (piece->type == PIECE_UNKNOWN)
+            g_string_append(out, " \xe2\x81\x87 ");
+        else if (piece->type != PIECE_CONTROL)
+            append_with_spaces(out, piece->text);
+    }
+    g_autofree char *valid = g_utf8_make_valid(out->str, (gssize)out->len);
+    bool prefixed = unigram_text_prefixes(unigram->text) && valid[0] == ' ';
+    g_string_append(text, valid + prefixed);
+    return true;
+}
+
+/* ---- tokenizer.json ---- */
+
+static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
+{
+    json_t *vocab = json_object_get(json->model, "vocab"), *unk = json_object_get(json->model, "unk_id");
+    GArray *pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
+    g_array_set_clear_func(pieces, clear_piece);
+    for (guint i = 0; i < json->pieces->len; i++) {
+        const char *text = json->pieces->pdata[i] ? json->pieces->pdata[i] : "";
+        json_t *score = json_array_get(json_array_get(vocab, i), 1);
+        Piece piece = { g_strdup(text), (float)json_number_value(score), PIECE_NORMAL };
+        if (byte_fallback && byte_of(text) >= 0)
+            piece.type = PIECE_BYTE;
+        g_array_append_val(pieces, piece);
+    }
+    for (guint i = 0; i < json->added->len; i++) {
+        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
+        Piece *piece = &g_array_index(pieces, Piece, token->id);
+        if (piece->score >= 0) /* SentencePiece gives its control symbols 0, and pieces of text less */
+            piece->type = PIECE_CONTROL;
+    }
+    if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)
+        g_array_index(pieces, Piece, json_integer_value(unk)).type = PIECE_UNKNOWN;
+    return pieces;
+}
+
+static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
+{
+    bool byte_fallback = json_is_true(json_object_get(json->model, "byte_fallback"));
+    Unigram *unigram = g_new0(Unigram, 1);
+    unigram->pieces = read_pieces(json, byte_fallback);
+    unigram->ids = g_hash_table_new(g_str_hash, g_str_equal);
+    unigram->viterbi = (Viterbi){ .unk = -1, .byte_fallback = byte_fallback };
+    memset(unigram->viterbi.bytes, 0xff, sizeof unigram->viterbi.bytes);
+    guint n = unigram->pieces->len;
+    bool ok = n <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", n, MAX_PIECES);
+    if (ok)
+        index_pieces(unigram);
+    unigram->text = ok ? unigram_text_open(json->normalizer, json->pre_tokenizer, error) : NULL;
+    if (unigram->text == NULL || !check_model(unigram, error)) {
+        close_model(unigram);
+        return NULL;
+    }
+    *facts = (TokenizerFacts){ .name = "unigram",
+                               .size = (int)n,
+                               .pad = id_of(unigram, "<pad>"),
+                               .eos = id_of(unigram, "</s>"),
+                               .unk = unigram->viterbi.unk,
+                               .bos = id_of(unigram, "<s>") };
+    return unigram;
+}
+
+const TokenizerKind kind_unigram = {
+    .close = close_model,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+    .normalize = normalize,
+    .json_type = "Unigram",
+    .open_json = open_json,
+};

@@ -1,0 +1,134 @@
+#include "text/sentencepiece/viterbi.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STRETCH  1024      /* bytes, after which the next place that no piece reaches over ends a stretch */
+#define FAR_DOWN 100000.0f /* SentencePiece counts scores from 0 again beyond this, for the sake of their precision */
+
+/* The best way to a place in a stretch: the piece that ends there. */
+typedef struct Node {
+    float score;
+    int32_t id, start; /* start < 0: not reached */
+} Node;
+
+typedef struct Path {
+    const Viterbi *viterbi;
+    const char *text;     /* of the stretch */
+    size_t at, reach;     /* nodes up to `reach` are filled, further ones are not */
+    Node *nodes, few[64]; /* nodes: `few` while they are enough */
+    size_t room;
+    GArray *ids;
+    bool after_unk; /* the last id stands for an unknown character */
+} Path;
+
+static Node *node_at(Path *path, size_t place)
+{
+    if (place >= path->room) {
+        Node *heap = path->nodes == path->few ? NULL : path->nodes;
+        path->room = MAX(2 * path->room, place + 1);
+        path->nodes = g_renew(Node, heap, path->room);
+        if (heap == NULL)
+            memcpy(path->nodes, path->few, sizeof path->few);
+    }
+    while (path->reach < place)
+        path->nodes[++path->reach].start = -1;
+    return &path->nodes[place];
+}
+
+static void offer(Path *path, size_t place, float score, int32_t id)
+{
+    Node *node = node_at(path, place);
+    if (node->start < 0 || score > node->score)
+        *node = (Node){ score, id, (int32_t)path->at };
+}
+
+/* Goes on from the place `at` by every piece that begins there, one character at least. */
+static void extend(Path *path, size_t bytes)
+{
+    const Viterbi *viterbi = path->viterbi;
+    const Trie *trie = &viterbi->trie;
+    const char *text = path->text + path->at;
+    const size_t char_bytes = MIN((size_t)g_utf8_skip[(unsigned char)*text], bytes);
+    const float score = path->nodes[path->at].score;
+    bool has_char = false;
+    uint32_t unit = 0;
+    for (size_t i = 0; i < bytes && (unit = trie_step(trie, unit, (unsigned char)text[i]));) {
+        int32_t id = trie->units[unit].value;
+        i++;
+        if (id < 0)
+            continue;
+        offer(path, path->at + i, viterbi->scores[id] + score, id);
+        has_char |= i == char_bytes;
+    }
+    if (!has_char)
+        offer(path, path->at + char_bytes, viterbi->unk_score + score, viterbi->unk);
+    path->at += char_bytes;
+}
+
+static void rebase(Path *path)
+{
+    const float offset = path->nodes[path->at].score;
+    for (size_t i = path->at; i <= path->reach; i++)
+        path->nodes[i].score -= offset;
+}
+
+static void append_piece(Path *path, size_t start, size_t end, int32_t id)
+{
+    const Viterbi *viterbi = path->viterbi;
+    bool unk = id == viterbi->unk;
+    for (size_t i = start; unk && viterbi->byte_fallback && i < end; i++)
+        g_array_append_val(path->ids, viterbi->bytes[(unsigned char)path->text[i]]);
+    if (!unk || !(viterbi->byte_fallback || path->after_unk))
+        g_array_append_val(path->ids, id);
+    path->after_unk = unk;
+}
+
+/* Appends the pieces that lead to the place `at`, which none reaches over, and begins a stretch there. */
+static void settle(Path *path)
+{
+    Node *nodes = path->nodes;
+    int32_t after = -1;
+    for (int32_t end = (int32_t)path->at, before; end >= 0; end = before) { /* every place learns where its next lies */
+        before = end > 0 ? nodes[end].start : -1;
+        nodes[end].start = after;
+        after = end;
+    }
+    for (int32_t start = 0, end; (end = nodes[start].start) >= 0; start = end)
+        append_piece(path, (size_t)start, (size_t)end, nodes[end].id);
+    nodes[0] = (Node){ .score = nodes[path->at].score };
+    path->text += path->at;
+    path->at = path->reach = 0;
+}
+
+void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, float *score, GArray *ids)
+{
+    Path path; /* few is left as it is: setting it would cost as much as a short word */
+    path.viterbi = viterbi;
+    path.text = text;
+    path.at = path.reach = 0;
+    path.nodes = path.few;
+    path.room = G_N_ELEMENTS(path.few);
+    path.ids = ids;
+    path.after_unk = false;
+    const char *end = text + bytes;
+    path.nodes[0] = (Node){ .score = *score };
+    while (path.text + path.at < end) {
+        if (fabsf(path.nodes[path.at].score) > FAR_DOWN)
+            rebase(&path);
+        extend(&path, (size_t)(end - path.text) - path.at);
+        if (path.at >= STRETCH && path.reach == path.at)
+            settle(&path);
+    }
+    settle(&path);
+    *score = path.nodes[0].score;
+    if (path.nodes != path.few)
+        g_free(path.nodes);
+}
+
+void viterbi_clear(Viterbi *viterbi)
+{
+    trie_clear(&viterbi->trie);
+    g_free(viterbi->scores);
+    *viterbi = (Viterbi){ 0 };
+}

@@ -1,0 +1,317 @@
+/* tokenizer_open.c: opens a tokenizer: finds its files, reads the model, and adds the tokens, roles and sentinels that
+ * the files beside it name. */
+#include "base/file.h"
+#include "base/hub.h"
+#include "text/byte_bpe/byte_bpe.h"
+#include "text/bytes.h"
+#include "text/tokenizer_config.h"
+#include "text/tokenizer_state.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define LLAMA_FILE "tokenizer.model" /* Llama 2: a SentencePiece model; Llama 3: tiktoken's ranks */
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
+
+/* ---- files ---- */
+
+bool tokenizer_is_json(const char *path)
+{
+    return g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, "vocab.json") &&
+           !g_str_has_suffix(path, TOKENIZER_CONFIG);
+}
+
+/* Whether a file starts with a line of a tiktoken rank file: base64, a space, a number. */
+static bool holds_ranks(const char *data)
+{
+    size_t n = strspn(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=");
+    return n > 0 && data[n] == ' ' && g_ascii_isdigit(data[n + 1]);
+}
+
+/* The kind of a file, by its name; files of other names are taken for SentencePiece models. NULL means a
+ * tokenizer.json, whose model.type tells its kind. */
+static const TokenizerKind *kind_of_file(const char *path, const char *data)
+{
+    if (tokenizer_is_json(path))
+        return NULL;
+    if (g_str_has_suffix(path, ".tiktoken") || (g_str_has_suffix(path, LLAMA_FILE) && holds_ranks(data)))
+        return &kind_tiktoken;
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name && g_str_has_suffix(path, tokenizer_kinds[i]->file_name))
+            return tokenizer_kinds[i];
+    return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
+}
+
+/* A tokenizer_config.json of ByT5 decides, whatever other files the folder holds. */
+static bool is_byt5(const char *folder)
+{
+    g_auto(TokenizerConfig) config = { 0 };
+    return tokenizer_config_read(folder, &config, NULL) &&
+           g_strcmp0(json_string_value(json_object_get(config.root, "tokenizer_class")), "ByT5Tokenizer") == 0;
+}
+
+/* The file to open for a path: of a folder, the first file that exists, in the order of tokenizer_kinds. tokenizer.json
+ * comes after the files of the first two kinds, SentencePiece and WordPiece, which may tell more than it does. */
+static char *find_file(const char *path, GError **error)
+{
+    if (g_str_has_suffix(path, "merges.txt")) /* vocab.json is opened, and reads merges.txt */
+        return g_strdup_printf("%.*svocab.json", (int)(strlen(path) - strlen("merges.txt")), path);
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        return g_strdup(path);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (tokenizer_kinds[i]->file_name)
+            g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
+    g_ptr_array_insert(names, 2, (char *)TOKENIZER_JSON);
+    g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
+    if (is_byt5(path))
+        return g_build_filename(path, TOKENIZER_CONFIG, NULL);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *file = g_build_filename(path, names->pdata[i], NULL);
+        if (g_file_test(file, G_FILE_TEST_EXISTS))
+            return g_steal_pointer(&file);
+    }
+    g_ptr_array_add(names, NULL);
+    g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
+    fail_user(error, "%s holds no tokenizer (one of %s)", path, list);
+    return NULL;
+}
+
+char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
+{
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
+        return io_read_file(tok->path, TOKENIZER_MAX_FILE, bytes, error);
+    bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
+    *bytes = strlen(BYTES_FILE);
+    return is_bytes ? g_strdup(BYTES_FILE) : NULL;
+}
+
+char *tokenizer_second_path(const Tokenizer *tok)
+{
+    const char *name = tok->kind->file_name;
+    if (tok->kind->second_file == NULL || !g_str_has_suffix(tok->path, name))
+        return NULL;
+    g_autofree char *stem = g_strndup(tok->path, strlen(tok->path) - strlen(name));
+    g_autofree char *path = g_strconcat(stem, tok->kind->second_file, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
+}
+
+/* ---- added tokens ---- */
+
+static void clear_added(void *token)
+{
+    g_free((char *)((AddedToken *)token)->content);
+}
+
+static bool is_same(const AddedToken *a, const AddedToken *b)
+{
+    return a->id == b->id && strcmp(a->content, b->content) == 0 && a->special == b->special &&
+           a->single_word == b->single_word && a->lstrip == b->lstrip && a->rstrip == b->rstrip &&
+           a->normalized == b->normalized;
+}
+
+/* Copies the tokens that the tokenizer does not have yet. */
+static void add_tokens(Tokenizer *tok, const GArray *tokens)
+{
+    for (guint i = 0; tokens && i < tokens->len; i++) {
+        AddedToken token = g_array_index(tokens, AddedToken, i);
+        const AddedToken *before = tokenizer_find_added(tok, -1, token.content);
+        if (before && is_same(before, &token))
+            continue;
+        token.content = g_strdup(token.content);
+        g_array_append_val(tok->added, token);
+        tok->size = MAX(tok->size, token.id + 1);
+    }
+}
+
+/* The id of the piece that has a role by convention; -1 if there is none. */
+static int role_by_convention(const Tokenizer *tok, TokenRole role)
+{
+    int id = -1;
+    for (const char *const *piece = token_role_pieces(role); id < 0 && *piece; piece++)
+        id = tokenizer_id(tok, *piece);
+    return id;
+}
+
+/* See tokenizer_role. */
+static void find_roles(Tokenizer *tok, const TokenizerConfig *config)
+{
+    const TokenizerFacts *facts = &tok->facts;
+    const int known[TOKEN_ROLES] = { facts->pad, facts->unk, facts->eos, facts->bos, -1, -1, -1 };
+    for (int role = 0; role < TOKEN_ROLES; role++) {
+        int *id = &tok->roles[role];
+        *id = known[role];
+        if (*id < 0 && config->roles[role])
+            *id = tokenizer_id(tok, config->roles[role]);
+        if (*id < 0 && role >= ROLE_CLS)
+            *id = role_by_convention(tok, (TokenRole)role);
+    }
+}
+
+/* Adds tokens and roles of the settings files in the same folder. */
+static bool read_settings(Tokenizer *tok, GError **error)
+{
+    g_auto(TokenizerConfig) config = { 0 };
+    g_autofree char *folder = g_path_get_dirname(tok->path);
+    if (g_file_test(tok->path, G_FILE_TEST_EXISTS)) { /* BYTES_PATH is no file */
+        if (!tokenizer_config_read(folder, &config, error))
+            return false;
+        add_tokens(tok, config.added);
+        tok->settings = json_incref(config.root);
+    }
+    find_roles(tok, &config);
+    return true;
+}
+
+static void open_finder(Tokenizer *tok)
+{
+    const BaseTokenizer base = { tok->model, tok->kind->encode, tok->kind->normalize };
+    added_tokens_close(tok->finder);
+    tok->finder = added_tokens_open(tok->added, &base);
+}
+
+/* ---- opening ---- */
+
+static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
+    if (json == NULL)
+        return false;
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (g_strcmp0(tokenizer_kinds[i]->json_type, json->type) == 0)
+            tok->kind = tokenizer_kinds[i];
+    if (tok->kind == NULL)
+        return fail_user(error, "its model is %s, which cannot be read", json->type);
+    tok->model = tok->kind->open_json(json, &tok->facts, error);
+    if (tok->model)
+        add_tokens(tok, json->added);
+    g_clear_pointer(&tok->facts.added, g_array_unref);
+    return tok->model != NULL;
+}
+
+static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    tok->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    g_array_set_clear_func(tok->added, clear_added);
+    tok->kind = kind_of_file(tok->path, data);
+    if (tok->kind == NULL && !open_json(tok, data, bytes, error))
+        return false;
+    if (tok->facts.pattern && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a pattern");
+    if (tok->model == NULL)
+        tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
+    if (tok->model == NULL)
+        return false;
+    add_tokens(tok, tok->facts.added);
+    tok->n_own = tok->added->len;
+    tok->size = tok->facts.size;
+    return read_settings(tok, error);
+}
+
+static void set_sentinel(Tokenizer *tok, int i, int id)
+{
+    tok->sentinels[i] = id;
+    g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GINT_TO_POINTER(i + 1));
+}
+
+void tokenizer_add_sentinels(Tokenizer *tok)
+{
+    if (tok->sentinels[0] >= 0)
+        return;
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    int first = tok->size + TOKENIZER_SENTINELS - 1;
+    for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--) {
+        AddedToken token = { .content = tok->sentinel_names[i], .id = first - i, .special = true };
+        g_array_append_val(tokens, token);
+        set_sentinel(tok, i, token.id);
+    }
+    add_tokens(tok, tokens);
+    open_finder(tok);
+}
+
+static bool place_sentinels(Tokenizer *tok, GError **error)
+{
+    tok->sentinel_of = g_hash_table_new(NULL, NULL);
+    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
+        g_snprintf(tok->sentinel_names[i], sizeof tok->sentinel_names[i], "<extra_id_%d>", i);
+    memset(tok->sentinels, 0xff, sizeof tok->sentinels);
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken)); /* pieces that are not added tokens yet */
+    bool own = tokenizer_id(tok, tok->sentinel_names[0]) >= 0;
+    for (int i = 0; own && i < TOKENIZER_SENTINELS; i++) {
+        int id = tokenizer_id(tok, tok->sentinel_names[i]);
+        if (id < 0)
+            return fail_user(error, "it has a piece <extra_id_0>, but no %s", tok->sentinel_names[i]);
+        set_sentinel(tok, i, id);
+        if (tokenizer_find_added(tok, id, NULL) == NULL)
+            g_array_append_vals(tokens, &(AddedToken){ .content = tok->sentinel_names[i], .id = id, .special = true },
+                                1);
+    }
+    add_tokens(tok, tokens);
+    open_finder(tok);
+    if (tok->facts.adds_sentinels)
+        tokenizer_add_sentinels(tok);
+    return true;
+}
+
+/* ---- the hash ---- */
+
+/* See tokenizer_hash. With one part only, the hash is that of the file's bytes. */
+static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **error)
+{
+    g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(guint64));
+    guint64 hash = tok->kind == &kind_bytes ? XXH3_64bits(BYTES_FILE, strlen(BYTES_FILE)) : XXH3_64bits(data, bytes);
+    g_array_append_val(parts, hash);
+    g_autofree char *second = tokenizer_second_path(tok);
+    if (second) {
+        size_t n;
+        g_autofree char *text = io_read_file(second, TOKENIZER_MAX_FILE, &n, error);
+        if (text == NULL)
+            return false;
+        hash = XXH3_64bits(text, n);
+        g_array_append_val(parts, hash);
+    }
+    if (tok->facts.settings)
+        g_array_append_val(parts, tok->facts.settings);
+    for (guint i = tok->n_own; i < tok->added->len; i++) {
+        const AddedToken *token = added_at(tok, i);
+        hash = XXH3_64bits_withSeed(token->content, strlen(token->content), (XXH64_hash_t)token->id);
+        if (!token->special)
+            g_array_append_val(parts, hash);
+    }
+    hash = parts->len == 1 ? g_array_index(parts, guint64, 0) : XXH3_64bits(parts->data, parts->len * sizeof hash);
+    g_snprintf(tok->hash, sizeof tok->hash, "%016" G_GINT64_MODIFIER "x", hash);
+    return true;
+}
+
+Tokenizer *tokenizer_open(const char *path, GError **error)
+{
+    return tokenizer_open_ranks(path, NULL, error);
+}
+
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+{
+    g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
+    size_t bytes = 0;
+    tok->facts.pattern = pattern;
+    tok->path = find_file(path, error);
+    g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
+    if (data == NULL)
+        return NULL;
+    if (!open_model(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
+        fail_context(error, "%s", tok->path);
+        return NULL;
+    }
+    return g_steal_pointer(&tok);
+}
+
+char *tokenizer_find(const char *folder, GError **error)
+{
+    g_autofree char *path = find_file(folder, error);
+    if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
+        return g_steal_pointer(&path);
+    Tokenizer *tok = tokenizer_open(path, error); /* a tokenizer.json may have parts that cannot be read */
+    bool found = tok != NULL;
+    tokenizer_close(tok);
+    return found ? g_steal_pointer(&path) : NULL;
+}

@@ -1,0 +1,42 @@
+/* tokenizer_state.h: an open tokenizer, as the files that open, use and write it see it. */
+#pragma once
+
+#include "text/kinds.h"
+#include "text/tokenizer.h"
+
+#define TOKENIZER_JSON   "tokenizer.json"
+#define TOKENIZER_CONFIG "tokenizer_config.json"
+
+#define TOKENIZER_MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
+
+struct Tokenizer {
+    const TokenizerKind *kind;
+    void *model;
+    TokenizerFacts facts;
+    char *path;
+    char hash[17];
+    int size;
+    GArray *added; /* AddedToken, strings owned: n_own of the model, then those of files beside it, then sentinels */
+    guint n_own;
+    int roles[TOKEN_ROLES]; /* ids; -1 means none */
+    json_t *settings;       /* the tokenizer_config.json beside the file; NULL means there is none */
+    AddedTokens *finder;
+    int sentinels[TOKENIZER_SENTINELS];           /* ids; -1 means none */
+    char sentinel_names[TOKENIZER_SENTINELS][16]; /* "<extra_id_0>" */
+    GHashTable *sentinel_of;                      /* id -> index of the sentinel + 1 */
+};
+
+/* The i-th of tok->added. */
+static inline const AddedToken *added_at(const Tokenizer *tok, guint i)
+{
+    return &g_array_index(tok->added, AddedToken, i);
+}
+
+/* The last added token of this id or, where content is not NULL, of this content; NULL means there is none. */
+const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char *content);
+/* Whether a path names a tokenizer.json. */
+bool tokenizer_is_json(const char *path);
+/* The bytes of the file at tok->path; g_free. */
+char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error);
+/* The second file of a tokenizer that has two (merges.txt beside vocab.json); NULL means it has one. g_free. */
+char *tokenizer_second_path(const Tokenizer *tok);

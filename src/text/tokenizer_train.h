@@ -1,0 +1,44 @@
+/* tokenizer_train.h: trains a tokenizer on text. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+#define TOKENIZER_MAX_MEMORY (32 << 10) /* MiB */
+
+/* 0 or NULL means the default of the tokenizer's kind. An option that the kind does not have is a user's error. */
+typedef struct TokenizerTraining {
+    const char *type; /* "sentencepiece-unigram" or "unigram", "sentencepiece-bpe" or "bpe", "byte-bpe", "wordpiece" */
+    int vocab_size;   /* pieces, without sentinels */
+    const char *out;  /* SentencePiece: path of the file to write; others: path of an existing folder */
+
+    /* SentencePiece */
+    int64_t max_sentences;     /* lines sampled uniformly from the input; 0 means all */
+    double character_coverage; /* share of the text's characters that get a piece; default 0.9995 */
+    bool byte_fallback;        /* other characters become the pieces of their bytes */
+
+    /* all kinds */
+    const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens it gets */
+    const char *const *special_tokens; /* "PIECE" or "ROLE=PIECE", NULL-terminated: the first ids, in this order */
+
+    /* byte-level BPE and WordPiece */
+    bool sentinels;        /* <extra_id_0..99> above the last piece */
+    int64_t min_frequency; /* pairs that occur less often are not merged; default 2 */
+    int max_piece;         /* longest piece, in bytes (BPE) or characters (WordPiece); 0 means any */
+    int64_t memory;        /* MiB for counting words and learning merges; default 2048 */
+    int workers;           /* threads that count words; 0 means all cores; the result does not depend on it */
+
+    /* WordPiece */
+    bool lowercase;     /* lower-case text and strip accents, in training and in the tokenizer */
+    int limit_alphabet; /* only the most frequent characters get a piece; default 1000 */
+} TokenizerTraining;
+
+/* Gives the next text of a corpus, valid until the next call; false at the end (error unset) or on an error. */
+typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, GError **error);
+
+/* The same texts and settings give the same bytes on any machine. Without special_tokens SentencePiece models have
+ * T5's: pad 0, eos 1, unk 2, no bos. */
+bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
+/* The file to open in a folder that was written by this type; NULL if it writes a single file, or is unknown. */
+const char *tokenizer_trained_file(const char *type);

@@ -1,0 +1,153 @@
+/* tokenizer_write.c: writes a tokenizer into a folder, in its own files or as a tokenizer.json of Hugging Face. */
+#include "base/file.h"
+#include "text/bytes.h"
+#include "text/json_parts.h"
+#include "text/tokenizer_config.h"
+#include "text/tokenizer_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- its own files ---- */
+
+static bool copy_file(const char *data, size_t bytes, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return data && io_write_file(path, data, bytes, error);
+}
+
+/* Added tokens that tokenizer_config.json must list: all but the model's own and the sentinels that tokenizer_open adds
+ * by itself. */
+static GArray *tokens_to_list(const Tokenizer *tok)
+{
+    GArray *listed = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (guint i = tok->n_own; i < tok->added->len; i++)
+        if (!tok->facts.adds_sentinels ||
+            g_hash_table_lookup(tok->sentinel_of, GINT_TO_POINTER(added_at(tok, i)->id)) == NULL)
+            g_array_append_val(listed, *added_at(tok, i));
+    return listed;
+}
+
+/* Writes U+FFFF as "\u0000", which tokenizer_json_parse read as U+FFFF. */
+static bool write_object(json_t *root, const char *path, GError **error)
+{
+    char *text = json_dumps(root, JSON_INDENT(1));
+    if (text == NULL)
+        return fail_user(error, "%s: its pieces are not valid UTF-8", path);
+    g_auto(GStrv) parts = g_strsplit(text, "\xef\xbf\xbf", -1);
+    g_autofree char *whole = g_strjoinv("\\u0000", parts);
+    free(text);
+    return io_write_file(path, whole, strlen(whole), error);
+}
+
+/* Writes the tokenizer_config.json that lay beside the tokenizer's file, with all added tokens. */
+static bool copy_settings(const Tokenizer *tok, const char *folder, GError **error)
+{
+    g_autoptr(GArray) listed = tokens_to_list(tok);
+    if (tok->kind == &kind_bytes || (tok->settings == NULL && listed->len == 0))
+        return true;
+    json_t *root = tok->settings ? json_copy(tok->settings) : json_object(), *tokens = tokenizer_config_decoder(listed);
+    json_t *before = json_object_get(root, "added_tokens_decoder");
+    if (before)
+        json_object_update_missing(tokens, before);
+    if (json_object_size(tokens) > 0)
+        json_object_set(root, "added_tokens_decoder", tokens);
+    g_autofree char *path = g_build_filename(folder, TOKENIZER_CONFIG, NULL);
+    bool done = write_object(root, path, error);
+    json_decref(tokens);
+    json_decref(root);
+    return done;
+}
+
+bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
+{
+    size_t bytes = 0;
+    bool json = tokenizer_is_json(tok->path);
+    g_autofree char *data = tokenizer_read_file(tok, &bytes, error),
+                    *second_path = json ? NULL : tokenizer_second_path(tok);
+    if (!copy_file(data, bytes, folder, json ? TOKENIZER_JSON : tok->kind->file_name, error))
+        return false;
+    g_autofree char *second = second_path ? io_read_file(second_path, TOKENIZER_MAX_FILE, &bytes, error) : NULL;
+    return (second_path == NULL || copy_file(second, bytes, folder, tok->kind->second_file, error)) &&
+           copy_settings(tok, folder, error);
+}
+
+static bool remove_named(const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = name ? g_build_filename(folder, name, NULL) : NULL;
+    return path == NULL || io_remove_file(path, error);
+}
+
+bool tokenizer_remove(const char *folder, GError **error)
+{
+    for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
+        if (!remove_named(folder, tokenizer_kinds[i]->file_name, error) ||
+            !remove_named(folder, tokenizer_kinds[i]->second_file, error))
+            return false;
+    return remove_named(folder, TOKENIZER_JSON, error) && remove_named(folder, TOKENIZER_CONFIG, error);
+}
+
+/* ---- tokenizer.json ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    return ((const AddedToken *)a)->id - ((const AddedToken *)b)->id;
+}
+
+/* Lists the added tokens that are not the model's own in a tokenizer.json, in order of their ids. Its readers ignore
+ * the ids and number added tokens after the last piece; where that would give other ids, the tokens become pieces too.
+ */
+static void put_added(const Tokenizer *tok, json_t *root)
+{
+    json_t *list = json_object_get(root, "added_tokens"), *old;
+    json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    if (tok->added->len > tok->n_own)
+        g_array_append_vals(tokens, added_at(tok, tok->n_own), tok->added->len - tok->n_own);
+    g_array_sort(tokens, compare_ids);
+    bool follow = (int)json_object_size(vocab) == tok->facts.size && tok->size - tok->facts.size <= (int)tokens->len;
+    for (guint i = 0; i < tokens->len; i++) {
+        const AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        size_t at;
+        json_array_foreach(list, at, old) if (json_integer_value(json_object_get(old, "id")) == token->id) break;
+        if (at < json_array_size(list))
+            json_array_set_new(list, at, json_added_token(token));
+        else
+            json_array_append_new(list, json_added_token(token));
+        if (json_is_object(vocab) && !follow && token->id >= tok->facts.size)
+            json_object_set_new(vocab, token->content, json_integer(token->id));
+    }
+}
+
+bool tokenizer_has_json(const Tokenizer *tok)
+{
+    return tok->kind->to_json != NULL || tokenizer_is_json(tok->path);
+}
+
+bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error)
+{
+    return tokenizer_write_json_with(tok, path, NULL, error);
+}
+
+bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error)
+{
+    size_t bytes;
+    json_auto_t *around = post_processor;
+    g_autofree char *data = tokenizer_read_file(tok, &bytes, error);
+    if (data == NULL)
+        return false;
+    if (!tokenizer_has_json(tok))
+        return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
+    if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL)
+        return io_write_file(path, data, bytes, error);
+    json_t *root = tokenizer_is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
+                                                : tok->kind->to_json(tok->model, data, bytes, error);
+    if (root == NULL)
+        return fail_context(error, "%s", tok->path);
+    put_added(tok, root);
+    if (around)
+        json_object_set(root, "post_processor", around);
+    bool done = write_object(root, path, error);
+    json_decref(root);
+    return done;
+}

@@ -1,0 +1,298 @@
+#include "text/vocab_builder/merge_learner.h"
+
+#include "base/check.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_SYMBOL   (-1) /* between words, and where a symbol has become part of the one before */
+#define FIRST_SLOTS ((size_t)1 << 16)
+#define AHEAD       8 /* places whose symbols are fetched before they are needed */
+
+/* A place in the text of all words. A symbol of n places has its span, n, at its first and at its last. */
+typedef struct Symbol {
+    int32_t id;
+    uint32_t span, word;
+} Symbol;
+
+typedef struct Pair {
+    int32_t left, right, merged; /* merged: what it became, or -1 */
+    int64_t count;
+    uint32_t fresh; /* places in `found` */
+    uint32_t next;  /* where its next place goes in `places` */
+} Pair;
+
+/* Places where a pair came into being together. A pair has a candidate for each such time; its count may have fallen
+ * since. */
+typedef struct Candidate {
+    int64_t count;
+    int32_t left, right;
+    uint32_t pair, n;
+    size_t first; /* in `places` */
+} Candidate;
+
+typedef struct Found {
+    uint32_t pair, place;
+} Found;
+
+struct MergeLearner {
+    Symbol *symbols;
+    size_t n_symbols, symbol_room;
+    int64_t *counts; /* of words */
+    size_t n_words, word_room;
+
+    GArray *pairs;   /* Pair */
+    uint32_t *slots; /* number of a pair + 1; 0: empty */
+    size_t n_slots;  /* a power of two */
+    GArray *found;   /* Found, since the last merge */
+    GArray *touched; /* uint32_t: the pairs that are in it */
+    GArray *places;  /* uint32_t, the left symbols of pairs */
+    GArray *heap;    /* Candidate, the best at 0 */
+};
+
+MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols)
+{
+    CHECK(n_words + n_symbols < MERGE_MAX_SYMBOLS, "%zu words, %zu symbols", n_words, n_symbols);
+    MergeLearner *learner = g_new0(MergeLearner, 1);
+    learner->word_room = n_words;
+    learner->symbol_room = n_words + n_symbols + 1;
+    learner->counts = g_new(int64_t, n_words);
+    learner->symbols = g_new(Symbol, learner->symbol_room);
+    learner->symbols[learner->n_symbols++] = (Symbol){ NO_SYMBOL, 1, 0 };
+    learner->n_slots = FIRST_SLOTS;
+    learner->slots = g_new0(uint32_t, FIRST_SLOTS);
+    learner->pairs = g_array_new(FALSE, FALSE, sizeof(Pair));
+    learner->found = g_array_new(FALSE, FALSE, sizeof(Found));
+    learner->touched = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    learner->places = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    learner->heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
+    return learner;
+}
+
+void merge_learner_close(MergeLearner *learner)
+{
+    g_array_unref(learner->heap);
+    g_array_unref(learner->places);
+    g_array_unref(learner->touched);
+    g_array_unref(learner->found);
+    g_array_unref(learner->pairs);
+    g_free(learner->slots);
+    g_free(learner->symbols);
+    g_free(learner->counts);
+    g_free(learner);
+}
+
+void merge_learner_add(MergeLearner *learner, const int32_t *symbols, size_t n, int64_t count)
+{
+    CHECK(learner->n_words < learner->word_room && learner->n_symbols + n < learner->symbol_room,
+          "word %zu of %zu, with %zu symbols after %zu of %zu", learner->n_words, learner->word_room, n,
+          learner->n_symbols, learner->symbol_room);
+    uint32_t word = (uint32_t)learner->n_words++;
+    learner->counts[word] = count;
+    for (size_t i = 0; i < n; i++)
+        learner->symbols[learner->n_symbols++] = (Symbol){ symbols[i], 1, word };
+    learner->symbols[learner->n_symbols++] = (Symbol){ NO_SYMBOL, 1, word };
+}
+
+/* ---- pairs ---- */
+
+static Pair *pair_at(const MergeLearner *learner, uint32_t pair)
+{
+    return &g_array_index(learner->pairs, Pair, pair);
+}
+
+static size_t slot_of(const MergeLearner *learner, int32_t left, int32_t right)
+{
+    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    key *= 0x9e3779b97f4a7c15u;
+    return (size_t)(key ^ key >> 32) & (learner->n_slots - 1);
+}
+
+static void double_slots(MergeLearner *learner)
+{
+    g_free(learner->slots);
+    learner->n_slots *= 2;
+    learner->slots = g_new0(uint32_t, learner->n_slots);
+    for (guint i = 0; i < learner->pairs->len; i++) {
+        const Pair *pair = pair_at(learner, i);
+        size_t slot = slot_of(learner, pair->left, pair->right);
+        while (learner->slots[slot])
+            slot = (slot + 1) & (learner->n_slots - 1);
+        learner->slots[slot] = i + 1;
+    }
+}
+
+/* The number of a pair, made if there was none. */
+static uint32_t find_pair(MergeLearner *learner, int32_t left, int32_t right)
+{
+    size_t slot = slot_of(learner, left, right);
+    for (; learner->slots[slot]; slot = (slot + 1) & (learner->n_slots - 1)) {
+        const Pair *pair = pair_at(learner, learner->slots[slot] - 1);
+        if (pair->left == left && pair->right == right)
+            return learner->slots[slot] - 1;
+    }
+    Pair pair = { .left = left, .right = right, .merged = -1 };
+    g_array_append_val(learner->pairs, pair);
+    learner->slots[slot] = learner->pairs->len;
+    uint32_t number = learner->pairs->len - 1;
+    if (2 * (size_t)learner->pairs->len > learner->n_slots)
+        double_slots(learner);
+    return number;
+}
+
+static void add_occurrence(MergeLearner *learner, int32_t left, int32_t right, size_t place, int64_t count)
+{
+    Found found = { find_pair(learner, left, right), (uint32_t)place };
+    Pair *pair = pair_at(learner, found.pair);
+    pair->count += count;
+    if (pair->fresh++ == 0)
+        g_array_append_val(learner->touched, found.pair);
+    g_array_append_val(learner->found, found);
+}
+
+static void drop_occurrence(MergeLearner *learner, int32_t left, int32_t right, int64_t count)
+{
+    pair_at(learner, find_pair(learner, left, right))->count -= count;
+}
+
+/* ---- candidates ---- */
+
+static bool is_better(const Candidate *a, const Candidate *b)
+{
+    if (a->count != b->count)
+        return a->count > b->count;
+    if (a->left != b->left)
+        return a->left < b->left;
+    return a->right != b->right ? a->right < b->right : a->first < b->first;
+}
+
+static void push(MergeLearner *learner, Candidate candidate)
+{
+    GArray *heap = learner->heap;
+    g_array_append_val(heap, candidate);
+    size_t at = heap->len - 1;
+    for (size_t up; at > 0 && is_better(&candidate, &g_array_index(heap, Candidate, up = (at - 1) / 2)); at = up)
+        g_array_index(heap, Candidate, at) = g_array_index(heap, Candidate, up);
+    g_array_index(heap, Candidate, at) = candidate;
+}
+
+static Candidate pop(MergeLearner *learner)
+{
+    Candidate *heap = &g_array_index(learner->heap, Candidate, 0), best = heap[0];
+    size_t n = learner->heap->len - 1, at = 0;
+    Candidate last = heap[n];
+    for (size_t down; (down = 2 * at + 1) < n; at = down) {
+        down += down + 1 < n && is_better(&heap[down + 1], &heap[down]);
+        if (!is_better(&heap[down], &last))
+            break;
+        heap[at] = heap[down];
+    }
+    heap[at] = last;
+    g_array_set_size(learner->heap, (guint)n);
+    return best;
+}
+
+/* What was found becomes candidates, each with its places side by side in the order in which they were found. */
+static void push_found(MergeLearner *learner)
+{
+    size_t first = learner->places->len;
+    g_array_set_size(learner->places, learner->places->len + learner->found->len);
+    for (guint i = 0; i < learner->touched->len; i++) {
+        uint32_t number = g_array_index(learner->touched, uint32_t, i);
+        Pair *pair = pair_at(learner, number);
+        pair->next = (uint32_t)first;
+        if (pair->count > 0)
+            push(learner, (Candidate){ pair->count, pair->left, pair->right, number, pair->fresh, first });
+        first += pair->fresh;
+        pair->fresh = 0;
+    }
+    for (guint i = 0; i < learner->found->len; i++) {
+        Found found = g_array_index(learner->found, Found, i);
+        g_array_index(learner->places, uint32_t, pair_at(learner, found.pair)->next++) = found.place;
+    }
+    g_array_set_size(learner->found, 0);
+    g_array_set_size(learner->touched, 0);
+}
+
+/* ---- merging ---- */
+
+/* Merges the pair at a place, if it is still there. */
+static void merge_at(MergeLearner *learner, const Candidate *pair, size_t place, int32_t merged)
+{
+    Symbol *symbols = learner->symbols, *left = &symbols[place];
+    if (left->id != pair->left)
+        return;
+    size_t second = place + left->span;
+    if (symbols[second].id != pair->right)
+        return;
+    size_t before = place - symbols[place - 1].span, after = second + symbols[second].span;
+    int64_t count = learner->counts[left->word];
+    if (symbols[before].id >= 0) {
+        drop_occurrence(learner, symbols[before].id, pair->left, count);
+        add_occurrence(learner, symbols[before].id, merged, before, count);
+    }
+    if (symbols[after].id >= 0) {
+        drop_occurrence(learner, pair->right, symbols[after].id, count);
+        add_occurrence(learner, merged, symbols[after].id, place, count);
+    }
+    symbols[second].id = NO_SYMBOL;
+    left->id = merged;
+    left->span = (uint32_t)(after - place);
+    symbols[after - 1].span = left->span;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void merge_everywhere(MergeLearner *learner, const Candidate *pair, int32_t merged)
+{
+    uint32_t *places = &g_array_index(learner->places, uint32_t, pair->first);
+    if (pair->left == pair->right)
+        qsort(places, pair->n, sizeof *places, by_place);
+    for (uint32_t i = 0; i < pair->n; i++) {
+        if (i + AHEAD < pair->n)
+            __builtin_prefetch(&learner->symbols[places[i + AHEAD]]);
+        merge_at(learner, pair, places[i], merged);
+    }
+    push_found(learner);
+}
+
+static void find_all(MergeLearner *learner)
+{
+    const Symbol *symbols = learner->symbols;
+    for (size_t i = 1; i + 1 < learner->n_symbols; i++)
+        if (symbols[i].id >= 0 && symbols[i + 1].id >= 0)
+            add_occurrence(learner, symbols[i].id, symbols[i + 1].id, i, learner->counts[symbols[i].word]);
+    push_found(learner);
+}
+
+void merge_learner_run(MergeLearner *learner, int64_t min_count, MergeFn merge, void *context)
+{
+    find_all(learner);
+    while (learner->heap->len > 0) {
+        Candidate best = pop(learner);
+        int64_t count = pair_at(learner, best.pair)->count;
+        if (count != best.count) {
+            best.count = count;
+            if (count > 0)
+                push(learner, best);
+            continue;
+        }
+        if (count < min_count)
+            return;
+        int32_t merged = pair_at(learner, best.pair)->merged;
+        if (merged < 0)
+            merged = merge(context, best.left, best.right, count);
+        if (merged == MERGE_STOP)
+            return;
+        if (merged < 0)
+            continue;
+        pair_at(learner, best.pair)->merged = merged;
+        merge_everywhere(learner, &best, merged);
+    }
+}

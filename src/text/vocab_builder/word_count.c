@@ -1,0 +1,161 @@
+#include "text/vocab_builder/word_count.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+
+#define JOB_BYTES       ((size_t)1 << 20) /* of text, after which a job is closed; where words are forgotten hangs on it */
+#define JOBS_PER_WORKER 3
+
+/* Of a word, in this table and in the learner: an entry and its slots; for each byte a symbol, its places and pairs. */
+#define WORD_BYTES 48
+#define BYTE_BYTES 48
+
+/* A stretch of the corpus; its texts keep their borders, for no word goes across one. */
+typedef struct Job {
+    GString *text;
+    GArray *ends; /* size_t, in text */
+    WordTable words;
+    bool counted;
+} Job;
+
+typedef struct Counter {
+    const WordSplitter *splitter;
+    GMutex mutex; /* guards `counted` of the jobs */
+    GCond changed;
+    Job *jobs; /* job number i lives in slot i mod n_jobs */
+    int64_t n_jobs, begun, taken;
+    GThreadPool *pool;
+    WordTable *words;
+    size_t memory;
+    int64_t forgotten; /* a word that is kept may have been counted so much too low */
+} Counter;
+
+static void count_job(gpointer data, gpointer opaque)
+{
+    Job *job = data;
+    Counter *counter = opaque;
+    size_t begin = 0;
+    for (guint i = 0; i < job->ends->len; i++) {
+        size_t end = g_array_index(job->ends, size_t, i);
+        counter->splitter->split(counter->splitter->context, job->text->str + begin, end - begin, &job->words);
+        begin = end;
+    }
+    g_mutex_lock(&counter->mutex);
+    job->counted = true;
+    g_cond_signal(&counter->changed);
+    g_mutex_unlock(&counter->mutex);
+}
+
+static bool counter_init(Counter *counter, int workers, GError **error)
+{
+    workers = workers > 0 ? workers : (int)g_get_num_processors();
+    g_mutex_init(&counter->mutex);
+    g_cond_init(&counter->changed);
+    counter->n_jobs = (int64_t)workers * JOBS_PER_WORKER;
+    counter->jobs = g_new0(Job, counter->n_jobs);
+    for (int64_t i = 0; i < counter->n_jobs; i++) {
+        counter->jobs[i].text = g_string_new(NULL);
+        counter->jobs[i].ends = g_array_new(FALSE, FALSE, sizeof(size_t));
+        word_table_init(&counter->jobs[i].words);
+    }
+    counter->pool = g_thread_pool_new(count_job, counter, workers, TRUE, NULL);
+    return counter->pool != NULL || fail_machine(error, "%d threads could not be started", workers);
+}
+
+static void counter_clear(Counter *counter)
+{
+    if (counter->pool)
+        g_thread_pool_free(counter->pool, FALSE, TRUE);
+    for (int64_t i = 0; i < counter->n_jobs; i++) {
+        g_string_free(counter->jobs[i].text, TRUE);
+        g_array_unref(counter->jobs[i].ends);
+        word_table_clear(&counter->jobs[i].words);
+    }
+    g_free(counter->jobs);
+    g_mutex_clear(&counter->mutex);
+    g_cond_clear(&counter->changed);
+}
+
+/* What the words take that occur more than `count` times. */
+static size_t cost_above(const WordTable *words, int64_t count)
+{
+    size_t cost = 0;
+    for (size_t i = 0; i < words->n; i++)
+        if (words->entries[i].count > count)
+            cost += WORD_BYTES + BYTE_BYTES * (size_t)words->entries[i].bytes;
+    return cost;
+}
+
+/* Makes room to the half, so that it is long until the next time. */
+static void forget_rare(Counter *counter)
+{
+    WordTable *words = counter->words;
+    if (WORD_BYTES * words->n + BYTE_BYTES * words->text_bytes <= counter->memory)
+        return;
+    int64_t count = 1;
+    while (cost_above(words, count) > counter->memory / 2)
+        count *= 2;
+    word_table_prune(words, count);
+    counter->forgotten += count;
+}
+
+/* Waits for the oldest job and takes in its words. */
+static void take_job(Counter *counter)
+{
+    Job *job = &counter->jobs[counter->taken++ % counter->n_jobs];
+    g_mutex_lock(&counter->mutex);
+    while (!job->counted)
+        g_cond_wait(&counter->changed, &counter->mutex);
+    g_mutex_unlock(&counter->mutex);
+    word_table_add_all(counter->words, &job->words);
+    forget_rare(counter);
+}
+
+/* The next stretch of the corpus into a free job; false at its end or on an error. */
+static bool fill_job(Job *job, TokenizerText next, void *context, GError **error)
+{
+    const char *text;
+    size_t bytes;
+    g_string_truncate(job->text, 0);
+    g_array_set_size(job->ends, 0);
+    word_table_empty(&job->words);
+    job->counted = false;
+    while (job->text->len < JOB_BYTES) {
+        if (!next(context, &text, &bytes, error))
+            return false;
+        g_string_append_len(job->text, text, (gssize)bytes);
+        g_array_append_val(job->ends, job->text->len);
+    }
+    return true;
+}
+
+bool word_count(WordTable *words, const WordSplitter *splitter, const WordCountOptions *options, TokenizerText next,
+                void *context, GError **error)
+{
+    Counter counter = { .splitter = splitter, .words = words, .memory = (size_t)options->memory };
+    GError *wrong = NULL;
+    bool more = counter_init(&counter, options->workers, &wrong);
+    while (more) {
+        if (counter.begun - counter.taken == counter.n_jobs)
+            take_job(&counter);
+        Job *job = &counter.jobs[counter.begun++ % counter.n_jobs];
+        more = fill_job(job, next, context, &wrong);
+        g_thread_pool_push(counter.pool, job, NULL);
+    }
+    while (counter.taken < counter.begun)
+        take_job(&counter);
+    counter_clear(&counter);
+    if (wrong) {
+        g_propagate_error(error, wrong);
+        return false;
+    }
+    if (counter.forgotten > 0) {
+        g_autofree char *memory = text_bytes((uint64_t)options->memory);
+        log_warning("the words outgrew %s: the rarest were forgotten on the way, and counts may be %" PRId64
+                    " too low; --memory raises the bound",
+                    memory, counter.forgotten);
+    }
+    return true;
+}

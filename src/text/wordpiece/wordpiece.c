@@ -1,0 +1,338 @@
+#include "text/wordpiece/wordpiece.h"
+
+#include "base/file.h"
+#include "text/json_parts.h"
+#include "text/trie.h"
+#include "text/wordpiece/bert_text.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define MAX_PIECES   ((guint)1 << 22)
+#define CONFIG_LIMIT ((size_t)16 << 20)
+
+typedef struct WordPieceOptions {
+    const char *unk;    /* the piece of words that cannot be split: "[UNK]" */
+    const char *prefix; /* of pieces inside a word: "##" */
+    int max_chars;      /* longer words become unk; at most BERT_TEXT_MAX_CHARS */
+    BertTextOptions text;
+} WordPieceOptions;
+
+typedef struct WordPiece {
+    GPtrArray *pieces;
+    WordPieceOptions options; /* strings are the model's */
+    const BertText *text;
+    Trie trie;
+    bool *outside;  /* by id: an added token that words are never made of */
+    uint32_t inner; /* the unit of the prefix; 0 if no piece has it */
+    int unk;
+} WordPiece;
+
+static void close_model(void *model)
+{
+    WordPiece *wordpiece = model;
+    g_ptr_array_unref(wordpiece->pieces);
+    trie_clear(&wordpiece->trie);
+    g_free(wordpiece->outside);
+    g_free((char *)wordpiece->options.unk);
+    g_free((char *)wordpiece->options.prefix);
+    g_free(wordpiece);
+}
+
+static void build_trie(WordPiece *wordpiece)
+{
+    guint n = wordpiece->pieces->len;
+    g_autofree TrieKey *keys = g_new(TrieKey, n);
+    for (guint i = 0; i < n; i++) {
+        const char *piece = wordpiece->pieces->pdata[i];
+        keys[i] = (TrieKey){ piece, (uint32_t)strlen(piece), (int32_t)i };
+    }
+    trie_init(&wordpiece->trie, keys, n);
+    const char *prefix = wordpiece->options.prefix;
+    for (size_t i = 0; prefix[i]; i++)
+        if ((wordpiece->inner = trie_step(&wordpiece->trie, wordpiece->inner, (unsigned char)prefix[i])) == 0)
+            return;
+}
+
+static int id_of(const void *model, const char *piece)
+{
+    return trie_find(&((const WordPiece *)model)->trie, piece, strlen(piece));
+}
+
+static const char *piece_of(const void *model, int id)
+{
+    return ((const WordPiece *)model)->pieces->pdata[id];
+}
+
+/* BERT's, where the vocabulary has them. */
+static GArray *list_specials(const WordPiece *wordpiece)
+{
+    static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
+    GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        AddedToken token = { .content = names[i], .id = id_of(wordpiece, names[i]), .special = true };
+        if (token.id >= 0)
+            g_array_append_val(added, token);
+    }
+    return added;
+}
+
+/* A model of kind_wordpiece. Takes `pieces` (char *, owned by the array), on failure too. */
+static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, TokenizerFacts *facts, GError **error)
+{
+    WordPiece *wordpiece = g_new0(WordPiece, 1);
+    wordpiece->pieces = pieces;
+    wordpiece->outside = g_new0(bool, pieces->len);
+    wordpiece->options = *options;
+    wordpiece->options.unk = g_strdup(options->unk);
+    wordpiece->options.prefix = g_strdup(options->prefix);
+    bool ok = pieces->len <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", pieces->len, MAX_PIECES);
+    if (ok && (options->max_chars < 1 || options->max_chars > BERT_TEXT_MAX_CHARS))
+        ok = fail_user(error, "words of at most %d characters: 1 to %d", options->max_chars, BERT_TEXT_MAX_CHARS);
+    if (ok) {
+        build_trie(wordpiece);
+        wordpiece->unk = id_of(wordpiece, options->unk);
+        ok = wordpiece->unk >= 0 || fail_user(error, "not a WordPiece vocabulary: it has no %s", options->unk);
+    }
+    if (!ok) {
+        close_model(wordpiece);
+        return NULL;
+    }
+    wordpiece->text = bert_text_of(options->text);
+    *facts = (TokenizerFacts){ .name = "wordpiece",
+                               .size = (int)pieces->len,
+                               .pad = id_of(wordpiece, "[PAD]"),
+                               .eos = id_of(wordpiece, "[SEP]"),
+                               .unk = wordpiece->unk,
+                               .bos = id_of(wordpiece, "[CLS]"),
+                               .added = list_specials(wordpiece) };
+    return wordpiece;
+}
+
+/* ---- vocab.txt ---- */
+
+/* Capitals from A to Z in a piece that is not one of "[PAD]", "[CLS]", …; uncased vocabularies have a few others. */
+static bool has_capitals(const GPtrArray *pieces)
+{
+    for (guint i = 0; i < pieces->len; i++) {
+        const char *piece = pieces->pdata[i];
+        for (const char *p = piece[0] == '[' && piece[1] ? "" : piece; *p; p++)
+            if (g_ascii_isupper(*p))
+                return true;
+    }
+    return false;
+}
+
+static void read_flag(const json_t *config, const char *key, bool *flag)
+{
+    const json_t *value = json_object_get(config, key);
+    if (json_is_boolean(value))
+        *flag = json_is_true(value);
+}
+
+/* The folder's word on how text is treated, if it has one; accents go with capitals unless it says otherwise. */
+static bool read_config(const char *vocab_path, BertTextOptions *text, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(vocab_path);
+    g_autofree char *path = g_build_filename(folder, "tokenizer_config.json", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    size_t bytes;
+    g_autofree char *data = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    if (data == NULL)
+        return false;
+    json_t *config = tokenizer_json_parse_settings(data, bytes, error);
+    if (config == NULL)
+        return fail_context(error, "%s", path);
+    read_flag(config, "do_lower_case", &text->lowercase);
+    text->strip_accents = text->lowercase;
+    read_flag(config, "strip_accents", &text->strip_accents);
+    read_flag(config, "tokenize_chinese_chars", &text->handle_chinese_chars);
+    json_decref(config);
+    return true;
+}
+
+static void *open_vocabulary(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    const char *end = data + bytes;
+    if (!g_utf8_validate_len(data, bytes, NULL)) {
+        fail_user(error, "not a WordPiece vocabulary: it is not valid UTF-8");
+        return NULL;
+    }
+    GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
+    for (const char *line = data, *stop; line < end; line = stop + 1) {
+        stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end;
+        g_ptr_array_add(pieces, g_strchomp(g_strndup(line, (size_t)(stop - line))));
+    }
+    bool uncased = !has_capitals(pieces);
+    const BertTextOptions alone = { true, true, uncased, uncased };
+    WordPieceOptions options = { "[UNK]", "##", WORDPIECE_CHARS, alone };
+    if (!read_config(path, &options.text, error)) {
+        g_ptr_array_unref(pieces);
+        return NULL;
+    }
+    void *model = open_pieces(pieces, &options, facts, error);
+    if (memcmp(&options.text, &alone, sizeof alone) != 0)
+        facts->settings = XXH3_64bits(&options.text, sizeof options.text);
+    return model;
+}
+
+/* ---- encoding ---- */
+
+typedef struct Encoding {
+    const WordPiece *wordpiece;
+    GArray *ids;
+} Encoding;
+
+/* Splits the word, greedily. A word with a part that no piece begins is unknown as a whole. */
+static void encode_word(void *context, const BertWord *word)
+{
+    const WordPiece *wordpiece = ((Encoding *)context)->wordpiece;
+    GArray *ids = ((Encoding *)context)->ids;
+    const Trie *trie = &wordpiece->trie;
+    guint before = ids->len;
+    bool known = word->n_chars <= wordpiece->options.max_chars;
+    for (size_t at = 0; known && at < word->bytes;) {
+        uint32_t unit = at == 0 ? 0 : wordpiece->inner;
+        known = at == 0 || unit != 0;
+        int32_t found = -1;
+        size_t stop = at;
+        for (size_t i = at; known && i < word->bytes; i++) {
+            if ((unit = trie_step(trie, unit, (unsigned char)word->text[i])) == 0)
+                break;
+            int32_t piece = trie->units[unit].value;
+            if (piece >= 0 && !wordpiece->outside[piece]) {
+                found = piece;
+                stop = i + 1;
+            }
+        }
+        known = found >= 0;
+        if (known)
+            g_array_append_val(ids, found);
+        at = stop;
+    }
+    if (!known) {
+        g_array_set_size(ids, before);
+        g_array_append_val(ids, wordpiece->unk);
+    }
+}
+
+static char *normalize(const void *model, const char *text, size_t bytes)
+{
+    return bert_text_normalize(((const WordPiece *)model)->text, text, bytes);
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+{
+    (void)starts_text, (void)error;
+    const WordPiece *wordpiece = model;
+    Encoding encoding = { wordpiece, ids };
+    bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_word, &encoding);
+    return true;
+}
+
+/* Words are parted by spaces, but for the marks that end a sentence or a clause. */
+static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)error;
+    const WordPiece *wordpiece = model;
+    const char *prefix = wordpiece->options.prefix;
+    for (int64_t i = 0; i < n; i++) {
+        const char *piece = piece_of(model, ids[i]);
+        bool inner = i > 0 && g_str_has_prefix(piece, prefix);
+        bool mark = piece[0] && strchr(".?!,", piece[0]) && !piece[1];
+        if (i > 0 && !inner && !mark)
+            g_string_append_c(text, ' ');
+        g_string_append(text, inner ? piece + strlen(prefix) : piece);
+    }
+    return true;
+}
+
+/* ---- tokenizer.json ---- */
+
+static bool read_normalizer(json_t *normalizer, BertTextOptions *text, GError **error)
+{
+    *text = (BertTextOptions){ true, true, true, true };
+    const char *type = json_string_value(json_object_get(normalizer, "type"));
+    if (g_strcmp0(type, "BertNormalizer") != 0)
+        return fail_user(error, "WordPiece with the normalizer %s, want BertNormalizer", type ? type : "null");
+    read_flag(normalizer, "clean_text", &text->clean_text);
+    read_flag(normalizer, "handle_chinese_chars", &text->handle_chinese_chars);
+    read_flag(normalizer, "lowercase", &text->lowercase);
+    text->strip_accents = text->lowercase;
+    read_flag(normalizer, "strip_accents", &text->strip_accents);
+    return true;
+}
+
+static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error)
+{
+    const char *unk = json_string_value(json_object_get(json->model, "unk_token"));
+    const char *prefix = json_string_value(json_object_get(json->model, "continuing_subword_prefix"));
+    json_t *max_chars = json_object_get(json->model, "max_input_chars_per_word");
+    const char *splitter = json_string_value(json_object_get(json->pre_tokenizer, "type"));
+    WordPieceOptions options = { unk ? unk : "[UNK]", prefix ? prefix : "##", WORDPIECE_CHARS, { 0 } };
+    if (json_is_integer(max_chars))
+        options.max_chars = (int)CLAMP(json_integer_value(max_chars), 0, G_MAXINT);
+    if (!read_normalizer(json->normalizer, &options.text, error))
+        return NULL;
+    if (g_strcmp0(splitter, "BertPreTokenizer") != 0) {
+        fail_user(error, "WordPiece with the pre-tokenizer %s, want BertPreTokenizer", splitter ? splitter : "null");
+        return NULL;
+    }
+    GPtrArray *pieces = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < json->pieces->len; i++)
+        g_ptr_array_add(pieces, g_strdup(json->pieces->pdata[i] ? json->pieces->pdata[i] : ""));
+    WordPiece *wordpiece = open_pieces(pieces, &options, facts, error);
+    for (guint i = 0; wordpiece && i < json->added->len; i++) {
+        const AddedToken *token = &g_array_index(json->added, AddedToken, i);
+        wordpiece->outside[token->id] = json_object_get(json_object_get(json->model, "vocab"), token->content) == NULL;
+    }
+    return wordpiece;
+}
+
+static json_t *json_of_text(const BertTextOptions *text)
+{
+    return json_pack("{s:s, s:b, s:b, s:b, s:b}", "type", "BertNormalizer", "clean_text", (int)text->clean_text,
+                     "handle_chinese_chars", (int)text->handle_chinese_chars, "strip_accents", (int)text->strip_accents,
+                     "lowercase", (int)text->lowercase);
+}
+
+static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
+{
+    (void)data, (void)bytes, (void)error;
+    const WordPiece *wordpiece = model;
+    const WordPieceOptions *options = &wordpiece->options;
+    json_t *vocab = json_object(), *added = json_array();
+    for (guint i = 0; i < wordpiece->pieces->len; i++) {
+        const char *piece = wordpiece->pieces->pdata[i];
+        if (*piece)
+            json_object_set_new(vocab, piece, json_integer(i));
+    }
+    g_autoptr(GArray) specials = list_specials(wordpiece);
+    for (guint i = 0; i < specials->len; i++)
+        json_array_append_new(added, json_added_token(&g_array_index(specials, AddedToken, i)));
+    int cls = id_of(model, "[CLS]"), sep = id_of(model, "[SEP]");
+    JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
+    return json_tokenizer(added, json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"),
+                          cls >= 0 && sep >= 0 ? json_template(&around) : NULL,
+                          json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", 1),
+                          json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
+                                    "continuing_subword_prefix", options->prefix, "max_input_chars_per_word",
+                                    options->max_chars, "vocab", vocab));
+}
+
+const TokenizerKind kind_wordpiece = {
+    .file_name = "vocab.txt",
+    .open = open_vocabulary,
+    .close = close_model,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+    .normalize = normalize,
+    .json_type = "WordPiece",
+    .open_json = open_json,
+    .to_json = to_json,
+};
