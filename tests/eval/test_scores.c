@@ -1,6 +1,6 @@
 /* Scores against those of the Python packages that people compare with, stored in tests/golden/scores. */
 #include "base/text.h"
-#include "data/line_reader.h"
+#include "data/corpus/corpus.h"
 #include "eval/scores/porter.h"
 #include "eval/scores/scores.h"
 #include "golden.h"
@@ -173,45 +173,55 @@ static void expect_record(const char *where, const GPtrArray *lines, const json_
         expect_score(where, record, &in, spec, want);
 }
 
+typedef struct Golden {
+    const char *file;
+    GPtrArray *lines; /* json_t */
+} Golden;
+
+static bool compare_line(void *context, char *line, size_t bytes, GError **error)
+{
+    Golden *golden = context;
+    json_t *record = json_loadb(line, bytes, 0, NULL);
+    g_autofree char *where = g_strdup_printf("%s:%u", golden->file, golden->lines->len + 1);
+    (void)error;
+    g_assert_nonnull(record);
+    g_ptr_array_add(golden->lines, record);
+    expect_record(where, golden->lines, record);
+    return true;
+}
+
 static void equals_the_package(gconstpointer file)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_strconcat(GOLDEN "scores/", file, NULL);
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
-    LineReader *reader = line_reader_open(path, &error);
-    g_assert_no_error(error);
-    const char *line;
-    size_t bytes;
-    while ((line = line_reader_next(reader, &bytes, &error))) {
-        json_t *record = json_loadb(line, bytes, 0, NULL);
-        g_autofree char *where = g_strdup_printf("%s:%u", (const char *)file, lines->len + 1);
-        g_assert_nonnull(record);
-        g_ptr_array_add(lines, record);
-        expect_record(where, lines, record);
-    }
+    corpus_each_line(&path, 1, NULL, compare_line, &(Golden){ file, lines }, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(lines->len, >=, 8);
-    line_reader_close(reader);
+}
+
+static bool stem_line(void *context, char *line, size_t bytes, GError **error)
+{
+    int *n = context;
+    json_t *pair = json_loadb(line, bytes, 0, NULL);
+    g_autofree char *stem = g_strdup(json_string_value(json_array_get(pair, 0)));
+    (void)error;
+    porter_stem(stem);
+    if (strcmp(stem, json_string_value(json_array_get(pair, 1))) != 0)
+        g_error("%s gives %s", line, stem);
+    json_decref(pair);
+    (*n)++;
+    return true;
 }
 
 static void stems_equal_those_of_nltk(void)
 {
     g_autoptr(GError) error = NULL;
-    LineReader *reader = line_reader_open(GOLDEN "scores/stems.jsonl.gz", &error);
+    char *path = (char *)GOLDEN "scores/stems.jsonl.gz";
+    int n = 0;
+    corpus_each_line(&path, 1, NULL, stem_line, &n, &error);
     g_assert_no_error(error);
-    const char *line;
-    size_t bytes, n = 0;
-    for (; (line = line_reader_next(reader, &bytes, &error)); n++) {
-        json_t *pair = json_loadb(line, bytes, 0, NULL);
-        g_autofree char *stem = g_strdup(json_string_value(json_array_get(pair, 0)));
-        porter_stem(stem);
-        if (strcmp(stem, json_string_value(json_array_get(pair, 1))) != 0)
-            g_error("%s gives %s", line, stem);
-        json_decref(pair);
-    }
-    g_assert_no_error(error);
-    g_assert_cmpuint(n, >, 1000);
-    line_reader_close(reader);
+    g_assert_cmpint(n, >, 1000);
 }
 
 int main(int argc, char **argv)

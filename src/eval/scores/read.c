@@ -1,6 +1,6 @@
 /* read.c: examples from files of lines: predictions, references and groups, read side by side. */
 #include "base/text.h"
-#include "data/line_reader.h"
+#include "data/corpus/corpus.h"
 #include "eval/scores/scores.h"
 
 #include <inttypes.h>
@@ -171,29 +171,34 @@ static bool take_object(Reading *reading, const char *line, size_t bytes, int64_
 
 /* ---- files ---- */
 
+/* A file that is being read: how its lines are taken, and how many were. */
+typedef struct LineFile {
+    Reading *reading;
+    const char *path;
+    LineFn take;
+    int64_t n;
+} LineFile;
+
+static bool take_line(void *context, char *line, size_t bytes, GError **error)
+{
+    LineFile *file = context;
+    g_ptr_array_set_size(file->reading->found, 0);
+    file->n++;
+    return file->take(file->reading, line, bytes, file->n - 1, error) ||
+           fail_context(error, "%s:%" PRId64, file->path, file->n);
+}
+
 static bool read_file(Reading *reading, const char *path, LineFn take, GError **error)
 {
-    GError *failed = NULL;
-    const char *line;
-    size_t bytes;
-    int64_t n = 0;
-    bool good = true;
-    LineReader *reader = line_reader_open(path, error);
-    if (reader == NULL)
-        return false;
+    LineFile file = { reading, path, take, 0 };
+    char *const paths[] = { (char *)path };
     reading->json = is_json(path);
-    while (good && (line = line_reader_next(reader, &bytes, &failed))) {
-        g_ptr_array_set_size(reading->found, 0);
-        good = take(reading, line, bytes, n, error) || fail_context(error, "%s:%" PRId64, path, n + 1);
-        n++;
-    }
-    line_reader_close(reader);
-    if (failed)
-        g_propagate_error(error, failed);
+    if (!corpus_each_line(paths, 1, NULL, take_line, &file, error))
+        return false;
     int64_t n_predictions = reading->out->predictions->len;
-    return good && !failed &&
-           (n == n_predictions || fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions",
-                                            path, n, n_predictions));
+    return file.n == n_predictions ||
+           fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions", path, file.n,
+                     n_predictions);
 }
 
 static bool read_files(Reading *reading, const ScoreFiles *files, GError **error)
