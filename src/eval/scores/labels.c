@@ -14,9 +14,9 @@ bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 
 /* ---- two labels ---- */
 
-/* What a prediction is of two labels. */
+/* The two labels of a binary score. */
 typedef struct TwoLabels {
-    const char *positive, *negative; /* negative: NULL where every reference is positive */
+    const char *positive, *negative; /* negative: the other label of the references; NULL where all are positive */
 } TwoLabels;
 
 static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreInput *in, GError **error)
@@ -41,7 +41,7 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
                              stats->kind->name);
 }
 
-/* Whether example i is predicted as positive; what is neither label counts as the wrong one. */
+/* Whether example i is predicted as positive. A prediction that is neither label counts as the wrong one of the two. */
 static bool predicted_positive(const TwoLabels *labels, const ScoreInput *in, int64_t i, int64_t *n_invalid)
 {
     const char *label = in->predictions[i];
@@ -67,7 +67,8 @@ bool binary_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* A unit is a question: its answers that are positive in both, predicted so, so in the references; all are right. */
+/* A unit is a question; its row: true positives, predicted positives and positives among its answers, and 1 where every
+ * answer is right. */
 bool multirc_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     TwoLabels labels;
@@ -113,7 +114,7 @@ static double label_id(GHashTable *labels, const char *label)
     return GPOINTER_TO_UINT(found);
 }
 
-/* A row: id of the predicted label, id of the reference's. */
+/* The row of an example: number of the predicted label, number of the reference's label. */
 bool classes_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     (void)error;
@@ -135,7 +136,7 @@ bool classes_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* Of one label: how often it is both, predicted, in the references. */
+/* Of one label: true positives, predictions, references. */
 typedef struct LabelCount {
     double both, predicted, actual;
 } LabelCount;

@@ -7,12 +7,12 @@
 #include <jansson.h>
 #include <string.h>
 
-/* What reading one input needs. */
+/* The state of reading one input. */
 typedef struct Reading {
     ScoreExamples *out;
     ScoreTakes takes;
     bool json;        /* the lines of the file are JSON */
-    GPtrArray *found; /* texts (char *, of out->texts) of the value that is being read */
+    GPtrArray *found; /* texts (char *, owned by out->texts) of the current line */
 } Reading;
 
 static bool is_json(const char *path)
@@ -62,7 +62,8 @@ static bool add_tags(Reading *reading, const json_t *array, GError **error)
     return true;
 }
 
-/* The texts of a value: none for null, several for an array that holds no tags. */
+/* Finds the texts of a value: none for null, one for a string, a number or an array of tags, several for an array of
+ * references. */
 static bool add_value(Reading *reading, const json_t *value, const char *name, GError **error)
 {
     if (json_is_array(value) && reading->takes == SCORE_TAGS)
@@ -93,7 +94,7 @@ static json_t *parse_json(const char *line, size_t bytes, GError **error)
 /* Takes line i, from 0, of a file. */
 typedef bool (*LineFn)(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error);
 
-/* The only text that was found; a null is an empty text. */
+/* Appends the one text of the current line, "" for null, to `to`. */
 static bool take_one(Reading *reading, GPtrArray *to, const char *name, GError **error)
 {
     if (reading->found->len > 1)
@@ -126,7 +127,7 @@ static bool take_group(Reading *reading, const char *line, size_t bytes, int64_t
     return add_line(reading, line, bytes, error) && take_one(reading, reading->out->groups, "group", error);
 }
 
-/* Adds what was found to the references of example i. */
+/* Adds the texts of the current line to the references of example i. */
 static void add_references(Reading *reading, int64_t i)
 {
     GPtrArray *references = reading->out->references;
@@ -144,7 +145,7 @@ static bool take_reference(Reading *reading, const char *line, size_t bytes, int
     return true;
 }
 
-/* A whole example. */
+/* A line that is a whole example. */
 static bool take_object(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
 {
     const bool logprobs = reading->takes == SCORE_LOGPROBS;

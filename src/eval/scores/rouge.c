@@ -17,6 +17,7 @@ typedef struct Summary {
     int64_t n_lines;
 } Summary;
 
+/* Of one prediction and one reference, each in [0, 1]. */
 typedef struct Prf {
     double precision, recall, f1;
 } Prf;
