@@ -13,7 +13,7 @@ void trainer_plan_best(Trainer *t)
     if (t->valid->len == 0)
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
-    int64_t all = loader_epoch_samples(first, 0), n = t->config.train.eval_samples;
+    int64_t all = loader_epoch_samples(first), n = t->config.train.eval_samples;
     t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
     if (state->best_step >= 0 && state->best_data != t->best_data)
         log_info("the best loss so far (step %" PRId64

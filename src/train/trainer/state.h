@@ -21,7 +21,7 @@ typedef struct Trainer {
     Loader *train;
     GPtrArray *valid; /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
     Prefetch *prefetch;
-    Batch **batch;                 /* (accum) the microbatches of a step */
+    const Batch **batch;           /* (accum) microbatches of a step, borrowed from `prefetch`; NULL between steps */
     int64_t accum, micro, samples; /* microbatches of a step, samples of a microbatch, samples of a step */
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown: its length is a time, or in tokens that are counted */
