@@ -13,7 +13,7 @@ static const OptionRow run_options[] = {
 
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
-      "SentencePiece model; a resumed run compares its hash, not its path", NULL },
+      "file or folder of a tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
@@ -64,7 +65,7 @@ static void plan_steps(Trainer *t)
     t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
-    t->started = g_get_monotonic_time();
+    t->started = clock_seconds();
     t->first_step = t->window_step = t->state.attempts;
     t->first_tokens = t->state.tokens;
 }

@@ -33,7 +33,7 @@ typedef struct Trainer {
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;
     double step_flops, peak_flops;      /* FLOPs of a step; measured FLOPs a second of a large matrix product */
-    gint64 started, window_started;     /* microseconds */
+    double started, window_started;     /* clock_seconds() at the start of the run, of the window */
     int64_t window_tokens, window_rows; /* since the last log line: tokens read, and the tokens batches had room for */
     int64_t window_step;                /* step of the last log line */
     int64_t step_tokens;                /* tokens read by the last step */
@@ -50,11 +50,6 @@ typedef struct StepStats {
     int64_t tokens;  /* read */
     bool updated;    /* false: the step was skipped, its loss or gradients were not finite */
 } StepStats;
-
-static inline double seconds_since(gint64 start)
-{
-    return (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
-}
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
  * what was opened, also after an error. */

@@ -1,4 +1,5 @@
 /* step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -56,7 +57,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
 /* A stop abandons a step whose rest takes long: nothing of it is kept, the run that goes on makes it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     bool shown = false, goes_on = true;
     DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
@@ -66,7 +67,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
         if (done > 1)
             device_wait(t->dev, before);
         before = mark;
-        double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
+        double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
         goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
     }
