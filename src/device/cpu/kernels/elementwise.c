@@ -1,4 +1,4 @@
-/* elementwise.c: dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
+/* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
  * first-level cache. */
 #include "device/cpu/kernels/kernels.h"
 #include "device/cpu/kernels/mask.h"
@@ -33,6 +33,17 @@ void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
         const float *in = row_of(x, i);
         float *out = row_of(y, i);
         SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = factor * in[c];
+    }
+}
+
+void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    const float *bias = b.p;
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++) {
+        const float *in = row_of(x, i);
+        float *out = row_of(y, i);
+        SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = in[c] + bias[c];
     }
 }
 
