@@ -21,8 +21,17 @@ typedef struct Dropout {
                                 multiple of 4; 0 in the whole */
 } Dropout;
 
-typedef enum Activation { ACT_RELU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU, ACT_TANH, ACT_COUNT } Activation;
-extern const char *const activation_names[]; /* "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", NULL */
+/* Every activation function: the enum, the names and the loops of kernels follow from this list. */
+#define ACTIVATIONS(X)                                                                                                 \
+    X(RELU, "relu")                                                                                                    \
+    X(GELU_TANH, "gelu_tanh")                                                                                          \
+    X(GELU_ERF, "gelu_erf")                                                                                            \
+    X(SILU, "silu")                                                                                                    \
+    X(TANH, "tanh")
+
+#define ACTIVATION_CONSTANT(name, text) ACT_##name,
+#define ACTIVATION_TEXT(name, text)     text,
+typedef enum Activation { ACTIVATIONS(ACTIVATION_CONSTANT) ACT_COUNT } Activation;
 
 /* Cross-entropy. */
 typedef struct XentSpec {

@@ -155,24 +155,14 @@ static inline Slope slope_of(Activation act, float x)
     return (Slope){ x > 0.0f ? x : 0.0f, 1.0f, x > 0.0f ? 1.0f : 0.0f };
 }
 
-/* One loop for each activation: `act` is a constant in it. */
-#define EACH_ACTIVATION(act, loop)                                                                                     \
+/* One loop for each activation, LOOP(kind): `kind` is a constant in it. */
+#define CASE(name, text)                                                                                               \
+    case ACT_##name:                                                                                                   \
+        LOOP(ACT_##name);                                                                                              \
+        break;
+#define EACH_ACTIVATION(act)                                                                                           \
     switch (act) {                                                                                                     \
-    case ACT_RELU:                                                                                                     \
-        loop(ACT_RELU);                                                                                                \
-        break;                                                                                                         \
-    case ACT_GELU_TANH:                                                                                                \
-        loop(ACT_GELU_TANH);                                                                                           \
-        break;                                                                                                         \
-    case ACT_GELU_ERF:                                                                                                 \
-        loop(ACT_GELU_ERF);                                                                                            \
-        break;                                                                                                         \
-    case ACT_SILU:                                                                                                     \
-        loop(ACT_SILU);                                                                                                \
-        break;                                                                                                         \
-    case ACT_TANH:                                                                                                     \
-        loop(ACT_TANH);                                                                                                \
-        break;                                                                                                         \
+        ACTIVATIONS(CASE)                                                                                              \
     case ACT_COUNT:                                                                                                    \
         break;                                                                                                         \
     }
@@ -180,7 +170,7 @@ static inline Slope slope_of(Activation act, float x)
 static void fwd_chunk(float *a, const float *h, const float *gate, const float *mask, int64_t n, Activation act)
 {
 #define LOOP(kind) SIMD for (int64_t c = 0; c < n; c++) a[c] = value_of(kind, h[c]) * gate[c] * mask[c]
-    EACH_ACTIVATION(act, LOOP)
+    EACH_ACTIVATION(act)
 #undef LOOP
 }
 
@@ -196,7 +186,7 @@ static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, 
         dgate[c] = d * at.base * at.factor;                                                                            \
         dh[c] = d * gate[c] * at.slope;                                                                                \
     }
-    EACH_ACTIVATION(act, LOOP)
+    EACH_ACTIVATION(act)
 #undef LOOP
 }
 
