@@ -77,7 +77,8 @@ static void test_rmsnorm(void)
     device_close(dev);
 }
 
-/* Base 10000 over 16 channels at position 3, of 0.1, 0.2, …: the values of the RoFormer code that t5-experiments carries.
+/* Base 10000 over 16 channels at position 3, of 0.1, 0.2, …: the values of the RoFormer code that t5-experiments
+ * carries.
  */
 static void test_rotary(void)
 {
