@@ -17,6 +17,41 @@ void heads_release(Model *model)
     params_release(model->params, BUCKET_LM_HEAD);
 }
 
+/* What is known of a head by its name. */
+typedef struct Head {
+    HeadNames names;
+    double (*count)(const Batch *batch); /* rows with a loss */
+} Head;
+
+static double count_tokens(const Batch *batch)
+{
+    return (double)batch->n_targets;
+}
+
+static double count_labels(const Batch *batch)
+{
+    double n = 0;
+    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
+        n += batch->labels[i] >= 0;
+    return n;
+}
+
+static const Head heads[HEAD_COUNT] = {
+    [HEAD_TOKENS] = { { "token", "loss_mlm", "accuracy", "target tokens" }, count_tokens },
+    [HEAD_LABELS] = { { "label", "loss_label", "accuracy_label", "sequences" }, count_labels },
+};
+
+const HeadNames *loss_names(HeadId head)
+{
+    return &heads[head].names;
+}
+
+void loss_count(ModelLoss *loss, const Batch *batch)
+{
+    for (int h = 0; h < HEAD_COUNT; h++)
+        loss->n_targets[h] += heads[h].count(batch);
+}
+
 HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g)
 {
     bool tied = model->config.tie_embeddings;
@@ -44,13 +79,19 @@ static void head_gradients_ready(Model *model)
     grads_ready(model->params, BUCKET_LM_HEAD);
 }
 
+/* The gradient is that of a mean over the batch's rows with a loss. */
+static float gradient_scale(const ModelLoss *loss, HeadId head)
+{
+    return loss->grad ? (float)(1 / MAX(1, loss->n_targets[head])) : 0;
+}
+
 /* Σ of the statistics into sums (XENT_STATS) f64; with loss->grad dx (N,C) and the head's gradient. */
 static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
     XentSpec xent = { .label_smoothing = loss->label_smoothing,
                       .z_loss = loss->z_loss,
-                      .scale = loss->grad ? (float)(1 / loss->n_targets) : 0,
+                      .scale = gradient_scale(loss, HEAD_TOKENS),
                       .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
     int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
@@ -59,7 +100,6 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
 
-    CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
     op_fill(cx->dev, weights, batch->n_targets > 0);
     heads_acquire(model, &w);
     if (loss->grad)
@@ -88,7 +128,7 @@ static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
 static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
-    XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
+    XentSpec xent = { .scale = gradient_scale(loss, HEAD_LABELS), .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
     size_t mark = arena_mark(cx->scratch);
     int64_t n = cx->rows->n_seq;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { SUMS = 2 * XENT_STATS };
+enum { SUMS = HEAD_COUNT * XENT_STATS };
 
 static void open_slots(Model *model, int n_slots)
 {
@@ -130,25 +130,21 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
     }
 }
 
-static LossSums sums_of(const double *tokens, const double *labels)
-{
-    return (LossSums){ .loss = tokens[XENT_LOSS],
-                       .nll = tokens[XENT_NLL],
-                       .correct = tokens[XENT_CORRECT],
-                       .weight = tokens[XENT_WEIGHT],
-                       .label_nll = labels[XENT_NLL],
-                       .label_correct = labels[XENT_CORRECT],
-                       .label_weight = labels[XENT_WEIGHT] };
-}
-
 void model_take_sums(Model *model, LossSums *sums)
 {
     double found[SUMS] = { 0 };
+    LossSums taken;
 
     tensor_download(model->dev, found, model->sums);
     op_fill(model->dev, model->sums, 0);
     device_wait(model->dev, device_record(model->dev));
-    const LossSums taken = sums_of(found, found + XENT_STATS);
+    for (int h = 0; h < HEAD_COUNT; h++) {
+        const double *stats = found + h * XENT_STATS;
+        taken.head[h] = (HeadSums){ .loss = stats[XENT_LOSS],
+                                    .nll = stats[XENT_NLL],
+                                    .correct = stats[XENT_CORRECT],
+                                    .weight = stats[XENT_WEIGHT] };
+    }
     loss_sums_add(sums, &taken);
 }
 
