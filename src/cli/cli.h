@@ -17,12 +17,14 @@ typedef struct SubVerb {
     VerbFn run;
     const char *does; /* a few words for the list of verbs */
 } SubVerb;
-/* The verbs, in the order of `loam --help`; main.c. */
-extern const SubVerb verbs[];
-extern const size_t n_verbs;
-void print_verbs(FILE *out);
-/* The verb whose name is nearest to a mistyped one; NULL means that none is near. */
-const char *nearest_verb(const char *name);
+/* Called by main before anything else: the table of all verbs, in the order of `loam --help`. */
+void cli_set_verbs(const SubVerb *verbs, size_t n);
+const SubVerb *cli_verbs(size_t *n);
+const SubVerb *cli_find_verb(const char *name); /* NULL if absent */
+/* The user's error for a verb that does not exist; names the nearest one. Returns false. */
+bool cli_fail_unknown_verb(const char *name, GError **error);
+/* The list of verbs that `loam --help` prints. */
+void cli_print_verbs(FILE *out);
 
 bool verb_tokenizer(int argc, char **argv, GError **error);
 bool verb_prepare(int argc, char **argv, GError **error);

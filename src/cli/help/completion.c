@@ -67,6 +67,8 @@ static Gathered gather(const OptionTable *options)
     options_each(options, add_key, keys);
     gathered.keys = g_string_free(keys, FALSE);
     cli_each_page(add_page, &gathered);
+    size_t n_verbs;
+    const SubVerb *verbs = cli_verbs(&n_verbs);
     for (size_t i = 0; i < n_verbs; i++) {
         g_autofree char *actions = actions_of(&gathered, verbs[i].name);
         if (actions)

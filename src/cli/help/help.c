@@ -26,26 +26,6 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-char *help_name(const HelpPage *page)
-{
-    size_t n = 0;
-    for (;;) {
-        size_t word = strspn(page->usage + n, "abcdefghijklmnopqrstuvwxyz");
-        char behind = page->usage[n + word];
-        if (word == 0 || (behind != ' ' && behind != '\0'))
-            break;
-        n += word;
-        if (behind == '\0' || page->usage[n + 1] == ' ')
-            break;
-        n++;
-    }
-    while (n > 0 && page->usage[n - 1] == ' ')
-        n--;
-    return g_strndup(page->usage, n);
-}
-
-/* ---- the verb ---- */
-
 /* Where the tokenizer decides about the vocabulary, V is its size. */
 static void print_params(ModelConfig *config)
 {
@@ -108,13 +88,8 @@ static bool help_of(int argc, char **argv, GError **error)
     for (int i = 0; i < argc; i++)
         arguments[i] = argv[i];
     arguments[argc] = (char *)"--help";
-    for (size_t i = 0; i < n_verbs; i++)
-        if (strcmp(verbs[i].name, argv[0]) == 0)
-            return verbs[i].run(argc + 1, arguments, error);
-    const char *nearest = nearest_verb(argv[0]);
-    if (nearest)
-        return fail_user(error, "no verb is called %s, did you mean %s?", argv[0], nearest);
-    return fail_user(error, "no verb is called %s; `loam help` lists them", argv[0]);
+    const SubVerb *verb = cli_find_verb(argv[0]);
+    return verb ? verb->run(argc + 1, arguments, error) : cli_fail_unknown_verb(argv[0], error);
 }
 
 bool verb_help(int argc, char **argv, GError **error)
@@ -131,6 +106,6 @@ bool verb_help(int argc, char **argv, GError **error)
         return print_completion(error);
     if (argc > 1)
         return help_of(argc - 1, argv + 1, error);
-    print_verbs(stdout);
+    cli_print_verbs(stdout);
     return true;
 }

@@ -70,12 +70,12 @@ static bool write_page(const char *dir, const char *file, GString *page, GError 
     return good;
 }
 
-static const char *does_of(const char *verb)
+/* A few words about a verb, or about the verb of an action ("bench step"). */
+static const char *does_of(const char *name)
 {
-    for (size_t i = 0; i < n_verbs; i++)
-        if (g_str_has_prefix(verb, verbs[i].name))
-            return verbs[i].does;
-    return "";
+    g_autofree char *first = g_strndup(name, strcspn(name, " "));
+    const SubVerb *verb = cli_find_verb(first);
+    return verb ? verb->does : "";
 }
 
 static void write_verb(const HelpPage *help, gpointer data)
@@ -99,6 +99,8 @@ static bool write_program(const Manual *manual)
 {
     GString *page = page_new("loam", "1", "pre-train T5, BERT and GPT models from raw text");
     g_string_append(page, ".SH SYNOPSIS\n\\fBloam\\fR \\fIVERB\\fR …\n.SH VERBS\n");
+    size_t n_verbs;
+    const SubVerb *verbs = cli_verbs(&n_verbs);
     for (size_t i = 0; i < n_verbs; i++) {
         g_string_append_printf(page, ".TP\n\\fB%s\\fR\n", verbs[i].name);
         add_text(page, verbs[i].does);

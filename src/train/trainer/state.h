@@ -1,6 +1,6 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
- * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step),
- * evaluation.c (held-out losses) and saving.c (checkpoints). */
+ * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
+ * (what is due and what is left), evaluation.c (held-out losses) and saving.c (checkpoints). */
 #pragma once
 
 #include "data/prefetch.h"
@@ -68,6 +68,8 @@ bool trainer_resume(Trainer *t, GError **error);
 bool trainer_finished(const Trainer *t);
 /* Whether something that is done periodically is due after the last step. */
 bool trainer_due(const Trainer *t, const Every *every);
+/* Estimated from the pace of this process; -1 means unknown. */
+double trainer_seconds_left(const Trainer *t);
 /* One optimizer step, skipped where the loss or a gradient is not finite. A request to stop may abandon it: the error
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);

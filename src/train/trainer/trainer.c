@@ -8,22 +8,6 @@
 
 #define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
 
-bool trainer_due(const Trainer *t, const Every *every)
-{
-    return every_due(every, t->state.attempts, t->state.tokens, t->step_tokens);
-}
-
-/* Seconds to the end at the pace of this process; -1: not known. */
-static double seconds_left(const Trainer *t)
-{
-    const TrainState *state = &t->state;
-    double elapsed = seconds_since(t->started);
-    if (t->total_tokens > 0)
-        return elapsed / (double)(state->tokens - t->first_tokens) * MAX(t->total_tokens - (double)state->tokens, 0);
-    return t->total > 0 ? elapsed / (double)(state->attempts - t->first_step) * (double)(t->total - state->attempts)
-                        : -1;
-}
-
 static void log_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;
@@ -35,7 +19,7 @@ static void log_step(Trainer *t, const StepStats *stats)
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
-                           .left_s = seconds_left(t),
+                           .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0) };
     record.flops_per_s = t->step_flops / record.step_s;
     record.mfu = record.flops_per_s / t->peak_flops;
@@ -59,15 +43,6 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
     return t->skipped < MAX_SKIPPED ||
            fail_user(error, "%d steps in a row had no finite gradient; lower optim.lr or lengthen optim.warmup",
                      MAX_SKIPPED);
-}
-
-bool trainer_finished(const Trainer *t)
-{
-    if (t->total_tokens > 0)
-        return (double)t->state.tokens >= t->total_tokens;
-    if (t->total >= 0)
-        return t->state.attempts >= t->total;
-    return seconds_since(t->started) >= t->config.train.length.value;
 }
 
 /* Log, evaluation and save, where they are due after a step. A stop leaves the evaluation to the run that goes on. */
