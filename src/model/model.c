@@ -157,16 +157,12 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
 void model_logits(Model *model, const Batch *batch, float *logits)
 {
     const ModelLoss forward = { 0 };
-    ModelW w = { 0 }, none = { 0 };
 
     slot_begin(model, 0, batch, &forward);
     Slot *slot = &model->slots[0];
     Tensor x = slot_run(model, slot);
     slot->state = SLOT_FREE;
-    heads_acquire(model, &w);
-    HeadW head = heads_weights(model, &w, &none, 0);
-    head_logits(&slot_last(model, slot)->cx, logits, x, &head);
-    heads_release(model);
+    heads_logits(model, &slot_last(model, slot)->cx, logits, x);
 }
 
 /* The rows of x that are text, of a stream behind memory; else all. */
@@ -189,7 +185,6 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     const ModelLoss forward = { 0 };
     Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
     const Ctx *cx = &slot->encoder.cx;
-    ModelW w = { 0 };
 
     stack_begin(&model->encoder, &slot->encoder);
     Tensor x = stack_fwd(&model->encoder, &slot->encoder, &model->work.recompute, NO_TENSOR, &forward);
@@ -197,8 +192,6 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(cx->scratch, cx->dtype, batch->enc.n_seq, x.d[1], "pooled");
-    params_acquire(model->params, BUCKET_POOLER, &w);
-    pooler_fwd(cx, y, x, &w.pooler);
-    params_release(model->params, BUCKET_POOLER);
+    heads_pool(model, cx, y, x);
     tensor_read(model->dev, pooled, DT_F32, y);
 }

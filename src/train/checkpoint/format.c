@@ -43,6 +43,7 @@ json_t *state_to_json(const TrainState *state)
 
 bool state_from_json(const json_t *object, TrainState *state, const char **missing)
 {
+    *state = (TrainState){ 0 };
     for (const StateField *field = state_fields; field->name; field++) {
         const json_t *value = json_object_get(object, field->name);
         bool there = field->type == STATE_COUNT ? json_is_integer(value) : json_is_number(value);
