@@ -1,3 +1,4 @@
+/* From a model to a folder of Hugging Face. */
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* From a folder of Hugging Face to a model. */
 #include "model/hf/hf.h"
 
 #include "base/log.h"
@@ -7,15 +8,15 @@
 
 #include <string.h>
 
-/* An opened folder: its tensors by the names of its architecture. */
+/* An opened folder. */
 typedef struct Source {
     const HfArchitecture *arch;
     TensorFile *file;
-    GHashTable *tensors;
-    bool says_untied; /* config.json says that the logits have a matrix of their own */
+    GHashTable *tensors; /* name in the tables of `arch` -> const FileTensor * */
+    bool says_untied;    /* config.json says that the logits have a matrix of their own */
 } Source;
 
-/* The prefix is left out of every name but the heads' where the file is of a bare model (BertModel). */
+/* A file of a bare model (BertModel) has names without the prefix ("bert."), except for heads. */
 static bool is_bare(const TensorNames *names, const TensorFile *file)
 {
     for (int i = 0; i < tensor_file_count(file); i++)
@@ -24,7 +25,7 @@ static bool is_bare(const TensorNames *names, const TensorFile *file)
     return true;
 }
 
-/* The name of today: BERT's norms have TensorFlow's names in old files. g_free. */
+/* The current name of a tensor: old BERT files have TensorFlow's names for the weights of norms. g_free. */
 static char *modern_name(const char *name)
 {
     GString *text = g_string_new(name);
@@ -33,7 +34,7 @@ static char *modern_name(const char *name)
     return g_string_free(text, FALSE);
 }
 
-/* name -> const FileTensor *, by the names that transformers gives them today, with their prefix. */
+/* The tensors by their current names, with prefix. */
 static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -65,7 +66,7 @@ static bool file_is_tied(const Source *source)
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
-/* transformers would draw random logits. */
+/* Warns, because transformers would give such a model a random matrix. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
     g_autofree char *head = NULL;
