@@ -77,7 +77,8 @@ def main():
     torch.save(gpt2, out / "gpt2-hub.bin", _use_new_zipfile_serialization=False)
     t5 = load_file(PARITY / "umt5" / "model.safetensors")
     t5["encoder.embed_tokens.weight"] = t5["decoder.embed_tokens.weight"] = t5["shared.weight"]
-    torch.save(t5, out / "umt5.bin")
+    torch.save({"model_state_dict": t5, "iteration": 3, "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(2)}}}},
+               out / "umt5.bin")
     bert = load_file(PARITY / "bert-hub" / "model.safetensors")
     weight_map = {}
     for shard in (1, 2):

@@ -16,13 +16,31 @@ typedef struct Source {
     bool says_untied;    /* config.json says that the logits have a matrix of their own */
 } Source;
 
-/* A file of a bare model (BertModel) has names without the prefix ("bert."), except for heads. */
-static bool is_bare(const TensorNames *names, const TensorFile *file)
+/* Keys under which training programs save the model beside their optimizer. */
+static const char *const holders[] = { "model_state_dict/", "state_dict/", "model/" };
+
+static bool any_starts_with(const TensorFile *file, const char *start)
 {
     for (int i = 0; i < tensor_file_count(file); i++)
-        if (g_str_has_prefix(tensor_file_get(file, i)->name, names->prefix))
-            return false;
-    return true;
+        if (g_str_has_prefix(tensor_file_get(file, i)->name, start))
+            return true;
+    return false;
+}
+
+/* The start of the name of every tensor of the model: one of `holders`, or "" for a file of nothing but the model. */
+static const char *holder_of(const TensorFile *file)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(holders); i++)
+        if (any_starts_with(file, holders[i]))
+            return holders[i];
+    return "";
+}
+
+/* A file of a bare model (BertModel) has names without the prefix ("bert."), except for heads. */
+static bool is_bare(const TensorNames *names, const TensorFile *file, const char *holder)
+{
+    g_autofree char *start = g_strconcat(holder, names->prefix, NULL);
+    return !any_starts_with(file, start);
 }
 
 /* The current name of a tensor: old BERT files have TensorFlow's names for the weights of norms. g_free. */
@@ -38,10 +56,13 @@ static char *modern_name(const char *name)
 static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool bare = is_bare(names, file);
+    const char *holder = holder_of(file);
+    bool bare = is_bare(names, file, holder);
     for (int i = 0; i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
-        g_autofree char *name = modern_name(tensor->name);
+        if (!g_str_has_prefix(tensor->name, holder))
+            continue;
+        g_autofree char *name = modern_name(tensor->name + strlen(holder));
         bool prefixed = bare && !tensor_name_is_head(names, name);
         if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor)) {
             fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
