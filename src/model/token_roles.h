@@ -1,5 +1,6 @@
-/* token_roles.h: which token ids start and end what a model writes, and how it was meant to generate. Facts of a model,
- * as its weights are: read from config.json and generation_config.json, kept in checkpoints, written on export. */
+/* token_roles.h: the special tokens of a model (decoder start, padding, beginning and end of a text) and its generation
+ * settings. They belong to the model as its weights do: read from config.json and generation_config.json, kept in
+ * checkpoints, written on export. */
 #pragma once
 
 #include "base/error.h"
@@ -21,27 +22,27 @@ static inline bool token_list_has(const TokenList *list, int32_t id)
     return false;
 }
 
-/* Ids are -1 where they are not known. */
+/* An id of -1 means that it is not known. */
 typedef struct TokenRoles {
-    int32_t decoder_start;    /* what the decoder of a T5 reads first, in training and in generation */
-    int32_t generation_start; /* what it reads first in generation alone, where that differs; else -1 */
+    int32_t decoder_start;    /* first input of a T5's decoder, in training and in generation */
+    int32_t generation_start; /* first input of a T5's decoder in generation alone; -1 means decoder_start */
     int32_t pad;
-    int32_t bos;        /* what a GPT begins with where the prompt is empty */
-    TokenList eos;      /* each of them ends an answer */
-    json_t *generation; /* other settings of generation_config.json, by its keys; owned, NULL: none */
+    int32_t bos;        /* first input of a GPT whose prompt is empty */
+    TokenList eos;      /* generation ends after any of these */
+    json_t *generation; /* the other settings of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
 TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
-/* to, which was initialized, becomes equal to from. */
+/* Copies `from` into `to`, which must have been initialized. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
-/* Fills what is not known from the tokenizer (NULL: there is none): a decoder starts with the padding, or 0; a GPT
- * begins with the token that ended the text before. */
+/* Fills in unknown ids: padding and end of text from the tokenizer (NULL means no tokenizer), decoder_start with the
+ * padding or 0, bos with the first of eos. */
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok);
-/* Adds an id to those that end an answer, unless it is -1 or among them. */
+/* Adds an id to `eos`, unless it is -1 or already there. */
 void token_roles_add_eos(TokenRoles *roles, int32_t id);
 
-/* As an object of state.json. */
+/* The object "tokens" of state.json. */
 json_t *token_roles_json(const TokenRoles *roles);
-/* roles was initialized. An id that the vocabulary does not have is an error. */
+/* Reads that object into initialized roles. An id beyond the vocabulary is an error. */
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error);
