@@ -1,5 +1,5 @@
-/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it allocates nothing
- * for a word. */
+/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it allocates
+ * nothing for a word. */
 #pragma once
 
 #include <stdbool.h>
