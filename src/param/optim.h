@@ -33,6 +33,19 @@ void optimizer_close(Optimizer *opt);
  * schedule (adafactor's relative_step overrides it). Returns the rate used. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm);
 
+/* Elements [begin, end) of a bucket: those of its parameters that are not frozen, one parameter after another. */
+typedef struct Range {
+    int64_t begin, end;
+} Range;
+/* From here on a step updates these ranges of the bucket alone, in this order; no element twice. For Adafactor a row of
+ * a matrix belongs to the range that its first element lies in. Without this call a bucket is one range. */
+void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
+/* reduce(context, sums) is called between the operations of an update with the sums (n) f64, device memory, that its
+ * ranges added up for a bucket: Σ w², Adafactor's row and column sums, Σ u². Who holds other ranges adds theirs. NULL:
+ * the ranges are all there is. */
+typedef void (*SumsFn)(void *context, Tensor sums);
+void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
+
 /* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0:
  * a vector of `rows`. */
 typedef struct OptimState {
