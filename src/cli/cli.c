@@ -1,12 +1,76 @@
 #include "cli/cli.h"
 
 #include "base/text.h"
-#include "cli/help.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the verbs ---- */
+
+static const SubVerb *all_verbs;
+static size_t n_all_verbs;
+
+void cli_set_verbs(const SubVerb *verbs, size_t n)
+{
+    all_verbs = verbs;
+    n_all_verbs = n;
+}
+
+const SubVerb *cli_verbs(size_t *n)
+{
+    *n = n_all_verbs;
+    return all_verbs;
+}
+
+const SubVerb *cli_find_verb(const char *name)
+{
+    for (size_t i = 0; i < n_all_verbs; i++)
+        if (strcmp(all_verbs[i].name, name) == 0)
+            return &all_verbs[i];
+    return NULL;
+}
+
+bool cli_fail_unknown_verb(const char *name, GError **error)
+{
+    g_autofree const char **names = g_new0(const char *, n_all_verbs + 1);
+    for (size_t i = 0; i < n_all_verbs; i++)
+        names[i] = all_verbs[i].name;
+    const char *nearest = text_nearest(name, names);
+    if (nearest)
+        return fail_user(error, "unknown verb %s, did you mean %s?", name, nearest);
+    return fail_user(error, "unknown verb %s; `loam --help` lists them", name);
+}
+
+void cli_print_verbs(FILE *out)
+{
+    fprintf(out, "loam %s: pre-train T5, BERT and GPT models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
+            LOAM_VERSION);
+    for (size_t i = 0; i < n_all_verbs; i++)
+        fprintf(out, "  %-10s %s\n", all_verbs[i].name, all_verbs[i].does);
+    fprintf(out, "\n`loam help VERB` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"
+                 "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
+}
+
+/* Set while cli_each_page runs: --help hands its page over instead of printing it. */
+static struct {
+    HelpTaker take;
+    gpointer data;
+} taker;
+
+void cli_each_page(HelpTaker take, gpointer data)
+{
+    taker.take = take;
+    taker.data = data;
+    for (size_t i = 0; i < n_all_verbs; i++) {
+        char *argv[] = { (char *)all_verbs[i].name, (char *)"--help", NULL };
+        all_verbs[i].run(2, argv, NULL);
+    }
+    taker.take = NULL;
+}
+
+/* ---- command lines ---- */
 
 /* GLib says "Unknown option --foo"; a person wants the name they meant. */
 static bool explain_unknown(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
@@ -37,8 +101,10 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     g_option_context_set_help_enabled(context, false);
     for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++)
         if (strcmp((*argv)[i], "--help") == 0 || strcmp((*argv)[i], "-h") == 0) {
-            if (help_taken(&(HelpPage){ usage, about, entries }))
+            if (taker.take) {
+                taker.take(&(HelpPage){ usage, about, entries }, taker.data);
                 return false;
+            }
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
             const char *options = strstr(help, "Options:");
             g_print("usage: %s\n\n%s\n%s", usage, about,
@@ -71,14 +137,14 @@ bool print_json_line(json_t *object, GError **error)
     return true;
 }
 
-/* Where help is being gathered every action gives its own. */
+/* Within cli_each_page every action hands over its own page. */
 static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n)
 {
-    for (size_t i = 0; help_gathering() && i < n; i++) {
+    for (size_t i = 0; taker.take && i < n; i++) {
         char *argv[] = { (char *)sub_verbs[i].name, (char *)"--help", NULL };
         sub_verbs[i].run(2, argv, NULL);
     }
-    return help_gathering();
+    return taker.take != NULL;
 }
 
 char *one_line(const char *text)

@@ -1,13 +1,30 @@
-/* cli.h: what the verbs share. A verb is one file cli/NAME.c and one row of the table in main.c. */
+/* cli.h: shared by the verbs: parsing of the command line, help, and lines of output. A verb is one file cli/NAME.c, or
+ * a folder cli/NAME/ where it has several, and one row of the table in main.c. */
 #pragma once
 
 #include "base/error.h"
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdio.h>
 
 /* argv[0] is the verb. Returns false with *error set (its code is the exit status), or with no error after --help. */
 typedef bool (*VerbFn)(int argc, char **argv, GError **error);
+
+/* A verb, or an action of a verb that has several: `loam bench ops`. */
+typedef struct SubVerb {
+    const char *name;
+    VerbFn run;
+    const char *does; /* a few words for the list of verbs */
+} SubVerb;
+/* Called by main before anything else: the table of all verbs, in the order of `loam --help`. */
+void cli_set_verbs(const SubVerb *verbs, size_t n);
+const SubVerb *cli_verbs(size_t *n);
+const SubVerb *cli_find_verb(const char *name); /* NULL if absent */
+/* The user's error for a verb that does not exist; names the nearest one. Returns false. */
+bool cli_fail_unknown_verb(const char *name, GError **error);
+/* The list of verbs that `loam --help` prints. */
+void cli_print_verbs(FILE *out);
 
 bool verb_tokenizer(int argc, char **argv, GError **error);
 bool verb_prepare(int argc, char **argv, GError **error);
@@ -43,12 +60,16 @@ char *one_line(const char *text);
 /* UTF-8, with U+FFFD in place of what is not; *replaced is set where there was any. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
-/* A verb, or an action of a verb of verbs: `loam bench ops`. */
-typedef struct SubVerb {
-    const char *name;
-    VerbFn run;
-    const char *does;
-} SubVerb;
 /* Runs the action that argv[1] names; its help lists them ("loam bench WHAT …"), `example` ends it. */
 bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
                       GError **error);
+
+/* The help of one verb, or of one action of a verb. */
+typedef struct HelpPage {
+    const char *usage; /* "loam bench step CONFIG.yaml [--seconds S] …" */
+    const char *about; /* paragraphs, an example last */
+    const GOptionEntry *entries;
+} HelpPage;
+typedef void (*HelpTaker)(const HelpPage *page, gpointer data);
+/* Calls `taker` with the page of every verb and action, in the order of the table. */
+void cli_each_page(HelpTaker taker, gpointer data);

@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "model/hf.h"
-#include "train/open.h"
+#include "train/model_path.h"
 
 #include <string.h>
 
@@ -49,22 +49,14 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
     return fail_user(error, "--shard-size %s: a size with its unit is wanted, such as 2GB, 500MB or 1GiB", text);
 }
 
-static bool export_hf(const char *path, const char *tokenizer_name, const HfForm *form, const char *out, GError **error)
+static bool export_hf(const char *path, const char *tokenizer, const HfForm *form, const char *out, GError **error)
 {
-    Device *dev = device_open_cpu(0);
-    g_autofree char *beside = NULL;
-    Model *model = model_open_path(path, dev, false, &beside, error);
-    const char *tokenizer_path = tokenizer_name ? tokenizer_name : beside;
-    Tokenizer *tok =
-        model && tokenizer_path ? model_open_tokenizer(model, tokenizer_path, tokenizer_name, error) : NULL;
-    bool done = model && (tok || tokenizer_path == NULL) && hf_export_as(model, tok, form, out, error);
-    if (tok)
-        tokenizer_close(tok);
-    if (model)
-        model_close(model);
-    device_close(dev);
-    if (done && tokenizer_path == NULL)
+    LoadedModel loaded;
+    const LoadedModelSource source = { .path = path, .tokenizer = tokenizer };
+    bool done = loaded_model_open(&loaded, &source, error) && hf_export_as(loaded.model, loaded.tok, form, out, error);
+    if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
+    loaded_model_close(&loaded);
     if (done)
         g_print("%s\n", out);
     return done;

@@ -3,7 +3,7 @@
 #include "model/hf.h"
 #include "model/t5x.h"
 #include "text/tokenizer.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <string.h>
 

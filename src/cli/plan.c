@@ -4,12 +4,10 @@
 #include "data/sources.h"
 #include "device/peak.h"
 #include "model/model.h"
-#include "train/advice.h"
+#include "train/config/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
-#include "train/run.h"
 #include "train/step_timer.h"
-#include "train/tokens.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,7 +61,7 @@ static bool resolve(Config *config, Sources *sources, GError **error)
         return false;
     }
     if (!config_resolve_vocab(config, sources->tok, error) ||
-        (sources->tok && !tokens_check(config, sources->tok, error)))
+        (sources->tok && !config_check_tokens(config, sources->tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
@@ -211,7 +209,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
         describe_data(loader, o->steps, o->samples, lines);
-    advice_give(config, config_steps(config, config->optim.warmup, o->epoch), o->steps);
+    config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps);
     return true;
 }
 
@@ -251,7 +249,7 @@ bool verb_plan(int argc, char **argv, GError **error)
         return fail_user(error, "--measure is %g, want seconds, up to 3600", measure_s);
     Config config = { 0 };
     Sources sources = { 0 };
-    bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
+    bool done = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
     Outline outline;
     g_autoptr(GString) lines = g_string_new(NULL);
     done = done && outline_of(&outline, &config, sources.loader, error) &&

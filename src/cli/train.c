@@ -1,6 +1,6 @@
 #include "cli/cli.h"
-#include "train/run.h"
-#include "train/trainer.h"
+#include "train/config/config.h"
+#include "train/trainer/trainer.h"
 
 static const char about[] =
     "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
@@ -17,7 +17,7 @@ bool verb_train(int argc, char **argv, GError **error)
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
     Config config = { 0 };
-    bool done = run_config_load(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
+    bool done = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
     config_clear(&config);
     return done;
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "data/config.h"
+#include "data/data_config.h"
 #include "data/dataset/dataset.h"
 #include "text/tokenizer.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "data/config.h"
+#include "data/data_config.h"
 #include "data/pack.h"
 #include "data/pieces.h"
 

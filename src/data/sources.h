@@ -1,7 +1,7 @@
 /* sources.h: which datasets the options name. */
 #pragma once
 
-#include "data/config.h"
+#include "data/data_config.h"
 
 /* Lists, weights and shares are well formed and do not exclude each other; no dataset is opened. */
 bool sources_check(const DataConfig *config, GError **error);

@@ -239,6 +239,13 @@ SafeTensors *safetensors_open(const char *path, GError **error)
     return load_file(set, path, error) ? index_names(g_steal_pointer(&set)) : NULL;
 }
 
+SafeTensors *safetensors_open_mapped(GMappedFile *map, GError **error)
+{
+    g_autoptr(SafeTensors) set = set_new();
+    g_ptr_array_add(set->maps, g_mapped_file_ref(map));
+    return read_file(set, map, error) ? index_names(g_steal_pointer(&set)) : NULL;
+}
+
 /* Of the tensors [first, …), those that the index places elsewhere or does not know are left out. */
 static void keep_mapped(SafeTensors *set, guint first, const Json *weight_map, const char *shard)
 {

@@ -22,6 +22,8 @@ typedef struct SafeTensor {
 typedef struct SafeTensors SafeTensors;
 
 SafeTensors *safetensors_open(const char *path, GError **error); /* one .safetensors file, mapped */
+/* The same of a file that the caller has mapped; the tensors keep a reference to the mapping. */
+SafeTensors *safetensors_open_mapped(GMappedFile *map, GError **error);
 /* A folder with model.safetensors, or model.safetensors.index.json and its shards. */
 SafeTensors *safetensors_open_folder(const char *path, GError **error);
 void safetensors_close(SafeTensors *file);
@@ -50,6 +52,8 @@ void safetensors_writer_add_later(SafeWriter *writer, const char *name, const ch
  * cannot hold is a user's error. */
 void safetensors_writer_store_as(SafeWriter *writer, const char *dtype);
 bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error);
+/* xxh3-64 and the size of the file that was written last, computed while it was written. */
+uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes);
 /* model.safetensors in the folder, or where the tensors have more than shard_bytes (0: no limit) as many
  * model-00001-of-0000N.safetensors as it takes, and their model.safetensors.index.json. */
 bool safetensors_writer_write_folder(SafeWriter *writer, const char *folder, int64_t shard_bytes, GError **error);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 typedef json_t Json;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
@@ -25,6 +26,8 @@ struct SafeWriter {
     GArray *declared;          /* Declared */
     GTree *metadata;           /* by key, so that the order of calls does not show */
     const SafeDType *store_as; /* of F32 tensors; NULL: as they are */
+    XXH3_state_t *hash;        /* of the file that is written */
+    int64_t bytes;             /* in it so far */
 };
 
 static const SafeTensor *tensor_at(const SafeWriter *writer, guint i)
@@ -50,6 +53,7 @@ SafeWriter *safetensors_writer_new(void)
     writer->declared = g_array_new(FALSE, TRUE, sizeof(Declared));
     g_array_set_clear_func(writer->declared, declared_clear);
     writer->metadata = g_tree_new_full(compare_text, NULL, g_free, g_free);
+    writer->hash = XXH3_createState();
     return writer;
 }
 
@@ -59,6 +63,7 @@ void safetensors_writer_free(SafeWriter *writer)
         return;
     g_array_unref(writer->declared);
     g_tree_unref(writer->metadata);
+    XXH3_freeState(writer->hash);
     g_free(writer);
 }
 
@@ -183,7 +188,23 @@ static bool fits(const float *values, int64_t n, const Declared *declared, GErro
     return true;
 }
 
-static bool write_rounded(IoFile *file, const Declared *declared, const float *values, GError **error)
+/* Appends to the file and to its checksum. */
+static bool put(SafeWriter *writer, IoFile *file, const void *data, size_t bytes, GError **error)
+{
+    if (bytes > 0)
+        XXH3_64bits_update(writer->hash, data, bytes);
+    writer->bytes += (int64_t)bytes;
+    return io_write(file, data, bytes, error);
+}
+
+uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes)
+{
+    *bytes = writer->bytes;
+    return XXH3_64bits_digest(writer->hash);
+}
+
+static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *declared, const float *values,
+                          GError **error)
 {
     size_t width = (size_t)declared->dtype->bits / 8;
     int64_t n = (int64_t)(declared->tensor.bytes / width);
@@ -194,13 +215,13 @@ static bool write_rounded(IoFile *file, const Declared *declared, const float *v
         if (strcmp(declared->dtype->name, "F16") == 0 && !fits(values + at, m, declared, error))
             return false;
         declared->dtype->from_f32(chunk, values + at, m);
-        if (!io_write(file, chunk, (size_t)m * width, error))
+        if (!put(writer, file, chunk, (size_t)m * width, error))
             return false;
     }
     return true;
 }
 
-static bool write_tensor(IoFile *file, const Declared *declared, GError **error)
+static bool write_tensor(SafeWriter *writer, IoFile *file, const Declared *declared, GError **error)
 {
     size_t bytes = declared->tensor.bytes; /* as written */
     if (declared->rounded)
@@ -209,22 +230,23 @@ static bool write_tensor(IoFile *file, const Declared *declared, GError **error)
     if (declared->fetch)
         declared->fetch(declared->context, fetched);
     const void *data = declared->fetch ? fetched : declared->tensor.data;
-    return declared->rounded ? write_rounded(file, declared, data, error)
-                             : io_write(file, data, declared->tensor.bytes, error);
+    return declared->rounded ? write_rounded(writer, file, declared, data, error)
+                             : put(writer, file, data, declared->tensor.bytes, error);
 }
 
 /* Tensors [first, last). */
-static bool write_file(const SafeWriter *writer, guint first, guint last, const char *path, GError **error)
+static bool write_file(SafeWriter *writer, guint first, guint last, const char *path, GError **error)
 {
     IoFile *file = io_create(path, error);
     if (file == NULL)
         return false;
+    XXH3_64bits_reset(writer->hash);
+    writer->bytes = 0;
     GString *header = header_text(writer, first, last);
-    bool ok = io_write(file, header->str, header->len, error);
+    bool ok = put(writer, file, header->str, header->len, error);
     g_string_free(header, TRUE);
-    for (guint i = first; ok && i < last; i++) {
-        ok = write_tensor(file, &g_array_index(writer->declared, Declared, i), error);
-    }
+    for (guint i = first; ok && i < last; i++)
+        ok = write_tensor(writer, file, &g_array_index(writer->declared, Declared, i), error);
     if (!ok) {
         io_abort(file);
         return false;

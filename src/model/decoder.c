@@ -2,18 +2,17 @@
  * their last tokens (over all, in a prefix LM, whose prompts see their last token); a step runs one row a sequence
  * through the decoder's blocks, with the keys and values of what came before kept. */
 #include "base/check.h"
-#include "model/transformer.h"
+#include "model/heads.h"
 
 #include <string.h>
 
 struct Decoder {
     Model *model;
     Workspace work;
-    Ctx cx;
-    Stack stack;        /* the decoder's, with positions of its own */
+    StackPass pass;     /* of steps, whose rows are `rows` below */
     TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
-    Rows input_rows, step_rows;
+    Rows input_rows;
     CacheRows cache_rows;
     int32_t t, max_tokens, capacity;
     int32_t *first;       /* (sequences) rows of the caches that hold the prompt */
@@ -72,13 +71,12 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
 {
     Decoder *d = g_new0(Decoder, 1);
     int32_t n_rows = prompts->n * n_each;
-    bool encodes = model->encoder.n_blocks > 0, prefixed = model->config.prefix_lm;
+    bool encodes = model->config.n_enc > 0, prefixed = model->config.prefix_lm;
     g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
 
     for (int32_t i = 0; i <= prompts->n; i++)
         cu[i] = i * n_each;
     d->model = model;
-    d->stack = model->decoder;
     d->max_tokens = max_tokens;
     d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
@@ -101,7 +99,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     }
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
-    workspace_measure(&d->work);
+    workspace_init(&d->work, 1);
     return d;
 }
 
@@ -125,8 +123,8 @@ void decoder_close(Decoder *decoder)
 
 static AttentionCache self_cache(Decoder *d, int64_t width)
 {
-    Tensor kv =
-        arena_tensor(&d->work.save, d->cx.dtype, (int64_t)d->rows.max_tokens * d->capacity, 2 * width, "decoder.self");
+    Tensor kv = arena_tensor(d->work.save, d->pass.cx.dtype, (int64_t)d->rows.max_tokens * d->capacity, 2 * width,
+                             "decoder.self");
     return (AttentionCache){ kv };
 }
 
@@ -134,15 +132,21 @@ static AttentionCache self_cache(Decoder *d, int64_t width)
 static void encode(Decoder *d)
 {
     Model *model = d->model;
-    Ctx enc = stack_context(model, &model->encoder, &d->work, &d->input_rows, NULL, &forward);
-    Tensor memory = stack_fwd(model, &model->encoder, &enc, &d->work, NO_TENSOR, &forward);
+    StackPass pass;
 
-    for (int i = 0; i < d->stack.n_blocks; i++) {
+    stack_pass_init(&pass, &model->encoder);
+    pass.rows = d->input_rows;
+    stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
+    stack_begin(&model->encoder, &pass);
+    Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
+    for (int i = 0; i < model->config.n_dec; i++) {
+        int bucket = model->decoder.block_bucket + i;
         BlockW w = { 0 };
-        params_acquire(model->params, d->stack.first_block + i, &w);
-        attention_remember(&d->cx, &d->caches[i].cross, memory, &w.cross);
-        params_release(model->params, d->stack.first_block + i);
+        params_acquire(model->params, bucket, &w);
+        attention_remember(&d->pass.cx, &d->caches[i].cross, encoder_output, &w.cross);
+        params_release(model->params, bucket);
     }
+    stack_pass_clear(&pass);
 }
 
 /* kv, of the rows of inputs, into the cache of every sequence. */
@@ -152,7 +156,7 @@ static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
 
     for (int32_t r = 0; r < d->rows.max_tokens; r++)
         if (d->first[r] > 0)
-            op_copy(d->cx.dev, tensor_slice_rows(cache->kv, d->start[r], d->first[r]),
+            op_copy(d->pass.cx.dev, tensor_slice_rows(cache->kv, d->start[r], d->first[r]),
                     tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
 }
 
@@ -161,27 +165,29 @@ static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
-    Stack stack = d->stack;
+    const Stack *stack = &model->decoder;
+    StackPass pass = { .rows = d->input_rows };
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
-    Ctx cx = stack_context(model, &stack, &d->work, &d->input_rows, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, cx.dtype, d->inputs.max_tokens, model->config.width, "decoder.x");
     StackW w = { 0 };
 
-    params_acquire(model->params, stack.bucket, &w);
-    stack_positions(model, &stack, &cx, &d->work, &w, 1 - longest, 2 * longest - 1, longest);
-    stack_embed(model, &stack, &cx, x, &w);
-    params_release(model->params, stack.bucket);
-    for (int i = 0; i < stack.n_blocks; i++) {
-        size_t mark = arena_mark(&d->work.save);
+    stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
+    Tensor x = arena_tensor(&d->work.scratch, pass.cx.dtype, d->inputs.max_tokens, model->config.width, "decoder.x");
+    params_acquire(model->params, stack->bucket, &w);
+    stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
+    stack_embed(stack, &pass, x, &w);
+    params_release(model->params, stack->bucket);
+    for (int i = 0; i < model->config.n_dec; i++) {
+        int bucket = stack->block_bucket + i;
+        size_t mark = arena_mark(d->work.save);
         BlockW block = { 0 };
         BlockSave kept;
-        stack_enter_layer(model, &stack, &cx, i);
-        params_acquire(model->params, stack.first_block + i, &block);
-        block_fwd(&cx, x, x, NO_TENSOR, stack.bias, &block, &kept);
+        stack_enter_layer(stack, &pass, i);
+        params_acquire(model->params, bucket, &block);
+        block_fwd(&pass.cx, x, x, NO_TENSOR, pass.bias, &block, &kept);
         remember_prompts(d, &d->caches[i].self, kept.self.p.kv);
-        params_release(model->params, stack.first_block + i);
-        arena_reset(&d->work.save, mark);
+        params_release(model->params, bucket);
+        arena_reset(d->work.save, mark);
     }
     arena_reset(&d->work.scratch, scratch);
 }
@@ -190,11 +196,11 @@ static void prefill(Decoder *d)
 static void upload_rows(Decoder *d)
 {
     Device *dev = d->model->dev;
-    Arena *save = &d->work.save;
+    Arena *save = d->work.save;
     int32_t n = d->rows.max_tokens;
 
-    d->input_rows = encoder_upload(d->model, &d->work, &d->inputs);
-    d->step_rows = rows_upload(dev, save, &d->rows);
+    d->input_rows = encoder_upload(d->model, save, &d->inputs);
+    d->pass.rows = rows_upload(dev, save, &d->rows);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
     Tensor start = indices_upload(dev, save, d->start, n, n, "decoder.start");
@@ -219,8 +225,8 @@ static void upload_step(Decoder *d)
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
         d->cache_rows.max_k = MAX(d->cache_rows.max_k, before + 1);
     }
-    tensor_upload(dev, d->step_rows.ids, d->rows.ids);
-    tensor_upload(dev, d->step_rows.place, d->rows.position_ids);
+    tensor_upload(dev, d->pass.rows.ids, d->rows.ids);
+    tensor_upload(dev, d->pass.rows.place, d->rows.position_ids);
     tensor_upload(dev, d->cache_rows.own, d->own);
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
@@ -228,28 +234,29 @@ static void upload_step(Decoder *d)
 static void begin(Decoder *d)
 {
     Model *model = d->model;
-    bool encodes = model->encoder.n_blocks > 0;
+    const Stack *stack = &model->decoder;
+    bool encodes = model->config.n_enc > 0;
     int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
     StackW w = { 0 };
 
     upload_rows(d);
-    d->cx = stack_context(model, &d->stack, &d->work, &d->step_rows, &d->input_rows, &forward);
-    params_acquire(model->params, d->stack.bucket, &w);
-    stack_positions(model, &d->stack, &d->cx, &d->work, &w, 1 - d->capacity, d->capacity, d->capacity);
-    params_release(model->params, d->stack.bucket);
+    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->input_rows, &forward);
+    params_acquire(model->params, stack->bucket, &w);
+    stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
+    params_release(model->params, stack->bucket);
     d->spare = self_cache(d, width).kv;
-    for (int i = 0; i < d->stack.n_blocks; i++) {
+    for (int i = 0; i < model->config.n_dec; i++) {
         d->caches[i].self = self_cache(d, width);
         if (encodes)
             d->caches[i].cross.kv =
-                arena_tensor(&d->work.save, d->cx.dtype, d->inputs.max_tokens, 2 * width, "decoder.cross");
+                arena_tensor(d->work.save, d->pass.cx.dtype, d->inputs.max_tokens, 2 * width, "decoder.cross");
     }
-    size_t mark = arena_mark(&d->work.save);
+    size_t mark = arena_mark(d->work.save);
     if (encodes)
         encode(d);
     else if (d->inputs.max_tokens > 0)
         prefill(d);
-    arena_reset(&d->work.save, mark);
+    arena_reset(d->work.save, mark);
 }
 
 /* x (B,C) of the previous tokens, through the blocks, in place. */
@@ -257,12 +264,13 @@ static void run_blocks(Decoder *d, Tensor x)
 {
     Model *model = d->model;
 
-    for (int i = 0; i < d->stack.n_blocks; i++) {
+    for (int i = 0; i < model->config.n_dec; i++) {
+        int bucket = model->decoder.block_bucket + i;
         BlockW w = { 0 };
-        stack_enter_layer(model, &d->stack, &d->cx, i);
-        params_acquire(model->params, d->stack.first_block + i, &w);
-        block_step(&d->cx, x, x, d->stack.bias, &w, &d->caches[i], &d->cache_rows);
-        params_release(model->params, d->stack.first_block + i);
+        stack_enter_layer(&model->decoder, &d->pass, i);
+        params_acquire(model->params, bucket, &w);
+        block_step(&d->pass.cx, x, x, d->pass.bias, &w, &d->caches[i], &d->cache_rows);
+        params_release(model->params, bucket);
     }
 }
 
@@ -270,40 +278,41 @@ static void step(Decoder *d)
 {
     Model *model = d->model;
     int64_t n = d->rows.max_tokens;
-    size_t save = arena_mark(&d->work.save), scratch = arena_mark(&d->work.scratch);
-    Tensor x = arena_tensor(&d->work.scratch, d->cx.dtype, n, model->config.width, "decoder.x");
+    size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
+    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.dtype, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     ModelW w = { 0 }, none = { 0 };
     NormSave norm;
 
     upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
-    stack_embed(model, &d->stack, &d->cx, x, &stack);
+    stack_embed(&model->decoder, &d->pass, x, &stack);
     run_blocks(d, x);
-    Tensor y = stack_final_norm(&d->cx, x, &stack, &norm);
+    Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
-    model_head_acquire(model, &w);
-    HeadW head = model_head(model, &w, &none);
-    head_logits(&d->cx, d->logits, y, &head);
-    model_head_release(model);
-    arena_reset(&d->work.save, save);
+    heads_acquire(model, &w);
+    HeadW head = heads_weights(model, &w, &none);
+    head_logits(&d->pass.cx, d->logits, y, &head);
+    heads_release(model);
+    arena_reset(d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
     d->t++;
 }
 
-/* What the arenas need, up to the last step. */
-static Workspace measure(const Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
+/* Gives the arenas what a dry run needs, up to the last step. */
+static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
-    Model *dry_model = model_open_dry(&model->config, model->dev->precision, false);
-    Decoder *dry = decoder_new(dry_model, prompts, n_each, max_tokens);
+    const Model *model = d->model;
+    Model *dry_model = model_open_dry(&model->config, model->stage, model->dev->precision, false);
+    Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
     begin(dry);
-    dry->t = max_tokens - 1;
+    dry->t = d->max_tokens - 1;
     step(dry);
-    Workspace work = dry->work;
+    bool ok = workspace_reserve(&d->work, model->dev, &dry->work, error);
     decoder_close(dry);
     model_close_dry(dry_model);
-    return work;
+    return ok;
 }
 
 /* Keeps every count of rows in 32 bits. */
@@ -326,7 +335,7 @@ static bool check_request(const Model *model, const Prompts *prompts, int32_t n_
                 return fail_user(error, "input token %d has id %d; the model's ids are 0 to %" G_GINT64_FORMAT, i,
                                  ids[i], vocab - 1);
     }
-    if (model->decoder.n_blocks == 0)
+    if (model->config.n_dec == 0)
         return fail_user(error, "this model has no decoder: it generates nothing");
     if ((int64_t)prompts->n * n_each > MOST_ROWS)
         return fail_user(error, "%d prompts with %d sequences each at once: at most %d in all", prompts->n, n_each,
@@ -340,14 +349,13 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     if (!check_request(model, prompts, n_each, max_tokens, error))
         return NULL;
     for (int32_t p = 0; p < prompts->n; p++) {
-        bool encodes = model->encoder.n_blocks > 0;
+        bool encodes = model->config.n_enc > 0;
         int64_t n_inputs = prompts->cu[p + 1] - prompts->cu[p] + model->config.memory_tokens;
         if (!model_config_fits(&model->config, encodes ? MAX(n_inputs, max_tokens) : n_inputs - 1 + max_tokens, error))
             return NULL;
     }
-    Workspace measured = measure(model, prompts, n_each, (int32_t)max_tokens);
     Decoder *d = decoder_new(model, prompts, n_each, (int32_t)max_tokens);
-    if (!workspace_reserve(&d->work, model->dev, &measured, error)) {
+    if (!reserve(d, prompts, n_each, error)) {
         decoder_close(d);
         return NULL;
     }
@@ -357,7 +365,7 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
 
 int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start)
 {
-    if (decoder->model->encoder.n_blocks > 0)
+    if (decoder->model->config.n_enc > 0)
         return start;
     return decoder->last[sequence / (decoder->rows.max_tokens / decoder->rows.n_seq)];
 }
@@ -379,11 +387,11 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
               from[r]);
         moved += from[r] != r;
     }
-    for (int i = 0; moved && i < decoder->model->decoder.n_blocks; i++) {
+    for (int i = 0; moved && i < decoder->model->config.n_dec; i++) {
         AttentionCache *cache = &decoder->caches[i].self;
         Tensor old = cache->kv;
         for (int64_t r = 0; r < n; r++)
-            op_copy(decoder->cx.dev,
+            op_copy(decoder->pass.cx.dev,
                     tensor_slice_rows(decoder->spare, decoder->start[r], decoder->first[r] + decoder->t),
                     tensor_slice_rows(old, decoder->start[from[r]], decoder->first[r] + decoder->t));
         cache->kv = decoder->spare;

@@ -76,7 +76,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
                        ParamStore *params)
 {
     int n;
-    g_autofree ParamSpec *specs = model_param_specs(config, &n);
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
     g_autoptr(GHashTable) kept = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GString) left = g_string_new(NULL);
     for (int i = 0; i < n; i++)

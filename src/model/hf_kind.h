@@ -2,7 +2,7 @@
  * kinds is in hf_config.c; hf_t5.c and its neighbours each describe one. */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 #include "nn/nn.h"
 
 #include <jansson.h>

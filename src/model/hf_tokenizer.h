@@ -1,7 +1,7 @@
 /* hf_tokenizer.h: the tokenizer files of a Hugging Face folder. */
 #pragma once
 
-#include "model/config.h"
+#include "model/model_config.h"
 #include "text/tokenizer.h"
 
 /* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4

@@ -2,35 +2,19 @@
 #pragma once
 
 #include "data/batch.h"
-#include "model/config.h"
+#include "model/loss.h"
+#include "model/model_config.h"
+#include "model/stage.h"
 #include "model/token_roles.h"
 #include "param/param.h"
 
 typedef struct Model Model;
 
-typedef struct ModelLoss {
-    float label_smoothing, z_loss;
-    double n_targets; /* of the whole batch: the gradient is of the mean over real targets */
-    double n_labels;  /* of the whole batch, for a sentence head: its mean is added */
-    uint64_t seed;    /* of the dropout masks of this update; dropout off where train is false */
-    bool train;       /* dropout on */
-    bool grad;
-    bool recompute; /* run each block forward again in backward instead of keeping its activations */
-} ModelLoss;
-
-/* Sums over target tokens, and over the labels of a sentence head: op_xent's statistics. */
-typedef struct LossSums {
-    double loss, nll, correct, weight;
-    double label_nll, label_correct, label_weight;
-} LossSums;
-
-void loss_sums_add(LossSums *sums, const LossSums *more);
-/* Mean of a label's loss and of how often it is right; 0 where there are no labels. */
-double loss_sums_label(const LossSums *sums);
-double loss_sums_label_accuracy(const LossSums *sums);
-
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
                   GError **error); /* parameters are zero: init or load */
+/* A stage of it, with the parameters that the stage uses, for slot.h. The other functions, unless they say otherwise,
+ * take a whole model. */
+Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, GError **error);
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
@@ -39,6 +23,8 @@ TokenRoles *model_roles(Model *model);
 /* tokenizer_hash of the tokenizer that the model was trained with; NULL: not known. */
 const char *model_tokenizer_hash(const Model *model);
 void model_set_tokenizer_hash(Model *model, const char *hash);
+/* How many microbatches may be in flight (slot.h), 1 unless this is called. Comes before model_reserve. */
+void model_set_slots(Model *model, int n_slots);
 /* Sizes the arenas for batches of up to this capacity by a dry run on the null device, and allocates them; to be called
  * again when the capacity grows. Fails where memory is short. bytes may be NULL. */
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,

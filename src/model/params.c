@@ -324,58 +324,79 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
     }
 }
 
-static void add_blocks(SpecList *list, bool decoder)
+/* The stage's part of an encoder or a decoder: first what stands beside its blocks, for all of which relpos is. */
+static void add_stack(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
-    int64_t n = decoder ? config->n_dec : config->n_enc;
-    int first = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
     unsigned has = stack_features(config, decoder);
 
-    for (int i = 0; i < (int)n; i++) {
+    if (!stage_embeds(config, stage, decoder))
+        has &= ~(unsigned)(POSITIONS | MEMORY | SEGMENTS | EMBED_NORM);
+    if (!stage_finishes(config, stage, decoder))
+        has &= ~(unsigned)FINAL_NORM;
+    add_scope(list, stack_params, G_N_ELEMENTS(stack_params), decoder ? BUCKET_DECODER : BUCKET_ENCODER, has,
+              decoder ? "decoder." : "encoder.");
+}
+
+static void add_blocks(SpecList *list, Stage stage, bool decoder)
+{
+    const ModelConfig *config = list->config;
+    Stage blocks = stage_blocks(config, stage, decoder);
+    int block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
+    unsigned has = stack_features(config, decoder);
+
+    for (int i = blocks.first; i < blocks.end; i++) {
         g_autofree char *prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
-        add_scope(list, block_params, G_N_ELEMENTS(block_params), first + i,
+        add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i,
                   has | flag(i > 0 || config->first_norm, SELF_NORM), prefix);
     }
 }
 
-ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs)
+int *model_bucket_uses(const ModelConfig *config, Stage stage)
 {
-    size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
-                  2 * G_N_ELEMENTS(stack_params) + (size_t)(config->n_enc + config->n_dec) * G_N_ELEMENTS(block_params);
-    SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
-    unsigned has = features(config);
+    int *uses = g_new0(int, BUCKET_BLOCK + stage_whole(config).end);
+    bool heads = stage_has_heads(config, stage);
 
-    add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, has, "");
-    add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, has, "");
-    add_scope(&list, pooler_params, G_N_ELEMENTS(pooler_params), BUCKET_POOLER, has, "");
-    if (config->n_enc > 0)
-        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_ENCODER, stack_features(config, false),
-                  "encoder.");
-    if (config->n_dec > 0)
-        add_scope(&list, stack_params, G_N_ELEMENTS(stack_params), BUCKET_DECODER, stack_features(config, true),
-                  "decoder.");
-    add_blocks(&list, false);
-    add_blocks(&list, true);
-    *n_specs = list.n;
-    return list.specs;
+    for (int decoder = 0; decoder < 2; decoder++) {
+        Stage blocks = stage_blocks(config, stage, decoder);
+        uses[BUCKET_SHARED] += stage_embeds(config, stage, decoder);
+        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = blocks.end > blocks.first;
+    }
+    uses[BUCKET_SHARED] += heads && config->tie_embeddings;
+    uses[BUCKET_LM_HEAD] = heads;
+    uses[BUCKET_POOLER] = heads && config->sentence_head;
+    for (int i = stage.first; i < stage.end; i++)
+        uses[BUCKET_BLOCK + i] = 1;
+    return uses;
 }
 
-int *model_bucket_uses(const ModelConfig *config)
+ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_specs)
 {
-    int n_stacks = (config->n_enc > 0) + (config->n_dec > 0),
-        n_buckets = BUCKET_BLOCK + (int)(config->n_enc + config->n_dec);
-    int *uses = g_new(int, n_buckets);
-    for (int i = 0; i < n_buckets; i++)
-        uses[i] = 1;
-    uses[BUCKET_SHARED] = n_stacks + config->tie_embeddings; /* the embedding of each stack, and the head */
-    uses[BUCKET_POOLER] = config->sentence_head;
-    return uses;
+    size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
+                  2 * G_N_ELEMENTS(stack_params) + (size_t)(stage.end - stage.first) * G_N_ELEMENTS(block_params);
+    SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
+    g_autofree int *uses = model_bucket_uses(config, stage);
+    unsigned has = features(config);
+
+    if (uses[BUCKET_SHARED] > 0)
+        add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, has, "");
+    if (stage_has_heads(config, stage)) {
+        add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, has, "");
+        add_scope(&list, pooler_params, G_N_ELEMENTS(pooler_params), BUCKET_POOLER, has, "");
+    }
+    for (int decoder = 0; decoder < 2; decoder++)
+        if (uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] > 0)
+            add_stack(&list, stage, decoder);
+    for (int decoder = 0; decoder < 2; decoder++)
+        add_blocks(&list, stage, decoder);
+    *n_specs = list.n;
+    return list.specs;
 }
 
 int64_t model_config_params(const ModelConfig *config)
 {
     int n_specs;
-    g_autofree ParamSpec *specs = model_param_specs(config, &n_specs);
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n_specs);
     int64_t total = 0;
     for (int i = 0; i < n_specs; i++)
         total += specs[i].rows * (specs[i].cols ? specs[i].cols : 1);

@@ -1,7 +1,7 @@
 /* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
 #pragma once
 
-#include "model/config.h"
+#include "model/stage.h"
 #include "nn/nn.h"
 #include "param/param.h"
 
@@ -23,8 +23,9 @@ typedef struct StackW {
  * BlockW. */
 enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
 
-/* Every parameter, by rising bucket. Names: "shared", "lm_head", "encoder.relpos", "encoder.final_norm",
- * "decoder.0.self.q" … (params.c lists them). g_free. */
-ParamSpec *model_param_specs(const ModelConfig *config, int *n_specs);
-/* How often one microbatch contributes to the gradients of each bucket. g_free. */
-int *model_bucket_uses(const ModelConfig *config);
+/* The parameters that a stage uses, by rising bucket. Names: "shared", "lm_head", "encoder.relpos",
+ * "encoder.final_norm", "decoder.0.self.q" … (params.c lists them). g_free. */
+ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_specs);
+/* How often one microbatch adds to the gradients of each bucket in a stage, 0 where it never does: a tied embedding is
+ * added to by the encoder, the decoder and the head, each once. g_free. */
+int *model_bucket_uses(const ModelConfig *config, Stage stage);

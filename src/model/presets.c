@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "model/config.h"
+#include "model/model_config.h"
 
 /* What presets of one kind share, over the defaults of T5 v1.1. */
 #define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"

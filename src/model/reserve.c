@@ -1,52 +1,11 @@
 /* reserve.c: how much memory and work a model needs, by running it on the device that computes nothing. */
 #include "base/check.h"
-#include "base/text.h"
 #include "model/transformer.h"
 
-void workspace_measure(Workspace *work)
-{
-    arena_init(&work->save, "save", NULL, 0);
-    arena_init(&work->scratch, "scratch", NULL, 0);
-    arena_init(&work->recompute, "recompute", NULL, 0);
-}
-
-static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **error)
-{
-    void *memory = device_alloc(dev, measured->peak);
-    if (memory == NULL) {
-        g_autofree char *bytes = text_bytes(measured->peak);
-        return fail_machine(error, "no memory for %s of activations (%s); a smaller micro_batch needs less", bytes,
-                            measured->name);
-    }
-    arena_init(arena, measured->name, memory, measured->peak);
-    return true;
-}
-
-bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error)
-{
-    workspace_clear(work, dev);
-    return reserve(&work->save, dev, &measured->save, error) &&
-           reserve(&work->scratch, dev, &measured->scratch, error) &&
-           reserve(&work->recompute, dev, &measured->recompute, error);
-}
-
-void workspace_clear(Workspace *work, Device *dev)
-{
-    device_free(dev, work->save.base);
-    device_free(dev, work->scratch.base);
-    device_free(dev, work->recompute.base);
-    workspace_measure(work);
-}
-
-size_t workspace_peak(const Workspace *work)
-{
-    return work->save.peak + work->scratch.peak + work->recompute.peak;
-}
-
-Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients)
+Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients)
 {
     Device *null = device_open_null_of(precision);
-    Model *model = model_open(null, config, gradients, NULL);
+    Model *model = model_open_stage(null, config, stage, gradients, NULL);
     CHECK(model != NULL, "a checked configuration was refused");
     return model;
 }
@@ -82,7 +41,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 {
     if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->dev->precision, loss->grad);
+    Model *dry = model_open_dry(&model->config, model->stage, model->dev->precision, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
 
@@ -91,7 +50,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     model_pass(dry, batch, loss);
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (bytes)
-        *bytes = workspace_peak(&dry->work);
+        *bytes = workspace_bytes(&model->work, &dry->work);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_free(batch);
     model_close_dry(dry);
@@ -107,7 +66,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 
     if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->dev->precision, false);
+    Model *dry = model_open_dry(&model->config, model->stage, model->dev->precision, false);
     while (rows->n_seq < rows->max_seq && rows->n_tokens < rows->max_tokens)
         batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
@@ -120,7 +79,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {
-    Model *dry = model_open_dry(config, precision_uniform(DT_F32), true);
+    Model *dry = model_open_dry(config, stage_whole(config), precision_uniform(DT_F32), true);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
 

@@ -1,4 +1,4 @@
-#include "model/transformer.h"
+#include "model/stack.h"
 
 #include <math.h>
 
@@ -13,12 +13,13 @@ static Tensor layout_keys(Arena *arena, const BlockLayout *layout)
 }
 
 /* Puts the integers of the layouts into memory of the device. */
-static bool upload_layouts(Stack *stack, Device *dev)
+static bool upload_layouts(Stack *stack)
 {
+    Device *dev = stack->dev;
     Arena arena;
 
     arena_init(&arena, "layouts", NULL, 0);
-    for (int i = 0; i < stack->n_blocks; i++) {
+    for (int i = 0; i < stack_blocks(stack); i++) {
         layout_firsts(&arena, stack->layouts[i]);
         layout_keys(&arena, stack->layouts[i]);
     }
@@ -27,7 +28,7 @@ static bool upload_layouts(Stack *stack, Device *dev)
     if (stack->layout_memory == NULL)
         return false;
     arena_init(&arena, "layouts", stack->layout_memory, bytes);
-    for (int i = 0; i < stack->n_blocks; i++) {
+    for (int i = 0; i < stack_blocks(stack); i++) {
         BlockLayout *layout = stack->layouts[i];
         Tensor first = layout_firsts(&arena, layout), keys = layout_keys(&arena, layout);
         tensor_upload(dev, first, layout->first.host);
@@ -38,31 +39,46 @@ static bool upload_layouts(Stack *stack, Device *dev)
     return true;
 }
 
-bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder)
+bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder)
 {
-    int n_blocks = (int)(decoder ? config->n_dec : config->n_enc);
-    *stack = (Stack){ .decoder = decoder,
-                      .n_blocks = n_blocks,
+    Stage blocks = stage_blocks(config, stage, decoder);
+    *stack = (Stack){ .dev = dev,
+                      .config = config,
+                      .params = params,
+                      .decoder = decoder,
+                      .first = blocks.first,
+                      .end = blocks.end,
+                      .embeds = stage_embeds(config, stage, decoder),
+                      .finishes = stage_finishes(config, stage, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
-                      .first_block = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0),
-                      .x = g_new0(Tensor, n_blocks + 1),
-                      .blocks = g_new0(BlockSave, n_blocks) };
+                      .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
     if (config->sparsity.pattern == SPARSE_NONE || decoder != (config->family == FAMILY_GPT))
         return true;
-    stack->layouts = g_new(BlockLayout *, n_blocks);
-    for (int i = 0; i < n_blocks; i++)
-        stack->layouts[i] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
-    return upload_layouts(stack, dev);
+    stack->layouts = g_new(BlockLayout *, stack_blocks(stack));
+    for (int i = stack->first; i < stack->end; i++)
+        stack->layouts[i - stack->first] =
+            sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
+    return upload_layouts(stack);
 }
 
-void stack_clear(Stack *stack, Device *dev)
+void stack_clear(Stack *stack)
 {
-    device_free(dev, stack->layout_memory);
-    for (int i = 0; stack->layouts && i < stack->n_blocks; i++)
+    device_free(stack->dev, stack->layout_memory);
+    for (int i = 0; stack->layouts && i < stack_blocks(stack); i++)
         sparsity_layout_free(stack->layouts[i]);
     g_free(stack->layouts);
-    g_free(stack->x);
-    g_free(stack->blocks);
+}
+
+void stack_pass_init(StackPass *pass, const Stack *stack)
+{
+    *pass =
+        (StackPass){ .x = g_new0(Tensor, stack_blocks(stack) + 1), .blocks = g_new0(BlockSave, stack_blocks(stack)) };
+}
+
+void stack_pass_clear(StackPass *pass)
+{
+    g_free(pass->x);
+    g_free(pass->blocks);
 }
 
 static void set_dropout(Ctx *cx, const ModelConfig *config)
@@ -81,16 +97,16 @@ static RelposSpec relpos_spec(const ModelConfig *config, bool decoder)
                          .bidirectional = !decoder };
 }
 
-Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows *rows, const Rows *memory_rows,
-                  const ModelLoss *loss)
+void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Rows *encoder_rows,
+                   const ModelLoss *loss)
 {
-    const ModelConfig *config = &model->config;
-    Ctx cx = { .dev = model->dev,
-               .save = &work->save,
-               .scratch = &work->scratch,
-               .dtype = model->dev->precision.compute,
-               .rows = rows,
-               .memory_rows = memory_rows,
+    const ModelConfig *config = stack->config;
+    Ctx cx = { .dev = stack->dev,
+               .save = save,
+               .scratch = scratch,
+               .dtype = stack->dev->precision.compute,
+               .rows = &pass->rows,
+               .memory_rows = encoder_rows,
                .heads = (int32_t)config->heads,
                .kv_heads = (int32_t)model_config_kv_heads(config),
                .activation = (Activation)config->activation,
@@ -106,65 +122,67 @@ Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows 
                .eps = (float)config->norm_eps };
     if (loss->train)
         set_dropout(&cx, config);
-    return cx;
+    pass->cx = cx;
 }
 
-/* The table of sinusoids from the row of the first place on. */
-static void make_sinusoids(Stack *stack, const Ctx *cx, const ModelConfig *config)
+/* table (n, C): the sinusoids of position_ids 0 to n - 1. */
+static void make_sinusoids(Tensor table, const Ctx *cx, const ModelConfig *config)
 {
     int64_t zero = config->position_zero - config->position_offset;
 
-    op_sinusoid_table(cx->dev, stack->sinusoids, (int32_t)config->position_offset);
-    if (config->position_zero >= 0 && zero >= 0 && zero < stack->sinusoids.d[0])
-        op_fill(cx->dev, tensor_slice_rows(stack->sinusoids, zero, 1), 0);
+    op_sinusoid_table(cx->dev, table, (int32_t)config->position_offset);
+    if (config->position_zero >= 0 && zero >= 0 && zero < table.d[0])
+        op_fill(cx->dev, tensor_slice_rows(table, zero, 1), 0);
 }
 
-void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
-                     int32_t n_places)
+void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32_t first, int32_t n,
+                     int32_t n_positions)
 {
-    const ModelConfig *config = &model->config;
+    const ModelConfig *config = stack->config;
+    const Ctx *cx = &pass->cx;
     int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
     RelposSpec relpos = cx->relpos;
     bool local = config->window > 0 && config->rotary_local > 0;
 
     relpos.first = first;
-    stack->bias = stack->rotary[0] = stack->rotary[1] = stack->sinusoids = NO_TENSOR;
+    pass->bias = pass->rotary[0] = pass->rotary[1] = pass->sinusoids = NO_TENSOR;
     if (tensor_present(w->relpos) || config->position == POSITION_ALIBI)
-        stack->bias = arena_tensor(&work->save, cx->dtype, cx->heads, n, "stack.bias");
+        pass->bias = arena_tensor(cx->save, cx->dtype, cx->heads, n, "stack.bias");
     if (tensor_present(w->relpos))
-        op_relpos_fwd(cx->dev, stack->bias, w->relpos, &relpos);
+        op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
-        op_alibi(cx->dev, stack->bias, first);
-    if (config->position == POSITION_SINUSOIDAL) {
-        stack->sinusoids = arena_tensor(&work->save, cx->dtype, n_places, config->width, "stack.sinusoids");
-        make_sinusoids(stack, cx, config);
+        op_alibi(cx->dev, pass->bias, first);
+    if (config->position == POSITION_SINUSOIDAL && stack->embeds) {
+        pass->sinusoids = arena_tensor(cx->save, cx->dtype, n_positions, config->width, "stack.sinusoids");
+        make_sinusoids(pass->sinusoids, cx, config);
     }
     if (config->position != POSITION_ROTARY)
         return;
     for (int i = 0; i < 2; i++) {
-        stack->rotary[i] = arena_tensor(&work->save, cx->dtype, n_places, rotated, "stack.rotary");
-        op_rotary_table(cx->dev, stack->rotary[i], i && local ? config->rotary_local : config->rotary_base);
+        pass->rotary[i] = arena_tensor(cx->save, cx->dtype, n_positions, rotated, "stack.rotary");
+        op_rotary_table(cx->dev, pass->rotary[i], i && local ? config->rotary_local : config->rotary_base);
     }
 }
 
-void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i)
+void stack_enter_layer(const Stack *stack, StackPass *pass, int i)
 {
-    const ModelConfig *config = &model->config;
+    const ModelConfig *config = stack->config;
+    Ctx *cx = &pass->cx;
     bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
     int64_t window = stack->decoder ? config->window - 1 : config->window / 2;
 
     cx->layer = i;
     cx->window = local ? (int32_t)MAX(1, window) : 0;
-    cx->rotary = stack->rotary[local];
+    cx->rotary = pass->rotary[local];
     cx->score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
-    cx->layout = stack->layouts ? stack->layouts[i] : NULL;
+    cx->layout = stack->layouts ? stack->layouts[i - stack->first] : NULL;
 }
 
-/* The stack's embedding, or its gradient, with the table that all share and the rows of learned positions that are in
- * use. */
-static EmbedW embed_weights(const Model *model, const StackW *w, Tensor table)
+/* The weights of the stack's embedding, or their gradients: with the table that encoder, decoder and head share, and
+ * learned positions from model.position_offset on. */
+static EmbedW embed_weights(const Stack *stack, const StackW *w, Tensor table)
 {
-    int64_t offset = model->config.position_offset;
+    int64_t offset = stack->config->position_offset;
     EmbedW embed = w->embed;
     embed.table = table;
     if (tensor_present(embed.positions))
@@ -172,31 +190,32 @@ static EmbedW embed_weights(const Model *model, const StackW *w, Tensor table)
     return embed;
 }
 
-void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w)
+void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w)
 {
     ModelW shared = { 0 };
 
-    cx->layer = 0;
-    params_acquire(model->params, BUCKET_SHARED, &shared);
-    EmbedW embed = embed_weights(model, w, shared.shared);
-    if (tensor_present(stack->sinusoids))
-        embed.positions = stack->sinusoids;
-    embed_fwd(cx, x, &embed, &stack->embed);
-    params_release(model->params, BUCKET_SHARED);
+    pass->cx.layer = 0;
+    params_acquire(stack->params, BUCKET_SHARED, &shared);
+    EmbedW embed = embed_weights(stack, w, shared.shared);
+    if (tensor_present(pass->sinusoids))
+        embed.positions = pass->sinusoids;
+    embed_fwd(&pass->cx, x, &embed, &pass->embed);
+    params_release(stack->params, BUCKET_SHARED);
 }
 
-/* Block i, its activations into `arena`. */
-static void run_block(Model *model, Stack *stack, Ctx *cx, Arena *arena, int i, Tensor memory)
+/* Block i of the whole, its activations into `arena`. */
+static void run_block(const Stack *stack, StackPass *pass, Arena *arena, int i, Tensor encoder_output)
 {
-    Arena *save = cx->save;
+    Arena *save = pass->cx.save;
+    int here = i - stack->first;
     BlockW w = { 0 };
 
-    stack_enter_layer(model, stack, cx, i);
-    cx->save = arena;
-    params_acquire(model->params, stack->first_block + i, &w);
-    block_fwd(cx, stack->x[i + 1], stack->x[i], memory, stack->bias, &w, &stack->blocks[i]);
-    params_release(model->params, stack->first_block + i);
-    cx->save = save;
+    stack_enter_layer(stack, pass, i);
+    pass->cx.save = arena;
+    params_acquire(stack->params, stack->block_bucket + i, &w);
+    block_fwd(&pass->cx, pass->x[here + 1], pass->x[here], encoder_output, pass->bias, &w, &pass->blocks[here]);
+    params_release(stack->params, stack->block_bucket + i);
+    pass->cx.save = save;
 }
 
 Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save)
@@ -208,107 +227,115 @@ Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save)
     return y;
 }
 
-Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor memory, const ModelLoss *loss)
+void stack_begin(const Stack *stack, StackPass *pass)
 {
-    Arena *arena = loss->recompute ? &work->recompute : &work->save;
+    const Ctx *cx = &pass->cx;
+
+    for (int i = 0; i <= stack_blocks(stack); i++)
+        pass->x[i] = arena_tensor(cx->save, cx->dtype, cx->rows->n_rows, stack->config->width, "stack.x");
+}
+
+/* Dropout behind the final norm, where the stack ends here. */
+static Dropout final_dropout(const Stack *stack, Ctx *cx)
+{
+    cx->layer = 0;
+    return stack->finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
+}
+
+Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor encoder_output, const ModelLoss *loss)
+{
+    Ctx *cx = &pass->cx;
+    Arena *arena = loss->recompute ? recompute : cx->save;
     bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
     int32_t max_len = cx->rows->max_len;
     StackW w = { 0 };
 
-    for (int i = 0; i <= stack->n_blocks; i++)
-        stack->x[i] = arena_tensor(&work->save, cx->dtype, cx->rows->n_rows, model->config.width, "stack.x");
-    params_acquire(model->params, stack->bucket, &w);
-    stack_positions(model, stack, cx, work, &w, 1 - max_len, 2 * max_len - 1, max_len);
-    stack_embed(model, stack, cx, stack->x[0], &w);
-    for (int i = 0; i < stack->n_blocks; i++) {
+    params_acquire(stack->params, stack->bucket, &w);
+    stack_positions(stack, pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
+    if (stack->embeds)
+        stack_embed(stack, pass, pass->x[0], &w);
+    for (int i = stack->first; i < stack->end; i++) {
         size_t mark = arena_mark(arena);
-        run_block(model, stack, cx, arena, i, memory);
+        run_block(stack, pass, arena, i, encoder_output);
         if (forget)
             arena_reset(arena, mark);
     }
-    cx->layer = 0;
-    Tensor y = stack_final_norm(cx, stack->x[stack->n_blocks], &w, &stack->final_norm);
-    Dropout drop = ctx_dropout(cx, SITE_FINAL);
+    Dropout drop = final_dropout(stack, cx);
+    Tensor y = stack_final_norm(cx, pass->x[stack_blocks(stack)], &w, &pass->final_norm);
     if (drop.rate > 0)
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
-    params_release(model->params, stack->bucket);
+    params_release(stack->params, stack->bucket);
     return y;
 }
 
-static void block_gradients(Model *model, Stack *stack, Ctx *cx, int i, Tensor dx, Tensor dmemory, Tensor dbias)
+static void block_gradients(const Stack *stack, StackPass *pass, int i, Tensor dx, Tensor d_encoder_output,
+                            Tensor dbias)
 {
-    int bucket = stack->first_block + i;
+    int bucket = stack->block_bucket + i;
     BlockW w = { 0 }, g = { 0 };
 
-    stack_enter_layer(model, stack, cx, i);
-    params_acquire(model->params, bucket, &w);
-    cx->g_beta = grads_acquire(model->params, bucket, &g);
-    block_bwd(cx, dx, dmemory, dbias, &w, &g, &stack->blocks[i]);
-    grads_ready(model->params, bucket);
-    params_release(model->params, bucket);
+    stack_enter_layer(stack, pass, i);
+    params_acquire(stack->params, bucket, &w);
+    pass->cx.g_beta = grads_acquire(stack->params, bucket, &g);
+    block_bwd(&pass->cx, dx, d_encoder_output, dbias, &w, &g, &pass->blocks[i - stack->first]);
+    grads_ready(stack->params, bucket);
+    params_release(stack->params, bucket);
 }
 
 /* beta is that of the stack's own gradients. */
-static void embed_gradients(Model *model, Stack *stack, Ctx *cx, Tensor dx, const StackW *w, const StackW *g,
+static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, const StackW *w, const StackW *g,
                             float beta)
 {
+    int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
+    Ctx *cx = &pass->cx;
     ModelW shared = { 0 }, dshared = { 0 };
 
     cx->layer = 0;
-    params_acquire(model->params, BUCKET_SHARED, &shared);
-    float table_beta = grads_acquire(model->params, BUCKET_SHARED, &dshared);
-    EmbedW embed = embed_weights(model, w, shared.shared), dembed = embed_weights(model, g, dshared.shared);
-    if (tensor_present(dembed.positions) && model->config.position_offset > 0 && beta == 0)
-        op_fill(cx->dev, tensor_slice_rows(g->embed.positions, 0, model->config.position_offset), 0);
+    params_acquire(stack->params, BUCKET_SHARED, &shared);
+    float table_beta = grads_acquire(stack->params, BUCKET_SHARED, &dshared);
+    EmbedW embed = embed_weights(stack, w, shared.shared), dembed = embed_weights(stack, g, dshared.shared);
+    if (tensor_present(dembed.positions) && unused > 0 && beta == 0)
+        op_fill(cx->dev, tensor_slice_rows(g->embed.positions, 0, unused), 0);
     cx->g_beta = beta;
-    embed_bwd(cx, dx, &embed, &dembed, table_beta, &stack->embed);
-    grads_ready(model->params, BUCKET_SHARED);
-    params_release(model->params, BUCKET_SHARED);
+    embed_bwd(cx, dx, &embed, &dembed, table_beta, &pass->embed);
+    grads_ready(stack->params, BUCKET_SHARED);
+    params_release(stack->params, BUCKET_SHARED);
 }
 
-/* dx (N,C), of the last block's output, from dy, of the stack's. */
-static Tensor final_gradient(Stack *stack, Ctx *cx, Tensor dy, const StackW *w, const StackW *g)
+void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy, Tensor encoder_output,
+               Tensor d_encoder_output, const ModelLoss *loss)
 {
-    Dropout drop = ctx_dropout(cx, SITE_FINAL);
-
-    if (drop.rate > 0)
-        op_dropout_bwd(cx->dev, dy, dy, &drop);
-    if (!tensor_present(w->final_norm.w))
-        return dy;
-    Tensor dx = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "stack.dx");
-    norm_bwd(cx, dx, dy, NO_TENSOR, w->final_norm, g->final_norm, &stack->final_norm);
-    return dx;
-}
-
-void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
-               const ModelLoss *loss)
-{
-    size_t mark = arena_mark(&work->scratch);
+    Ctx *cx = &pass->cx;
+    size_t mark = arena_mark(cx->scratch);
     RelposSpec relpos = cx->relpos;
     Tensor dbias = NO_TENSOR;
+    Dropout drop = final_dropout(stack, cx);
     StackW w = { 0 }, g = { 0 };
 
-    params_acquire(model->params, stack->bucket, &w);
-    float beta = grads_acquire(model->params, stack->bucket, &g);
-    cx->layer = 0;
+    params_acquire(stack->params, stack->bucket, &w);
+    float beta = grads_acquire(stack->params, stack->bucket, &g);
     cx->g_beta = beta;
-    Tensor dx = final_gradient(stack, cx, dy, &w, &g);
+    if (drop.rate > 0)
+        op_dropout_bwd(cx->dev, dy, dy, &drop);
+    if (tensor_present(w.final_norm.w))
+        norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, &pass->final_norm);
     if (tensor_present(w.relpos)) {
-        dbias = arena_tensor(&work->scratch, cx->dtype, stack->bias.d[0], stack->bias.d[1], "stack.dbias");
+        dbias = arena_tensor(cx->scratch, cx->dtype, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    for (int i = stack->n_blocks - 1; i >= 0; i--) {
-        size_t block = arena_mark(&work->recompute);
+    for (int i = stack->end - 1; i >= stack->first; i--) {
+        size_t block = arena_mark(recompute);
         if (loss->recompute)
-            run_block(model, stack, cx, &work->recompute, i, memory);
-        block_gradients(model, stack, cx, i, dx, dmemory, dbias);
-        arena_reset(&work->recompute, block);
+            run_block(stack, pass, recompute, i, encoder_output);
+        block_gradients(stack, pass, i, dy, d_encoder_output, dbias);
+        arena_reset(recompute, block);
     }
     relpos.first = 1 - cx->rows->max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
-    embed_gradients(model, stack, cx, dx, &w, &g, beta);
-    grads_ready(model->params, stack->bucket);
-    params_release(model->params, stack->bucket);
-    arena_reset(&work->scratch, mark);
+    if (stack->embeds)
+        embed_gradients(stack, pass, dy, &w, &g, beta);
+    grads_ready(stack->params, stack->bucket);
+    params_release(stack->params, stack->bucket);
+    arena_reset(cx->scratch, mark);
 }

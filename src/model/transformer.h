@@ -1,78 +1,52 @@
 /* transformer.h: the inside of Model, for the files of this floor. */
 #pragma once
 
-#include "model/model.h"
-#include "model/params.h"
+#include "model/slot.h"
+#include "model/stack.h"
+#include "model/workspace.h"
 
-/* The arenas of a pass over a batch, or of a decoder. Measuring until memory is reserved. */
-typedef struct Workspace {
-    Arena save;      /* activations kept for backward */
-    Arena scratch;   /* of layers, and gradients of activations */
-    Arena recompute; /* one block's activations, where blocks run forward again in backward */
-} Workspace;
+typedef enum SlotState {
+    SLOT_FREE,
+    SLOT_BEGUN,  /* slot_fwd comes next */
+    SLOT_FORWARD /* slot_bwd comes next */
+} SlotState;
 
-void workspace_measure(Workspace *work);
-/* Allocates what `measured` reached. */
-bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
-void workspace_clear(Workspace *work, Device *dev);
-size_t workspace_peak(const Workspace *work); /* bytes */
-
-/* An encoder or a decoder, and what its last forward pass left behind. */
-typedef struct Stack {
-    bool decoder;
-    int n_blocks;
-    int bucket, first_block; /* buckets of its shared parameters and of its block 0 */
-    Tensor *x;               /* n_blocks + 1 (N,C): the input of each block, then of the final norm */
-    BlockSave *blocks;
-    EmbedSave embed;
-    NormSave final_norm;
-    Tensor bias;           /* (H, 2 max_len - 1), or NO_TENSOR */
-    Tensor sinusoids;      /* (max_len, C), or NO_TENSOR */
-    Tensor rotary[2];      /* (max_len, R) of global and of local layers, or NO_TENSOR */
-    BlockLayout **layouts; /* (n_blocks), or NULL */
-    void *layout_memory;   /* of the device: their integers */
-} Stack;
+/* One microbatch in flight. */
+typedef struct Slot {
+    SlotState state;
+    Arena *save;        /* of the model's workspace */
+    const Batch *batch; /* the caller's */
+    ModelLoss loss;
+    TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
+    StackPass encoder, decoder;  /* the encoder's rows are there in every stage that has cross-attention */
+    Tensor encoder_output;       /* (M,C) made here or received; absent before there is one */
+    StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
+} Slot;
 
 struct Model {
     Device *dev;
     ModelConfig config;
+    Stage stage;
     TokenRoles roles;
     ParamStore *params;
-    char *tokenizer_hash; /* or NULL */
-    Stack encoder, decoder;
-    TokenStream *behind_memory; /* of the encoder's last batch; NULL where there is no memory */
-    Tensor sums;                /* (2 XENT_STATS) f64 of the passes since model_take_sums: of tokens, of labels */
+    char *tokenizer_hash;   /* or NULL */
+    Stack encoder, decoder; /* the stage's parts of them */
+    Slot *slots;            /* (work.n_slots) */
     Workspace work;
+    Tensor sums; /* (2 XENT_STATS) f64 of the passes since model_take_sums: of tokens, of labels */
 };
 
-/* The encoder's stream, its memory included, for as long as work->save is not reset. */
-Rows encoder_upload(Model *model, Workspace *work, const TokenStream *enc);
-/* false: no memory. */
-bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, bool decoder);
-void stack_clear(Stack *stack, Device *dev);
-/* The context of a stack over the rows of its stream; memory_rows are those of the encoder, if a decoder has one. */
-Ctx stack_context(Model *model, const Stack *stack, Workspace *work, const Rows *rows, const Rows *memory_rows,
-                  const ModelLoss *loss);
-/* What there is to know of positions that are not learned, into stack->bias, sinusoids and rotary in work->save:
- * relative positions from `first` on, n of them, and the places below n_places. */
-void stack_positions(Model *model, Stack *stack, Ctx *cx, Workspace *work, const StackW *w, int32_t first, int32_t n,
-                     int32_t n_places);
-void stack_embed(Model *model, Stack *stack, Ctx *cx, Tensor x, const StackW *w);
-/* Makes the context that of block i. */
-void stack_enter_layer(const Model *model, const Stack *stack, Ctx *cx, int i);
-/* y = final_norm(x), or x itself. */
-Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save);
-/* Returns dropout(final_norm(blocks(embedding))) (N,C), kept in work->save. memory (M,C), or NO_TENSOR. */
-Tensor stack_fwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor memory, const ModelLoss *loss);
-/* dy is overwritten; dmemory (M,C), absent where memory is, is added to. */
-void stack_bwd(Model *model, Stack *stack, Ctx *cx, Workspace *work, Tensor dy, Tensor memory, Tensor dmemory,
-               const ModelLoss *loss);
+/* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */
+Rows encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
+/* Empties the slot's arenas, uploads the batch, with room for memory tokens of memory_rows sequences, and sets the
+ * contexts. */
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss);
+/* Forward through the stage's blocks; y (N,C). */
+Tensor slot_run(Model *model, Slot *slot);
+/* The pass of the stage's last block. */
+StackPass *slot_last(const Model *model, Slot *slot);
 
-/* The weights of what stands on the last stack: the embedding's and the head's buckets in one ModelW. */
-void model_head_acquire(Model *model, ModelW *w);
-void model_head_release(Model *model);
-HeadW model_head(const Model *model, const ModelW *w, const ModelW *g);
-
-/* The same model on the null device, with measuring arenas: it computes nothing and counts everything. */
-Model *model_open_dry(const ModelConfig *config, Precision precision, bool gradients);
+/* The same stage of the same model on the null device, with measuring arenas: it computes nothing and counts
+ * everything. */
+Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients);
 void model_close_dry(Model *model);

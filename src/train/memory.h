@@ -1,7 +1,7 @@
 /* memory.h: what a run will hold in memory, known before anything is allocated. */
 #pragma once
 
-#include "train/config.h"
+#include "train/config/config.h"
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */

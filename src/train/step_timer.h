@@ -4,7 +4,7 @@
 
 #include "device/profile.h"
 #include "model/model.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 typedef struct StepTimer {
     const Config *config; /* with the vocabulary resolved */

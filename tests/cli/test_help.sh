@@ -5,7 +5,7 @@ expect 0 'usage: loam train CONFIG.yaml' "$loam" help train
 expect 0 'usage: loam bench step' "$loam" help bench step
 expect 0 'group.key=value' "$loam" help plan
 expect 0 'loam tokenizer WHAT' "$loam" help tokenizer
-expect 1 'no verb is called trian' "$loam" help trian
+expect 1 'unknown verb trian, did you mean train' "$loam" help trian
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
 diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"
 

@@ -2,7 +2,7 @@
 #include "eval/generate.h"
 #include "eval/heldout.h"
 #include "eval/heldout_sets.h"
-#include "eval/score.h"
+#include "eval/scorer.h"
 #include "model/tiny.h"
 
 static char *folder, *prefix;

@@ -1,7 +1,7 @@
 /* Models with a decoder alone and with an encoder alone: continuations, their scores, and masks. */
 #include "eval/fill_mask.h"
 #include "eval/generate.h"
-#include "eval/score.h"
+#include "eval/scorer.h"
 #include "model/tiny.h"
 
 enum { VOCAB = 23, MASK = 4, EOS = 1 };

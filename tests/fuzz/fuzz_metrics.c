@@ -1,7 +1,7 @@
 /* Any bytes as the metrics.jsonl of a run that is resumed: what is left are whole lines, and a second resume leaves
  * them alone. The first byte is the step. */
 #include "fuzz_folder.h"
-#include "train/metrics.h"
+#include "train/trainer/metrics.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes, and any JSON object sealed with its right checksum, as the state.json of a checkpoint: an error, or a
  * model and a state. */
 #include "fuzz_folder.h"
-#include "train/checkpoint_format.h"
+#include "train/checkpoint/format.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static bool load(const ModelConfig *config, TrainState *state)
     Model *model = model_open(null, config, false, NULL);
     TokenRoles roles = token_roles_none();
     const Checkpoint checkpoint = { .model = config, .state = state, .roles = &roles };
-    bool loaded = model && checkpoint_load(fuzz_folder(), &checkpoint, NULL);
+    bool loaded = model && checkpoint_load(fuzz_folder(), &checkpoint, NULL, NULL);
     token_roles_clear(&roles);
     if (model)
         model_close(model);
@@ -25,12 +25,12 @@ static void read_all(void)
     g_autofree char *hash = NULL;
     ModelConfig config = { 0 };
     TrainState state = { 0 };
-    bool good = checkpoint_config(fuzz_folder(), &config, &hash, &error);
+    bool good = checkpoint_config(fuzz_folder(), &config, &hash, NULL, &error);
     CHECK(good || error, "no error");
     if (good && config.n_enc + config.n_dec <= 4) /* more blocks are more of the same, slowly */
         load(&config, &state);
     checkpoint_clear_config(&config);
-    checkpoint_verify(fuzz_folder(), NULL);
+    checkpoint_verify(fuzz_folder(), NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

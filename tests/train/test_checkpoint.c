@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "param/store.h"
-#include "train/checkpoint_format.h"
-#include "train/run.h"
+#include "train/checkpoint/format.h"
+#include "train/run_dir.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -108,7 +108,7 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     fill_state(f, 9);
     f->state = (TrainState){ 0 };
     g_assert_true(memcmp(before, w.p, 64) != 0);
-    checkpoint_load(f->folder, &checkpoint, &error);
+    checkpoint_load(f->folder, &checkpoint, NULL, &error);
     g_assert_no_error(error);
     g_assert_true(memcmp(before, w.p, (gsize)tensor_count(w) * sizeof(float)) == 0);
     g_assert_true(memcmp(&state, &f->state, sizeof state) == 0);
@@ -118,22 +118,100 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     g_assert_cmpfloat(first, ==, 0.5f + (float)last);
 }
 
-static void what_was_verified_is_not_hashed_again(Fixture *f, gconstpointer data)
+/* Flips a bit of a file of the checkpoint: of the last value of its last tensor. */
+static void damage(const char *folder, const char *file)
+{
+    g_autofree char *path = g_build_filename(folder, file, NULL), *text = NULL;
+    gsize bytes;
+    g_assert_true(g_file_get_contents(path, &text, &bytes, NULL));
+    text[bytes - 1] ^= 4;
+    g_assert_true(g_file_set_contents(path, text, (gssize)bytes, NULL));
+}
+
+static void loading_checks_every_file_without_a_verification_before(Fixture *f, gconstpointer data)
 {
     (void)data;
     GError *error = NULL;
     Checkpoint checkpoint = whole(f);
+    bool damaged = false;
     checkpoint_save(f->folder, &checkpoint, &error);
     g_assert_no_error(error);
-    g_autofree char *path = g_build_filename(f->folder, "weights-00001-of-00001.safetensors", NULL), *text = NULL;
-    gsize bytes;
-    g_file_get_contents(path, &text, &bytes, NULL);
-    text[bytes - 1] ^= 4; /* in the values of a tensor */
-    g_file_set_contents(path, text, (gssize)bytes, NULL);
-    g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
+    damage(f->folder, "weights-00001-of-00001.safetensors");
+    g_assert_false(checkpoint_load(f->folder, &checkpoint, &damaged, &error));
+    g_assert_nonnull(strstr(error->message, "damaged: checksum"));
+    g_assert_true(damaged);
     g_clear_error(&error);
-    checkpoint.verified = true;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+}
+
+/* An older checkpoint would not fit either. */
+static void a_tensor_of_another_shape_is_no_damage(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    GError *error = NULL;
+    Checkpoint checkpoint = whole(f);
+    bool damaged = false;
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    ModelConfig wider = tiny;
+    wider.width = 16;
+    Model *other = model_open(f->dev, &wider, false, &error);
+    g_assert_no_error(error);
+    const Checkpoint into = { .model = &wider, .params = model_params(other) };
+    g_assert_false(checkpoint_load(f->folder, &into, &damaged, &error));
+    g_assert_nonnull(strstr(error->message, "not whole"));
+    g_assert_false(damaged);
+    g_clear_error(&error);
+    model_close(other);
+}
+
+static GBytes *file_bytes(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    char *text;
+    gsize bytes;
+    g_assert_true(g_file_get_contents(path, &text, &bytes, NULL));
+    return g_bytes_new_take(text, bytes);
+}
+
+static void *write_snapshot(void *data)
+{
+    void **arguments = data;
+    return GINT_TO_POINTER(snapshot_write(arguments[0], arguments[1], NULL));
+}
+
+/* Another thread writes it after everything that it was taken from has changed, and was freed. */
+static void a_detached_snapshot_belongs_to_its_writer(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    static const char *const files[] = { "weights-00001-of-00001.safetensors", "optimizer-00001-of-00001.safetensors",
+                                         "state.json" };
+    GError *error = NULL;
+    g_autofree char *later = g_build_filename(f->dir, "checkpoints", "later", NULL);
+    TokenRoles roles = token_roles_none();
+    Checkpoint checkpoint = whole(f);
+    roles.pad = 7;
+    checkpoint.roles = &roles;
+    fill_state(f, 0.5f);
+    checkpoint_save(f->folder, &checkpoint, &error);
+    g_assert_no_error(error);
+    Snapshot *snapshot = snapshot_take(&checkpoint);
+    snapshot_detach(snapshot);
+    params_init(model_params(f->model), 4);
+    fill_state(f, 9);
+    f->state = (TrainState){ 0 };
+    roles.pad = 8;
+    optimizer_close(f->optimizer);
+    model_close(f->model);
+    void *arguments[] = { snapshot, later };
+    g_assert_true(GPOINTER_TO_INT(g_thread_join(g_thread_new("writer", write_snapshot, arguments))));
+    snapshot_free(snapshot);
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autoptr(GBytes) at_once = file_bytes(f->folder, files[i]), afterwards = file_bytes(later, files[i]);
+        g_assert_true(g_bytes_equal(at_once, afterwards));
+    }
+    token_roles_clear(&roles);
+    f->model = model_open(f->dev, &f->config, true, NULL);
+    f->optimizer = optimizer_open(model_params(f->model), &adamw, NULL);
 }
 
 static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
@@ -145,7 +223,7 @@ static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     ModelConfig config = { 0 };
     g_autofree char *hash = NULL;
-    checkpoint_config(f->folder, &config, &hash, &error);
+    checkpoint_config(f->folder, &config, &hash, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(hash, ==, "0123456789abcdef");
     g_assert_cmpint(config.ffn, ==, 16);
@@ -155,8 +233,7 @@ static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
     checkpoint_clear_config(&config);
 }
 
-/* Fails each io call in turn: what was saved before must still be there, whole, and loadable. */
-/* Those of a checkpoint that has none are as they were. */
+/* The roles of a checkpoint that has none stay as they were. */
 static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -169,7 +246,7 @@ static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     TokenRoles read = token_roles_none();
     checkpoint.roles = &read;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
     g_assert_cmpint(read.decoder_start, ==, 3);
     g_assert_cmpint(read.pad, ==, 2);
     g_assert_cmpint(read.eos.n, ==, 2);
@@ -180,11 +257,12 @@ static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     token_roles_clear(&read);
     checkpoint.roles = &read;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
     g_assert_cmpint(read.decoder_start, ==, -1);
     token_roles_clear(&roles);
 }
 
+/* Each call of io_*() fails in turn: the checkpoint that was saved before is still there, whole, and loads. */
 static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -207,9 +285,9 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
         reported += !saved;
         g_assert_true(saved == (error == NULL));
         g_clear_error(&error);
-        g_assert_true(checkpoint_verify(f->folder, NULL));
-        g_assert_true(!g_file_test(next, G_FILE_TEST_EXISTS) || checkpoint_verify(next, NULL));
-        g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
+        g_assert_true(checkpoint_verify(f->folder, NULL, NULL));
+        g_assert_true(!g_file_test(next, G_FILE_TEST_EXISTS) || checkpoint_verify(next, NULL, NULL));
+        g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
     }
     g_assert_cmpint(reported, >, calls / 2);
 }
@@ -230,15 +308,21 @@ static void a_failing_disk_keeps_the_checkpoint_that_is_replaced(Fixture *f, gco
         io_fail_at(0, 0);
         g_assert_true(saved == (error == NULL));
         g_clear_error(&error);
-        g_assert_true(checkpoint_verify(f->folder, NULL));
+        g_assert_true(checkpoint_verify(f->folder, NULL, NULL));
     }
+}
+
+static bool verify(const char *folder, void *unused, bool *damaged, GError **error)
+{
+    (void)unused;
+    return checkpoint_verify(folder, damaged, error);
 }
 
 static int64_t newest(Fixture *f)
 {
     GError *error = NULL;
     int64_t step = -2;
-    run_newest_sound(f->dir, &step, &error);
+    run_open_newest(f->dir, verify, NULL, &step, &error);
     g_assert_no_error(error);
     return step;
 }
@@ -261,7 +345,7 @@ static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer da
         g_file_get_contents(path, &text, &bytes, NULL);
         text[i == 2 ? 0 : bytes / 2] ^= 4; /* one flipped bit */
         g_file_set_contents(path, text, (gssize)bytes, NULL);
-        g_assert_false(checkpoint_verify(f->folder, &error));
+        g_assert_false(checkpoint_verify(f->folder, NULL, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, "damaged"));
         g_clear_error(&error);
@@ -283,41 +367,76 @@ static void state_json_is_sealed(Fixture *f, gconstpointer data)
     g_assert_nonnull(updates);
     updates[strlen("\"updates\": ")] = '5';
     g_file_set_contents(path, text, -1, NULL);
-    g_assert_false(checkpoint_verify(f->folder, &error));
+    g_assert_false(checkpoint_verify(f->folder, NULL, &error));
     g_assert_nonnull(strstr(error->message, "checksum"));
     g_clear_error(&error);
     int64_t step;
-    g_assert_false(run_newest_sound(f->dir, &step, &error)); /* there is no other: never start over in silence */
+    g_assert_false(
+        run_open_newest(f->dir, verify, NULL, &step, &error)); /* there is no other: never start over in silence */
     g_assert_nonnull(strstr(error->message, "is whole"));
     g_clear_error(&error);
 }
 
-/* A sealed state.json that tells no model: written by another program. */
-/* Runs that began before tokens were counted keep their rule. */
-static void a_state_of_an_earlier_version_is_read(Fixture *f, gconstpointer data)
+static json_t *load_state_json(const char *folder)
 {
-    (void)data;
-    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL);
-    Checkpoint checkpoint = whole(f);
-    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    json_t *root = json_load_file(path, 0, NULL);
-    for (const LaterField *field = checkpoint_later; field->name; field++)
-        g_assert_cmpint(json_object_del(json_object_get(root, "state"), field->name), ==, 0);
+    g_autofree char *path = g_build_filename(folder, "state.json", NULL);
+    return json_load_file(path, 0, NULL);
+}
+
+/* Writes state.json without one number of the progress, sealed again. whole: as the checkpoint has it. */
+static void remove_number(const char *folder, const json_t *whole, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, "state.json", NULL);
+    json_t *root = json_deep_copy(whole);
+    g_assert_cmpint(json_object_del(json_object_get(root, "state"), name), ==, 0);
     checkpoint_seal(root);
     g_assert_cmpint(json_dump_file(root, path, JSON_INDENT(1) | JSON_SORT_KEYS), ==, 0);
     json_decref(root);
-    TrainState read = f->state;
-    checkpoint.state = &read;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL));
-    g_assert_cmpint(read.tokens_by_capacity, ==, 1);
-    g_assert_cmpint(read.evaluation_left, ==, 0);
-    g_assert_cmpint(read.best_data, ==, 0);
-    read.tokens_by_capacity = f->state.tokens_by_capacity;
-    read.evaluation_left = f->state.evaluation_left;
-    read.best_data = f->state.best_data;
-    g_assert_true(memcmp(&read, &f->state, sizeof read) == 0);
 }
 
+/* Each number in turn, as in a checkpoint of a version that did not have it. */
+static void a_number_that_a_checkpoint_lacks_gets_its_default(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    Checkpoint checkpoint = whole(f);
+    const TrainState saved = f->state;
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    json_t *state_json = load_state_json(f->folder);
+    for (const StateField *field = state_fields; field->name; field++) {
+        g_autoptr(GError) error = NULL;
+        TrainState read, wanted = saved;
+        remove_number(f->folder, state_json, field->name);
+        memset(&read, 0xff, sizeof read);
+        checkpoint.state = &read;
+        bool loaded = checkpoint_load(f->folder, &checkpoint, NULL, &error);
+        g_assert_true(loaded == !field->required);
+        if (field->required) {
+            g_assert_nonnull(strstr(error->message, field->name));
+            continue;
+        }
+        if (field->type == STATE_COUNT)
+            G_STRUCT_MEMBER(int64_t, &wanted, field->offset) = (int64_t)field->absent;
+        else
+            G_STRUCT_MEMBER(double, &wanted, field->offset) = field->absent;
+        g_assert_true(memcmp(&read, &wanted, sizeof read) == 0);
+    }
+    json_decref(state_json);
+}
+
+/* Runs that began before tokens were counted keep their rule. */
+static void tokens_of_an_early_run_are_counted_by_capacity(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    json_t *state_json = load_state_json(f->folder);
+    remove_number(f->folder, state_json, "tokens_by_capacity");
+    json_decref(state_json);
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, NULL));
+    g_assert_cmpint(f->state.tokens_by_capacity, ==, 1);
+}
+
+/* A sealed state.json that tells no model: written by another program. */
 static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -332,7 +451,7 @@ static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
     checkpoint_seal(root);
     json_dump_file(root, path, 0);
     json_decref(root);
-    g_assert_false(checkpoint_config(f->folder, &config, NULL, &error));
+    g_assert_false(checkpoint_config(f->folder, &config, NULL, NULL, &error));
     g_assert_nonnull(strstr(error->message, "state.json: no model.vocab in it"));
     g_clear_error(&error);
     checkpoint_clear_config(&config);
@@ -359,10 +478,10 @@ static void write_part(Fixture *f, json_t *files, int part)
         json_object_set_new(boxes, param->spec.name, json_pack("{s:o, s:o}", "start", start, "shape", extent));
     }
     g_assert_true(safetensors_writer_write(writer, path, NULL));
-    safetensors_writer_free(writer);
     char hex[17];
     int64_t bytes;
-    g_assert_true(checkpoint_hash_file(path, hex, &bytes, NULL));
+    checkpoint_hex(safetensors_writer_hash(writer, &bytes), hex);
+    safetensors_writer_free(writer);
     json_object_set_new(files, name,
                         json_pack("{s:I, s:s, s:o}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
 }
@@ -387,14 +506,14 @@ static void any_layout_of_boxes_is_read(Fixture *f, gconstpointer data)
     gsize bytes = (gsize)tensor_count(w) * sizeof(float);
     g_autofree float *before = g_memdup2(w.p, bytes);
     params_init(model_params(f->model), 4);
-    checkpoint_load(f->folder, &checkpoint, &error);
+    checkpoint_load(f->folder, &checkpoint, NULL, &error);
     g_assert_no_error(error);
     g_assert_true(memcmp(before, w.p, bytes) == 0);
 
     json_object_del(files, "part-1.safetensors");
     checkpoint_seal(root);
     json_dump_file(root, path, 0);
-    g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
+    g_assert_false(checkpoint_load(f->folder, &checkpoint, NULL, &error));
     g_assert_nonnull(strstr(error->message, "not whole"));
     g_clear_error(&error);
     json_decref(root);
@@ -412,7 +531,7 @@ static void checkpoints_above_are_set_aside(Fixture *f, gconstpointer data)
     g_autoptr(GArray) left = run_checkpoints(f->dir);
     g_assert_cmpuint(left->len, ==, 1);
     g_autofree char *aside = g_build_filename(f->dir, "checkpoints", "damaged-step-00000003", NULL);
-    g_assert_true(checkpoint_verify(aside, NULL));
+    g_assert_true(checkpoint_verify(aside, NULL, NULL));
 }
 
 static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gconstpointer data)
@@ -437,14 +556,17 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     TEST(save_then_load_gives_the_same_state);
-    TEST(what_was_verified_is_not_hashed_again);
+    TEST(loading_checks_every_file_without_a_verification_before);
+    TEST(a_tensor_of_another_shape_is_no_damage);
+    TEST(a_detached_snapshot_belongs_to_its_writer);
     TEST(shape_and_tokenizer_are_read_back);
     TEST(roles_of_tokens_are_read_back);
     TEST(a_failing_disk_keeps_the_checkpoint_before);
     TEST(a_failing_disk_keeps_the_checkpoint_that_is_replaced);
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
-    TEST(a_state_of_an_earlier_version_is_read);
+    TEST(a_number_that_a_checkpoint_lacks_gets_its_default);
+    TEST(tokens_of_an_early_run_are_counted_by_capacity);
     TEST(a_checkpoint_tells_its_vocabulary);
     TEST(any_layout_of_boxes_is_read);
     TEST(checkpoints_above_are_set_aside);

@@ -1,4 +1,4 @@
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include "data/tiny_tokenizer.h"
 #include "train/memory.h"

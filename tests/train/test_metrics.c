@@ -1,4 +1,4 @@
-#include "train/metrics.h"
+#include "train/trainer/metrics.h"
 
 #include "data/data_test.h"
 #include "format/events.h"

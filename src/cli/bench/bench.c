@@ -1,0 +1,13 @@
+#include "cli/bench/bench.h"
+
+#include "cli/cli.h"
+
+static const SubVerb sub_verbs[] = {
+    { "ops", bench_ops, "every operation at the shapes of T5-1.1-small" },
+    { "step", bench_step, "a whole training step of a configuration" },
+};
+
+bool verb_bench(int argc, char **argv, GError **error)
+{
+    return cli_run_sub_verb(sub_verbs, G_N_ELEMENTS(sub_verbs), "bench", "loam bench ops", argc, argv, error);
+}

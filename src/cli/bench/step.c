@@ -1,0 +1,118 @@
+#include "base/text.h"
+#include "cli/bench/bench.h"
+#include "cli/cli.h"
+#include "device/peak.h"
+#include "train/config/config.h"
+#include "train/step_timer.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#define USAGE        "loam bench step CONFIG.yaml [--seconds S] [--profile] [--json] [group.key=value]…"
+#define PEAK_SECONDS 1.0
+
+static const char about[] =
+    "Times the training step of a configuration on random tokens (forward, backward, update; no dataset is needed) "
+    "and\n"
+    "compares it with this machine's matrix-product peak, measured before and after in the same run.\n\n"
+    "  loam bench step configs/t5-1.1-small.yaml\n";
+
+static double seconds = 20;
+static gboolean as_json, profile;
+static const GOptionEntry entries[] = {
+    { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure (default 20)", "S" },
+    { "profile", 0, 0, G_OPTION_ARG_NONE, &profile, "where the time goes, by operation", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+typedef struct Bench {
+    Config config;
+    StepTimer timer;
+    StepTimes times;
+    Profile profile;
+    double peak; /* FLOP/s of products, the better of before and after */
+} Bench;
+
+static bool measure(Bench *b, GError **error)
+{
+    b->peak = device_gemm_peak(b->timer.dev, PEAK_SECONDS);
+    if (!step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times, error))
+        return false;
+    b->peak = MAX(b->peak, device_gemm_peak(b->timer.dev, PEAK_SECONDS));
+    return true;
+}
+
+static bool print_json(const Bench *b, GError **error)
+{
+    const StepTimes *r = &b->times;
+    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i}", "tokens_per_s",
+                                     json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
+                                     json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
+                                     json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(b->peak),
+                                     "share_of_peak", json_finite(r->flops_per_s / b->peak), "isa",
+                                     device_isa(b->timer.dev), "threads", device_threads(b->timer.dev)),
+                           error);
+}
+
+static void print_text(const Bench *b)
+{
+    const StepTimer *timer = &b->timer;
+    const StepTimes *r = &b->times;
+    g_autofree char *params = text_grouped(params_elements(model_params(timer->model)));
+    printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s\n", params, timer->enc, timer->dec,
+           device_threads(b->timer.dev), device_isa(b->timer.dev));
+    printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
+           r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
+    printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
+           r->tokens_per_s / (double)step_timer_inputs(timer));
+    printf("work         %.0f GFLOP/s of a measured matrix-product peak of %.0f GFLOP/s: %.1f %%\n",
+           r->flops_per_s / 1e9, b->peak / 1e9, 100 * r->flops_per_s / b->peak);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* Shares of the time of microbatch and update together, as they were run: one update a microbatch. */
+static void print_profile(Bench *b)
+{
+    struct {
+        double seconds;
+        int row;
+    } order[PROFILE_OPS];
+    double known = 0;
+    for (int i = 0; i < b->profile.n; i++) {
+        order[i].seconds = b->profile.rows[i].seconds;
+        order[i].row = i;
+        known += order[i].seconds;
+    }
+    qsort(order, (size_t)b->profile.n, sizeof *order, longest_first);
+    for (int i = 0; i < b->profile.n; i++)
+        printf("%12s %-14s %5.2f %% of the time, %" PRId64 " calls\n", "", b->profile.rows[order[i].row].op,
+               100 * order[i].seconds / b->times.profiled_s, b->profile.rows[order[i].row].calls);
+    printf("%12s %-14s %5.2f %%\n", "", "between them", 100 * (1 - known / b->times.profiled_s));
+}
+
+bool bench_step(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: " USAGE);
+    Bench b = { 0 };
+    bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) &&
+                step_timer_open(&b.timer, &b.config, error) && measure(&b, error);
+    if (done && as_json)
+        done = print_json(&b, error);
+    else if (done)
+        print_text(&b);
+    if (done && profile && !as_json)
+        print_profile(&b);
+    step_timer_clear(&b.timer);
+    config_clear(&b.config);
+    return done;
+}

@@ -1,0 +1,314 @@
+/* compare.c: `loam compare`: how runs differ, in their options and in their losses. */
+#include "base/file.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/compare/curves.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define USAGE    "loam compare RUN RUN… [--rows N] [--svg FILE] [--json]"
+#define MAX_RUNS 32
+
+static const char about[] =
+    "How runs differ: the options that are not the same in all of them, and their losses at equal steps and after\n"
+    "equal numbers of input tokens (between two records, on the line through them).\n\n"
+    "  loam compare runs/a runs/b --svg curves.svg\n";
+
+static int rows = 8;
+static char *svg_path, *baseline_text;
+static gboolean as_json;
+static const GOptionEntry entries[] = {
+    { "rows", 0, 0, G_OPTION_ARG_INT, &rows, "rows of each table of losses (8)", "N" },
+    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &svg_path, "write the curves as a picture; one run is enough for it",
+      "FILE" },
+    { "baseline", 0, 0, G_OPTION_ARG_STRING, &baseline_text, "a loss to draw as a dashed line", "NAME=LOSS" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: each option, then each row", NULL },
+    { 0 },
+};
+
+typedef struct Run {
+    char *name;
+    History history;
+    GPtrArray *settings;
+} Run;
+
+static void run_clear(Run *run)
+{
+    g_free(run->name);
+    history_clear(&run->history);
+    g_clear_pointer(&run->settings, g_ptr_array_unref);
+}
+
+static bool run_read(Run *run, const char *path, GError **error)
+{
+    run->name = g_strdup(path);
+    for (size_t n = strlen(run->name); n > 1 && run->name[n - 1] == '/'; n--)
+        run->name[n - 1] = '\0';
+    run->settings = option_settings_new();
+    g_autofree char *config = g_build_filename(path, "config.yaml", NULL);
+    return history_read(&run->history, path, error) && option_settings_read_yaml(run->settings, config, error);
+}
+
+/* ---- options ---- */
+
+/* A column of the table of options: "-" where the run was made by a version that had no such option. */
+static const char *value_of(const Run *run, const char *option)
+{
+    const char *value = option_settings_find(run->settings, option);
+    return value ? value : "-";
+}
+
+static bool differs(const Run *runs, int n, const char *option)
+{
+    for (int i = 1; i < n; i++)
+        if (strcmp(value_of(&runs[i], option), value_of(&runs[0], option)) != 0)
+            return true;
+    return false;
+}
+
+/* Names of the options that differ, in the order of the runs' files; the runs' own directories aside. */
+static GPtrArray *differing_options(const Run *runs, int n)
+{
+    GPtrArray *names = g_ptr_array_new();
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (int i = 0; i < n; i++)
+        for (guint j = 0; j < runs[i].settings->len; j++) {
+            const OptionSetting *setting = runs[i].settings->pdata[j];
+            if (g_hash_table_add(seen, setting->name) && strcmp(setting->name, "run.dir") != 0 &&
+                differs(runs, n, setting->name))
+                g_ptr_array_add(names, setting->name);
+        }
+    return names;
+}
+
+/* ---- tables ---- */
+
+/* A table of texts, printed with its columns aligned: the first to the left, the others to the right. */
+typedef struct Table {
+    GPtrArray *cells;
+    int n_cols;
+} Table;
+
+static Table table_new(int n_cols)
+{
+    return (Table){ .cells = g_ptr_array_new_with_free_func(g_free), .n_cols = n_cols };
+}
+
+static void table_add(Table *table, char *text)
+{
+    g_ptr_array_add(table->cells, text);
+}
+
+static void table_print(Table *table)
+{
+    g_autofree glong *width = g_new0(glong, (gsize)table->n_cols);
+    for (guint i = 0; i < table->cells->len; i++) {
+        glong *column = &width[(int)i % table->n_cols];
+        *column = MAX(*column, g_utf8_strlen(table->cells->pdata[i], -1));
+    }
+    for (guint i = 0; i < table->cells->len; i++) {
+        const char *text = table->cells->pdata[i];
+        int column = (int)i % table->n_cols, pad = (int)(width[column] - g_utf8_strlen(text, -1));
+        if (column == 0)
+            printf("%s%*s", text, pad, "");
+        else
+            printf("  %*s%s", pad, "", text);
+        if (column == table->n_cols - 1)
+            putchar('\n');
+    }
+    g_ptr_array_unref(table->cells);
+}
+
+static const char *shown(const char *value)
+{
+    return *value ? value : "(none)";
+}
+
+static void print_options(const Run *runs, int n)
+{
+    g_autoptr(GPtrArray) names = differing_options(runs, n);
+    if (names->len == 0) {
+        puts("the options are the same");
+        return;
+    }
+    Table table = table_new(n + 1);
+    table_add(&table, g_strdup("options that differ"));
+    for (int i = 0; i < n; i++)
+        table_add(&table, g_strdup(runs[i].name));
+    for (guint j = 0; j < names->len; j++) {
+        table_add(&table, g_strdup(names->pdata[j]));
+        for (int i = 0; i < n; i++)
+            table_add(&table, g_strdup(shown(value_of(&runs[i], names->pdata[j]))));
+    }
+    table_print(&table);
+}
+
+/* ---- losses ---- */
+
+/* A kind of loss and what it is compared over. */
+typedef struct Axis {
+    const char *heading, *key;
+    bool valid, by_tokens;
+} Axis;
+
+static const Axis axes[] = {
+    { "held-out loss at step", "step", true, false },
+    { "held-out loss after tokens", "tokens", true, true },
+    { "training loss at step", "step", false, false },
+    { "training loss after tokens", "tokens", false, true },
+};
+
+static const GArray *points_of(const Run *run, const Axis *axis)
+{
+    return axis->valid ? run->history.valid : run->history.train;
+}
+
+static double place(const GArray *points, guint i, const Axis *axis)
+{
+    const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
+    return axis->by_tokens ? point->tokens : (double)point->step;
+}
+
+static double loss_at(const Run *run, const Axis *axis, double x)
+{
+    const GArray *points = points_of(run, axis);
+    return axis->by_tokens ? history_at_tokens(points, x) : history_at_step(points, x);
+}
+
+/* Where the losses are compared: the records of the run that ends first, thinned to `rows`, its last one kept. */
+static GArray *places_of(const Run *runs, int n, const Axis *axis)
+{
+    GArray *places = g_array_new(FALSE, FALSE, sizeof(double));
+    const GArray *shortest = NULL;
+    for (int i = 0; i < n; i++) {
+        const GArray *points = points_of(&runs[i], axis);
+        if (points->len == 0 || isnan(place(points, points->len - 1, axis)))
+            return places;
+        if (shortest == NULL || place(points, points->len - 1, axis) < place(shortest, shortest->len - 1, axis))
+            shortest = points;
+    }
+    guint every = (shortest->len + (guint)rows - 1) / (guint)rows;
+    for (guint i = (shortest->len - 1) % every; i < shortest->len; i += every) {
+        double x = place(shortest, i, axis);
+        g_array_append_val(places, x);
+    }
+    return places;
+}
+
+static void print_losses(const Run *runs, int n, const Axis *axis)
+{
+    g_autoptr(GArray) places = places_of(runs, n, axis);
+    if (places->len == 0)
+        return;
+    Table table = table_new(n + 1);
+    table_add(&table, g_strdup(axis->heading));
+    for (int i = 0; i < n; i++)
+        table_add(&table, g_strdup(runs[i].name));
+    for (guint j = 0; j < places->len; j++) {
+        double x = g_array_index(places, double, j);
+        table_add(&table, axis->by_tokens ? text_count(x) : g_strdup_printf("%.0f", x));
+        for (int i = 0; i < n; i++) {
+            double loss = loss_at(&runs[i], axis, x);
+            table_add(&table, isnan(loss) ? g_strdup("-") : g_strdup_printf("%.4f", loss));
+        }
+    }
+    putchar('\n');
+    table_print(&table);
+}
+
+/* ---- JSON ---- */
+
+static bool print_json_options(const Run *runs, int n, GError **error)
+{
+    g_autoptr(GPtrArray) names = differing_options(runs, n);
+    bool good = true;
+    for (guint j = 0; good && j < names->len; j++) {
+        json_t *values = json_object();
+        for (int i = 0; i < n; i++)
+            json_object_set_new(values, runs[i].name, json_string(value_of(&runs[i], names->pdata[j])));
+        good = print_json_line(json_pack("{s:s, s:o}", "option", names->pdata[j], "values", values), error);
+    }
+    return good;
+}
+
+static bool print_json_losses(const Run *runs, int n, const Axis *axis, GError **error)
+{
+    g_autoptr(GArray) places = places_of(runs, n, axis);
+    bool good = true;
+    for (guint j = 0; good && j < places->len; j++) {
+        double x = g_array_index(places, double, j);
+        json_t *losses = json_object();
+        for (int i = 0; i < n; i++)
+            json_object_set_new(losses, runs[i].name, json_finite(loss_at(&runs[i], axis, x)));
+        good = print_json_line(json_pack("{s:s, s:I, s:o}", "kind", axis->valid ? "valid" : "train", axis->key,
+                                         (json_int_t)llround(x), "losses", losses),
+                               error);
+    }
+    return good;
+}
+
+/* ---- the verb ---- */
+
+static bool parse_baseline(Baseline *baseline, GError **error)
+{
+    const char *equals = baseline_text ? strrchr(baseline_text, '=') : NULL;
+    char *end = NULL;
+    if (baseline_text == NULL)
+        return true;
+    if (equals)
+        baseline->loss = g_ascii_strtod(equals + 1, &end);
+    if (equals == NULL || equals == baseline_text || end == equals + 1 || *end != '\0' || !isfinite(baseline->loss))
+        return fail_user(error, "--baseline is \"%s\", want NAME=LOSS, such as \"unigram=5.11\"", baseline_text);
+    baseline->name = g_strndup(baseline_text, (gsize)(equals - baseline_text));
+    return true;
+}
+
+static bool write_svg(const Run *runs, int n, GError **error)
+{
+    Curve curves[MAX_RUNS];
+    Baseline baseline = { 0 };
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!parse_baseline(&baseline, error))
+        return false;
+    for (int i = 0; i < n; i++)
+        curves[i] = (Curve){ .name = runs[i].name, .history = &runs[i].history };
+    FILE *memory = open_memstream(&text, &bytes);
+    curves_write(memory, curves, n, baseline);
+    fclose(memory);
+    bool good = io_write_file(svg_path, text, bytes, error);
+    free(text);
+    g_free(baseline.name);
+    return good;
+}
+
+static bool print_comparison(const Run *runs, int n, GError **error)
+{
+    bool good = as_json ? print_json_options(runs, n, error) : (print_options(runs, n), true);
+    for (size_t i = 0; good && i < G_N_ELEMENTS(axes); i++)
+        good = as_json ? print_json_losses(runs, n, &axes[i], error) : (print_losses(runs, n, &axes[i]), true);
+    return good;
+}
+
+bool verb_compare(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    int n = argc - 1;
+    Run runs[MAX_RUNS] = { 0 };
+    if (n < (svg_path ? 1 : 2) || n > MAX_RUNS)
+        return fail_user(error, "%d run directories given, want 2 to %d; usage: " USAGE, n, MAX_RUNS);
+    if (rows < 1 || rows > 10000)
+        return fail_user(error, "--rows is %d, want 1 to 10000", rows);
+    bool good = true;
+    for (int i = 0; good && i < n; i++)
+        good = run_read(&runs[i], argv[1 + i], error);
+    good = good && (svg_path == NULL || write_svg(runs, n, error)) && (n == 1 || print_comparison(runs, n, error));
+    for (int i = 0; i < n; i++)
+        run_clear(&runs[i]);
+    return good;
+}

@@ -1,0 +1,268 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/embed/npy.h"
+#include "cli/prompts.h"
+#include "eval/embedder.h"
+#include "train/model_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define USAGE "loam embed --model MODEL [--pooling KIND] [--jsonl FIELD] [--npy FILE] [FILE]… < LINES"
+
+static const char about[] = "Turns every line of the files, or of standard input, into a vector: one JSON object a "
+                            "line on standard output, or\n"
+                            "with --npy a row of a matrix for NumPy. The model is a BERT, with or without its heads, "
+                            "or a T5, whose encoder is\n"
+                            "read: a run directory, a checkpoint or a Hugging Face folder.\n\n"
+                            "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
+
+static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path;
+static int64_t max_tokens, batch = 16;
+static gboolean as_ids, normalize;
+static const GOptionEntry entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
+      "FILE" },
+    { "pooling", 0, 0, G_OPTION_ARG_STRING, &pooling_name,
+      "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token", "KIND" },
+    { "normalize", 0, 0, G_OPTION_ARG_NONE, &normalize, "vectors of length 1", NULL },
+    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens,
+      "longer texts are cut to N tokens (default: model.max_positions)", "N" },
+    { "batch", 0, 0, G_OPTION_ARG_INT64, &batch,
+      "texts of --max-tokens side by side, or more shorter ones (default 16)", "N" },
+    { "jsonl", 0, 0, G_OPTION_ARG_STRING, &jsonl_field, "lines are JSON objects; the text is this field", "FIELD" },
+    { "ids", 0, 0, G_OPTION_ARG_NONE, &as_ids, "texts are token ids, separated by spaces", NULL },
+    { "npy", 0, 0, G_OPTION_ARG_FILENAME, &npy_path, "write a matrix of f32, a row a line, instead of JSON", "FILE" },
+    { 0 },
+};
+
+/* What runs over all inputs. */
+typedef struct Embedding {
+    Embedder *embedder;
+    Pooling pooling;
+    PromptFormat format;
+    GPtrArray *pending; /* Prompt, of the batch */
+    NpyWriter *npy;     /* NULL: JSON lines */
+    int64_t width, longest, n_done, n_cut;
+} Embedding;
+
+static int32_t *ids_of(const Prompt *prompt)
+{
+    return (int32_t *)(void *)prompt->ids->data;
+}
+
+static void scale_to_one(float *out, const float *vector, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)vector[i] * (double)vector[i];
+    double factor = normalize && sum > 0 ? 1 / sqrt(sum) : 1;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)(factor * (double)vector[i]);
+}
+
+static json_t *vector_json(const float *vector, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, json_finite((double)vector[i]));
+    return array;
+}
+
+static void print_vectors(const Embedding *e, const Prompt *prompt, const float *vectors)
+{
+    json_t *object = json_object();
+    if (e->pooling == POOLING_NONE) {
+        json_t *ids = json_array(), *rows = json_array();
+        for (guint i = 0; i < prompt->ids->len; i++) {
+            json_array_append_new(ids, json_integer(ids_of(prompt)[i]));
+            json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
+        }
+        json_object_set_new(object, "ids", ids);
+        json_object_set_new(object, "embedding", rows);
+    } else {
+        json_object_set_new(object, "embedding", vector_json(vectors, e->width));
+    }
+    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* digits enough to give back the f32 */
+    puts(line);
+    free(line);
+    json_decref(object);
+}
+
+static bool run_batch(Embedding *e, GError **error)
+{
+    if (e->pending->len == 0)
+        return true;
+    const float *vectors = embedder_run(e->embedder);
+    bool good = true;
+    for (guint i = 0; good && i < e->pending->len; i++) {
+        const Prompt *prompt = e->pending->pdata[i];
+        int64_t rows = e->pooling == POOLING_NONE ? prompt->ids->len : 1;
+        g_autofree float *out = g_new(float, (gsize)(rows * e->width));
+        for (int64_t row = 0; row < rows; row++)
+            scale_to_one(out + row * e->width, vectors + row * e->width, e->width);
+        vectors += rows * e->width;
+        if (e->npy)
+            good = npy_write_row(e->npy, out, error);
+        else
+            print_vectors(e, prompt, out);
+    }
+    e->n_done += e->pending->len;
+    g_ptr_array_set_size(e->pending, 0);
+    progress_update((uint64_t)e->n_done);
+    return good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
+}
+
+/* A text that is too long keeps its beginning, and what the format puts after it. */
+static void cut(Embedding *e, const Prompt *prompt)
+{
+    if (prompt->ids->len <= e->longest)
+        return;
+    g_array_set_size(prompt->ids, (guint)e->longest);
+    if (e->format.after >= 0 && !as_ids)
+        ids_of(prompt)[e->longest - 1] = e->format.after;
+    if (e->n_cut++ == 0)
+        log_warning("texts longer than %" PRId64 " tokens are cut, such as line %" PRId64, e->longest,
+                    e->n_done + e->pending->len + 1);
+}
+
+static bool add(Embedding *e, Prompt *prompt, GError **error)
+{
+    for (guint i = 0; i < prompt->ids->len; i++)
+        if (ids_of(prompt)[i] >= e->format.vocab)
+            return fail_user(error, "the tokenizer gives an id of %d, but the model's are 0 to %" PRId64,
+                             ids_of(prompt)[i], e->format.vocab - 1);
+    cut(e, prompt);
+    if (!embedder_add(e->embedder, ids_of(prompt), prompt->ids->len)) {
+        if (!run_batch(e, error))
+            return false;
+        embedder_add(e->embedder, ids_of(prompt), prompt->ids->len);
+    }
+    g_ptr_array_add(e->pending, prompt);
+    return true;
+}
+
+static bool embed_lines(Embedding *e, PromptReader *reader, GError **error)
+{
+    for (bool more = true; more;) {
+        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        g_autoptr(GError) bad_line = NULL;
+        bool good = prompts_read(reader, 256, prompts, &bad_line);
+        more = prompts->len > 0;
+        while (prompts->len > 0) {
+            Prompt *prompt = g_ptr_array_steal_index(prompts, 0);
+            if (!add(e, prompt, error)) {
+                prompt_free(prompt);
+                return false;
+            }
+        }
+        if (!run_batch(e, error))
+            return false;
+        if (!good) {
+            g_propagate_error(error, g_steal_pointer(&bad_line));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool embed_file(Embedding *e, const char *path, GError **error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return fail_errno(error, "cannot read", path);
+    PromptReader *reader = prompts_open(descriptor, standard ? "standard input" : path, &e->format);
+    bool done = embed_lines(e, reader, error);
+    prompts_close(reader);
+    if (!standard)
+        close(descriptor);
+    return done;
+}
+
+static bool embed_files(Embedding *e, char **paths, int n, GError **error)
+{
+    static char *standard_input[] = { (char *)"-" };
+    bool done = true, bar = e->npy || !isatty(STDOUT_FILENO);
+    if (npy_path &&
+        (!io_check_apart(npy_path, paths, n, error) || (e->npy = npy_create(npy_path, e->width, error)) == NULL))
+        return false;
+    if (n == 0)
+        paths = standard_input;
+    if (bar)
+        progress_open("embedding", "lines", 0);
+    for (int i = 0; done && i < MAX(n, 1); i++)
+        done = embed_file(e, paths[i], error);
+    if (bar)
+        progress_close();
+    if (e->n_cut > 1)
+        log_warning("%" PRId64 " of %" PRId64 " texts were cut to %" PRId64 " tokens", e->n_cut, e->n_done, e->longest);
+    if (e->npy && done)
+        return npy_close(e->npy, error);
+    npy_abort(e->npy);
+    return done;
+}
+
+static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n, GError **error)
+{
+    const ModelConfig *config = model_config(loaded->model);
+    Embedding e = { .pooling = pooling,
+                    .width = config->width,
+                    .longest = max_tokens ? max_tokens : config->max_positions,
+                    .pending = g_ptr_array_new_with_free_func(prompt_free) };
+    bool done = (e.embedder = embedder_open(loaded->model, pooling, e.longest, batch, error)) != NULL;
+    if (done) {
+        e.format = prompt_format(loaded->model, model_path, loaded->tok);
+        e.format.field = jsonl_field;
+        e.format.as_ids = as_ids;
+        e.format.any_length = true;
+        done = embed_files(&e, paths, n, error);
+    }
+    embedder_close(e.embedder);
+    g_ptr_array_unref(e.pending);
+    return done;
+}
+
+static bool find_pooling(Pooling *pooling, GError **error)
+{
+    *pooling = POOLING_MEAN;
+    for (int i = 0; pooling_name; i++) {
+        if (pooling_names[i] == NULL)
+            return fail_user(error, "--pooling %s is unknown: want mean, first, pooler or none", pooling_name);
+        if (strcmp(pooling_names[i], pooling_name) == 0) {
+            *pooling = (Pooling)i;
+            break;
+        }
+    }
+    return *pooling != POOLING_NONE || npy_path == NULL ||
+           fail_user(error, "--npy has one row a line: give another --pooling than none");
+}
+
+bool verb_embed(int argc, char **argv, GError **error)
+{
+    Pooling pooling;
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (model_path == NULL)
+        return fail_user(error, "--model is missing; usage: " USAGE);
+    if (!find_pooling(&pooling, error))
+        return false;
+    if (max_tokens < 0 || batch < 1)
+        return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
+                         batch);
+    LoadedModel loaded;
+    const LoadedModelSource source = { .path = model_path,
+                                       .tokenizer = tokenizer_file,
+                                       .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
+    bool done = loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);
+    loaded_model_close(&loaded);
+    return done;
+}

@@ -1,0 +1,211 @@
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/eval/score.h"
+#include "eval/heldout.h"
+#include "eval/heldout_sets.h"
+#include "train/config/config.h"
+#include "train/model_path.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE                                                                                                          \
+    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --score FILE [--out FILE]) "              \
+    "[group.key=value]…"
+
+static const char about[] =
+    "Loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data. "
+    "MODEL is a run directory (also\n"
+    "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
+    "options; a bare model takes them\n"
+    "from the command line. --score says instead how likely given targets are.\n\n"
+    "  loam eval runs/a data.valid=data/valid\n"
+    "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
+
+static int64_t samples;
+static char *score_path, *score_out;
+static gboolean unigram, as_json;
+static const GOptionEntry entries[] = {
+    { "samples", 0, 0, G_OPTION_ARG_INT64, &samples, "samples from the start of the set; 0 (default): all", "N" },
+    { "unigram", 0, 0, G_OPTION_ARG_NONE, &unigram, "also the best unigram model of the same targets", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a set", NULL },
+    { "score", 0, 0, G_OPTION_ARG_FILENAME, &score_path, "JSON lines with \"input\" and \"target\": text, or ids",
+      "FILE" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &score_out, "where scores go; lines it already has are not scored again",
+      "FILE" },
+    { 0 },
+};
+
+typedef struct Evaluation {
+    Config config;
+    LoadedModel loaded;
+    GPtrArray *sets; /* HeldoutSet * */
+} Evaluation;
+
+static bool has_file(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* The configuration a run saved, where MODEL is one, else what train.init=MODEL would begin with: the objective of its
+ * family; then what the command line says. */
+static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    g_autofree char *dir =
+        at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
+    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
+    if (has_file(dir, "config.yaml"))
+        return config_load(config, saved, overrides, n, error);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    if (has_file(dir, "config.json") || has_file(dir, "state.json"))
+        g_ptr_array_add(all, init);
+    for (int i = 0; i < n; i++)
+        g_ptr_array_add(all, overrides[i]);
+    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
+}
+
+static bool open_model(Evaluation *e, const char *path, GError **error)
+{
+    const LoadedModelSource source = { .path = path,
+                                       .otherwise = e->config.tokenizer.path,
+                                       .advice = score_path ? NULL : "give tokenizer.path=FILE",
+                                       .threads = (int)e->config.train.threads };
+    if (!loaded_model_open(&e->loaded, &source, error))
+        return false;
+    Model *model = e->loaded.model;
+    const Tokenizer *tok = e->loaded.tok;
+    token_roles_complete(model_roles(model), tok);
+    return tok == NULL || model_config(model)->vocab >= tokenizer_size(tok) ||
+           fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
+                     model_config(model)->vocab, tokenizer_path(tok), tokenizer_size(tok));
+}
+
+static bool open_data(Evaluation *e, GError **error)
+{
+    config_fit_model(&e->config, model_config(e->loaded.model));
+    if (!config_check_objective(&e->config.data, model_config(e->loaded.model), error))
+        return false;
+    e->sets = heldout_sets_open(&e->config.data, e->loaded.tok, (uint64_t)e->config.run.seed, error);
+    if (e->sets == NULL)
+        return false;
+    heldout_sets_start_decoder(e->sets, model_roles(e->loaded.model)->decoder_start);
+    if (e->sets->len == 0)
+        return fail_user(error, "data.valid is not set; usage: " USAGE);
+    const HeldoutSet *set = e->sets->pdata[0];
+    const ModelLoss plain = { .n_targets = 1 };
+    return model_reserve(e->loaded.model, (int32_t)config_micro_samples(&e->config), loader_enc_length(set->loader),
+                         loader_dec_length(set->loader), &plain, NULL, error);
+}
+
+typedef struct Result {
+    const char *name;
+    LossSums sums;
+    double unigram; /* nats; where asked for */
+    int64_t bytes;  /* -1: not known */
+} Result;
+
+static double bits_per_byte(const Result *result)
+{
+    return result->sums.nll / G_LN2 / (double)result->bytes;
+}
+
+/* Where sequences have labels the loss is that of tokens and labels together. */
+static void add_labels(json_t *object, const LossSums *sums)
+{
+    if (sums->label_weight == 0)
+        return;
+    json_object_set_new(object, "loss_mlm", json_finite(sums->nll / sums->weight));
+    json_object_set_new(object, "loss_label", json_finite(loss_sums_label(sums)));
+    json_object_set_new(object, "accuracy_label", json_finite(loss_sums_label_accuracy(sums)));
+}
+
+static bool print_json(const Result *result, GError **error)
+{
+    double nll = result->sums.nll / result->sums.weight;
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss",
+                  json_finite(nll + loss_sums_label(&result->sums)), "tokens", (json_int_t)result->sums.weight, "bits",
+                  json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy",
+                  json_finite(result->sums.correct / result->sums.weight));
+    add_labels(object, &result->sums);
+    if (result->bytes > 0)
+        json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
+    if (unigram)
+        json_object_set_new(object, "unigram", json_finite(result->unigram));
+    return print_json_line(object, error);
+}
+
+static void print_text(const Result *result)
+{
+    const LossSums *sums = &result->sums;
+    double nll = sums->nll / sums->weight;
+    printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name,
+           nll + loss_sums_label(sums), nll / G_LN2, exp(nll), 100 * sums->correct / sums->weight, sums->weight);
+    if (sums->label_weight > 0)
+        printf("%s: tokens: loss %.4f; labels: loss %.4f, accuracy %.1f %%, over %.0f sequences\n", result->name, nll,
+               loss_sums_label(sums), 100 * loss_sums_label_accuracy(sums), sums->label_weight);
+    if (result->bytes > 0)
+        printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
+    if (unigram)
+        printf("%s: the best unigram model of the same targets: loss %.4f\n", result->name, result->unigram);
+}
+
+static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
+{
+    Result result = { .name = set->name ? set->name : set->prefix };
+    if (!heldout_loss(e->loaded.model, set->loader, samples, config_micro_samples(&e->config), NULL, &result.sums,
+                      error) ||
+        !heldout_bytes(set->loader, e->loaded.tok, samples, &result.bytes, error) ||
+        (unigram &&
+         !heldout_unigram(set->loader, samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))
+        return false;
+    if (result.sums.weight == 0)
+        return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
+    if (!isfinite(result.sums.nll))
+        return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
+                         result.sums.nll);
+    if (as_json)
+        return print_json(&result, error);
+    print_text(&result);
+    return true;
+}
+
+static bool evaluate(Evaluation *e, const char *model_path, GError **error)
+{
+    if (!open_model(e, model_path, error))
+        return false;
+    if (score_path)
+        return score_file(e->loaded.model, model_path, e->loaded.tok, score_path, score_out, error);
+    if (!open_data(e, error))
+        return false;
+    for (guint i = 0; i < e->sets->len; i++)
+        if (!evaluate_set(e, e->sets->pdata[i], error))
+            return false;
+    return true;
+}
+
+bool verb_eval(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no model given; usage: " USAGE);
+    if (score_out && !score_path)
+        return fail_user(error, "--out is where the scores of --score FILE go; usage: " USAGE);
+    if (samples < 0)
+        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
+    for (int i = 2; i < argc; i++)
+        if (g_str_has_prefix(argv[i], "model."))
+            return fail_user(error, "%s: the model is what %s holds; leave model.* options out", argv[i], argv[1]);
+    Evaluation e = { 0 };
+    bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
+    g_clear_pointer(&e.sets, g_ptr_array_unref);
+    loaded_model_close(&e.loaded);
+    config_clear(&e.config);
+    return done;
+}

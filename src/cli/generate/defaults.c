@@ -1,0 +1,164 @@
+#include "cli/generate/defaults.h"
+
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TOKENS         64 /* of an answer, where nothing says */
+#define TRANSFORMERS_TOP_K 50 /* what transformers draws from where a model only says do_sample */
+
+/* The model's settings. */
+typedef struct Source {
+    const json_t *object;
+    GHashTable *taken, *left; /* keys that hold now; keys that loam has an option for, but cannot take here */
+    GError **error;
+    bool wrong;
+} Source;
+
+/* A value that changes nothing in transformers either. */
+static bool is_neutral(const json_t *value)
+{
+    bool number = json_is_number(value);
+    return json_is_null(value) || json_is_false(value) ||
+           (number && (json_number_value(value) == 0 || json_number_value(value) == 1)) ||
+           ((json_is_array(value) || json_is_object(value)) && json_array_size(value) + json_object_size(value) == 0);
+}
+
+/* Keys that say nothing of which answer is given, or that are read elsewhere. */
+static bool is_silent(const char *key)
+{
+    static const char *const silent[] = {
+        "use_cache", "cache_implementation", "pad_token_id", "do_sample", "temperature", "top_k", "top_p", NULL
+    };
+    return g_strv_contains(silent, key) || g_str_has_prefix(key, "output_") || g_str_has_prefix(key, "return_");
+}
+
+static const json_t *find(const Source *source, const char *key)
+{
+    const json_t *value = json_object_get(source->object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static bool says_true(const Source *source, const char *key)
+{
+    return json_is_true(find(source, key));
+}
+
+static void complain(Source *source, const char *key, const char *want)
+{
+    if (!source->wrong)
+        fail_user(source->error, "generation_config.json: %s is not %s", key, want);
+    source->wrong = true;
+}
+
+/* *field, where unset, becomes the value at `key`, or `otherwise` where there is none. */
+static void take_count(Source *source, const char *key, int64_t otherwise, int64_t *field)
+{
+    const json_t *value = find(source, key);
+    if (*field != COUNT_UNSET)
+        return;
+    *field = otherwise;
+    if (value == NULL)
+        return;
+    if (!json_is_integer(value)) {
+        complain(source, key, "a whole number");
+        return;
+    }
+    *field = json_integer_value(value);
+    g_hash_table_add(source->taken, (char *)key);
+}
+
+static void take_real(Source *source, const char *key, double otherwise, double *field)
+{
+    const json_t *value = find(source, key);
+    if (*field > REAL_UNSET)
+        return;
+    *field = otherwise;
+    if (value == NULL)
+        return;
+    if (!json_is_number(value)) {
+        complain(source, key, "a number");
+        return;
+    }
+    *field = json_number_value(value);
+    g_hash_table_add(source->taken, (char *)key);
+}
+
+/* max_length counts what a decoder reads too: the start alone behind an encoder; a prompt of any length otherwise,
+ * so that it says nothing of an answer. */
+static void take_length(Source *source, bool encodes, GenerationSettings *settings)
+{
+    int64_t whole = COUNT_UNSET;
+    if (settings->max_tokens == COUNT_UNSET && encodes && find(source, "max_new_tokens") == NULL) {
+        take_count(source, "max_length", MAX_TOKENS + 1, &whole);
+        settings->max_tokens = MAX(whole - 1, 1);
+    } else if (settings->max_tokens == COUNT_UNSET && find(source, "max_new_tokens") == NULL) {
+        g_hash_table_add(source->left, (char *)"max_length");
+    }
+    take_count(source, "max_new_tokens", MAX_TOKENS, &settings->max_tokens);
+}
+
+/* Drawn, the likeliest token each time, or searched: as --temperature and --beams say; else as the model does. */
+static void take_choice(Source *source, GenerationSettings *settings)
+{
+    bool samples = says_true(source, "do_sample"), given = settings->temperature > REAL_UNSET;
+    if (!given) {
+        settings->temperature = 0;
+        if (samples && (settings->beams == COUNT_UNSET || settings->beams == 1)) {
+            settings->temperature = REAL_UNSET;
+            take_real(source, "temperature", 1, &settings->temperature);
+            g_hash_table_add(source->taken, (char *)"do_sample");
+            g_hash_table_add(source->left, (char *)(settings->beams == COUNT_UNSET ? "num_beams" : ""));
+        }
+    }
+    if ((given || settings->temperature > 0) && settings->beams == COUNT_UNSET)
+        settings->beams = 1;
+    if (settings->temperature > 0) {
+        take_count(source, "top_k", samples ? TRANSFORMERS_TOP_K : 0, &settings->top_k);
+        take_real(source, "top_p", 1, &settings->top_p);
+    }
+    take_count(source, "num_beams", 1, &settings->beams);
+    if (settings->top_k == COUNT_UNSET)
+        settings->top_k = 0;
+    if (settings->top_p <= REAL_UNSET)
+        settings->top_p = 1;
+}
+
+static void append(GString *list, const char *key, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    g_string_append_printf(list, "%s%s %.60s", list->len ? ", " : "", key, text);
+    free(text);
+}
+
+/* Neither names what the command line overrides. */
+static void list_settings(const Source *source, GString *used, GString *unused)
+{
+    static const char *const known[] = { "max_new_tokens", "max_length", "repetition_penalty", "num_beams", NULL };
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)source->object, key, value)
+    {
+        if (g_hash_table_contains(source->taken, key))
+            append(used, key, value);
+        else if (!is_neutral(value) && !is_silent(key) &&
+                 (!g_strv_contains(known, key) || g_hash_table_contains(source->left, key)))
+            append(unused, key, value);
+    }
+}
+
+bool generation_defaults(GenerationSettings *settings, const json_t *model, bool encodes, char **used, char **unused,
+                         GError **error)
+{
+    g_autoptr(GHashTable) taken = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) left = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) takes = g_string_new(NULL), leaves = g_string_new(NULL);
+    Source source = { .object = model, .taken = taken, .left = left, .error = error };
+    take_length(&source, encodes, settings);
+    take_choice(&source, settings);
+    take_real(&source, "repetition_penalty", 1, &settings->repetition_penalty);
+    list_settings(&source, takes, leaves);
+    *used = g_strdup(takes->str);
+    *unused = g_strdup(leaves->str);
+    return !source.wrong;
+}

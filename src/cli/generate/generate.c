@@ -1,0 +1,264 @@
+#include "eval/generate.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/generate/defaults.h"
+#include "cli/generate/masks.h"
+#include "cli/prompts.h"
+#include "train/model_path.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define USAGE "loam generate --model MODEL [--max-tokens N] [--beams K | --temperature T] [--fill] [--json] < LINES"
+
+static const char about[] =
+    "Answers every line of standard input with one line: the likeliest token each time, unless --beams,\n"
+    "--temperature or the model's generation_config.json say otherwise; line ends in an answer are printed as \\n.\n"
+    "For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; --fill\n"
+    "prints the whole line with its blanks filled instead. A GPT goes on from the line; a BERT says what is\n"
+    "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
+    "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
+
+static char *model_path, *tokenizer_file, *jsonl_field;
+static int64_t n_answers = 1, seed = 1, batch = 16;
+static double length_penalty = 0.6;
+static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
+static gboolean fill, as_ids, as_json;
+static const GOptionEntry entries[] = {
+    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
+      "FILE" },
+    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &settings.max_tokens,
+      "longest answer in tokens (default 64, at most 32768)", "N" },
+    { "beams", 0, 0, G_OPTION_ARG_INT64, &settings.beams, "beam search with K hypotheses (default 1: none)", "K" },
+    { "length-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &length_penalty,
+      "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A" },
+    { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &settings.temperature, "draw tokens; 0 (default): the likeliest", "T" },
+    { "top-k", 0, 0, G_OPTION_ARG_INT64, &settings.top_k, "draw from the K likeliest tokens; 0 (default): all", "K" },
+    { "top-p", 0, 0, G_OPTION_ARG_DOUBLE, &settings.top_p,
+      "draw from the fewest tokens that hold the share P (default 1)", "P" },
+    { "repetition-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &settings.repetition_penalty,
+      "makes what was read or said less likely (default 1: off)", "R" },
+    { "n", 0, 0, G_OPTION_ARG_INT64, &n_answers, "answers to each line: samples, or the best of the search", "N" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "of the samples (default 1)", "S" },
+    { "batch", 0, 0, G_OPTION_ARG_INT64, &batch, "most lines answered side by side (default 16)", "N" },
+    { "fill", 0, 0, G_OPTION_ARG_NONE, &fill, "print the line with its blanks filled", NULL },
+    { "ids", 0, 0, G_OPTION_ARG_NONE, &as_ids, "prompts are token ids, separated by spaces; no tokenizer is needed",
+      NULL },
+    { "jsonl", 0, 0, G_OPTION_ARG_STRING, &jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: prompt, text, ids, logprob", NULL },
+    { 0 },
+};
+
+static const int32_t *ids_of(const GArray *array)
+{
+    return (const int32_t *)(const void *)array->data;
+}
+
+/* text: NULL where there is no tokenizer. */
+static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
+{
+    json_t *ids = json_array();
+    bool replaced = false;
+    g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
+    for (guint i = 0; i < generation->ids->len; i++)
+        json_array_append_new(ids, json_integer(ids_of(generation->ids)[i]));
+    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids", ids, "logprob",
+                               json_finite(generation->logprob), "finished", generation->finished);
+    if (replaced)
+        json_object_set_new(object, "invalid_utf8", json_true());
+    return print_json_line(object, error);
+}
+
+static void print_ids(const GArray *ids)
+{
+    for (guint i = 0; i < ids->len; i++)
+        printf("%s%d", i > 0 ? " " : "", ids_of(ids)[i]);
+    puts("");
+}
+
+static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Generation *generation, GError **error)
+{
+    const GArray *ids = generation->ids;
+    if (!isfinite(generation->logprob))
+        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
+                         generation->logprob);
+    if (tok == NULL && !as_json) {
+        print_ids(ids);
+        return true;
+    }
+    g_autofree char *text = tok == NULL ? NULL
+                            : fill      ? generate_fill(tok, ids_of(prompt->ids), prompt->ids->len, ids, error)
+                                        : tokenizer_decode(tok, ids_of(ids), ids->len, error);
+    if (text == NULL && tok)
+        return false;
+    if (as_json)
+        return print_json(prompt->text, text, generation, error);
+    g_autofree char *line = one_line(text);
+    puts(line);
+    return true;
+}
+
+/* Answers n prompts side by side; the first of them is number `first` of the input. */
+static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first, GError **error)
+{
+    const TokenRoles *roles = model_roles(model);
+    const GenerateOptions options = {
+        .sampling = { settings.temperature, settings.top_k, settings.top_p, settings.repetition_penalty },
+        .beams = (int32_t)settings.beams,
+        .length_penalty = length_penalty,
+        .n = (int32_t)n_answers,
+        .max_tokens = settings.max_tokens,
+        .seed = (uint64_t)seed,
+        .eos = roles->eos,
+        .decoder_start = roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start,
+    };
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    g_autofree int32_t *cu = g_new0(int32_t, prompts->len + 1);
+    for (guint i = 0; i < prompts->len; i++) {
+        const Prompt *prompt = prompts->pdata[i];
+        g_array_append_vals(ids, prompt->ids->data, prompt->ids->len);
+        cu[i + 1] = (int32_t)ids->len;
+    }
+    guint n = prompts->len * (guint)n_answers;
+    g_autofree Generation *answers = g_new0(Generation, n);
+    bool done = generate(model, &(Prompts){ ids_of(ids), cu, (int32_t)prompts->len }, first, &options, answers, error);
+    for (guint i = 0; i < n; i++) {
+        if (done && answers[i].ids)
+            done = print_answer(tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
+        generation_clear(&answers[i]);
+    }
+    return done && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
+}
+
+static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reader, GError **error)
+{
+    int64_t first = 0;
+    bool more = true, done = true;
+    while (more) {
+        g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        g_autoptr(GError) bad_line = NULL;
+        bool good = prompts_read(reader, (guint)batch, prompts, &bad_line);
+        if (prompts->len > 0)
+            done =
+                answer(model, tok, prompts, first, error) ||
+                fail_context(error, "standard input, lines %" PRId64 " to %" PRId64, first + 1, first + prompts->len);
+        if (done && !good) {
+            g_propagate_error(error, g_steal_pointer(&bad_line));
+            done = false;
+        }
+        first += prompts->len;
+        more = done && prompts->len > 0;
+    }
+    return done;
+}
+
+static bool check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %" PRId64 " is out of range, it must be between %" PRId64 " and %" PRId64, name,
+                     value, least, most);
+}
+
+static bool check_real(const char *name, double value, double least, double most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %g is out of range, it must be between %g and %g", name, value, least, most);
+}
+
+/* What is unset is within its range. */
+static bool check_ranges(GError **error)
+{
+    const GenerationSettings *s = &settings;
+    return (s->max_tokens == COUNT_UNSET || check_count("max-tokens", s->max_tokens, 1, MAX_PROMPT_TOKENS, error)) &&
+           (s->beams == COUNT_UNSET || check_count("beams", s->beams, 1, 256, error)) &&
+           (s->top_k == COUNT_UNSET || check_count("top-k", s->top_k, 0, INT32_MAX, error)) &&
+           (s->temperature <= REAL_UNSET || check_real("temperature", s->temperature, 0, 1000, error)) &&
+           (s->top_p <= REAL_UNSET || check_real("top-p", s->top_p, 1e-9, 1, error)) &&
+           (s->repetition_penalty <= REAL_UNSET ||
+            check_real("repetition-penalty", s->repetition_penalty, 0.01, 100, error)) &&
+           check_count("n", n_answers, 1, 256, error) && check_count("batch", batch, 1, 1024, error) &&
+           check_real("length-penalty", length_penalty, 0, 100, error);
+}
+
+/* What is unset contradicts nothing. */
+static bool check_rules(GError **error)
+{
+    int64_t beams = settings.beams;
+    if (beams > 1 && settings.temperature > 0)
+        return fail_user(error, "--beams searches, --temperature draws: give one of them");
+    if (settings.temperature == 0 && (settings.top_k > 0 || (settings.top_p > 0 && settings.top_p < 1)))
+        return fail_user(error, "--top-k and --top-p cut what is drawn from: give --temperature above 0 with them");
+    if (beams > 1 && n_answers > beams)
+        return fail_user(error, "--n %" PRId64 " answers of a search with --beams %" PRId64 ": at most as many",
+                         n_answers, beams);
+    if (beams == 1 && settings.temperature == 0 && n_answers > 1)
+        return fail_user(error,
+                         "--n %" PRId64 " needs --temperature above 0 or --beams: greedy answers are all the same",
+                         n_answers);
+    return true;
+}
+
+/* Unset options from the model, whose settings are told of once. */
+static bool settle_options(Model *model, GError **error)
+{
+    g_autofree char *used = NULL, *unused = NULL;
+    if (!generation_defaults(&settings, model_roles(model)->generation, model_config(model)->n_enc > 0, &used, &unused,
+                             error) ||
+        !(check_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) || !check_rules(error))
+        return false;
+    if (*used)
+        log_info("of the model's generation_config.json: %s", used);
+    if (*unused)
+        log_info("the model's generation_config.json also says what loam does not use: %s", unused);
+    return true;
+}
+
+static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
+{
+    const ModelConfig *config = model_config(model);
+    if (tok == NULL && (fill || config->n_dec == 0))
+        return fail_user(error, "%s has no tokenizer with it, which says what a %s is; give --tokenizer FILE",
+                         model_path, fill ? "blank" : "mask");
+    if (fill && (config->n_enc == 0 || config->n_dec == 0))
+        return fail_user(error, "--fill fills the blanks of a T5; %s has no %s", model_path,
+                         config->n_enc == 0 ? "encoder" : "decoder");
+    if (config->n_dec == 0 && (settings.beams > 1 || settings.temperature > 0))
+        return fail_user(error, "%s has no decoder: it fills masks, without --beams and --temperature", model_path);
+    token_roles_complete(model_roles(model), tok);
+    if (config->n_dec > 0 && !settle_options(model, error))
+        return false;
+    PromptFormat format = prompt_format(model, model_path, tok);
+    format.field = jsonl_field;
+    format.as_ids = as_ids;
+    PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
+    bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
+                                  : fill_mask_lines(model, tok, format.mask, reader, as_json, error);
+    prompts_close(reader);
+    return done;
+}
+
+bool verb_generate(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (model_path == NULL)
+        return fail_user(error, "--model is missing; usage: " USAGE);
+    if (argc > 1)
+        return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
+    if (!check_ranges(error) || !check_rules(error))
+        return false;
+    LoadedModel loaded;
+    const LoadedModelSource source = {
+        .path = model_path,
+        .tokenizer = tokenizer_file,
+        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
+    };
+    bool done = loaded_model_open(&loaded, &source, error) && answer_input(loaded.model, loaded.tok, error);
+    loaded_model_close(&loaded);
+    return done;
+}

@@ -1,0 +1,111 @@
+#include "cli/help/help.h"
+
+#include "base/text.h"
+#include "train/config/config.h"
+
+#include <string.h>
+
+#define USAGE "loam help [VERB [ACTION]] [--options | --presets | --man DIR | --completion SHELL]"
+
+static const char about[] =
+    "What loam does, or what one verb does; every option of a configuration; and the files that `make install` puts\n"
+    "where `man loam-train` and the completion of shells look.\n\n"
+    "  loam help train\n"
+    "  loam help --options | grep warmup\n"
+    "  source <(loam help --completion bash)\n";
+
+static gboolean options_reference, presets_reference;
+static char *man_dir, *shell;
+static const GOptionEntry entries[] = {
+    { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print every option of a configuration, as Markdown",
+      NULL },
+    { "presets", 0, 0, G_OPTION_ARG_NONE, &presets_reference, "print every model.preset and its size, as Markdown",
+      NULL },
+    { "man", 0, 0, G_OPTION_ARG_FILENAME, &man_dir, "write manual pages into a folder", "DIR" },
+    { "completion", 0, 0, G_OPTION_ARG_STRING, &shell, "print a completion script for bash, zsh or fish", "SHELL" },
+    { 0 },
+};
+
+/* Where the tokenizer decides about the vocabulary, V is its size. */
+static void print_params(ModelConfig *config)
+{
+    int64_t vocab = config->vocab;
+    config->vocab = 1;
+    int64_t with_one = model_config_params(config);
+    config->vocab = 2;
+    int64_t per_token = model_config_params(config) - with_one;
+    g_autofree char *fixed = text_grouped(with_one - per_token + vocab * per_token);
+    if (vocab > 0)
+        printf("%s |\n", fixed);
+    else
+        printf("%s + %" G_GINT64_FORMAT " V |\n", fixed, per_token);
+}
+
+static bool print_preset(const char *name, GError **error)
+{
+    Config config = { 0 };
+    g_autofree char *override = g_strconcat("model.preset=", name, NULL);
+    bool done = config_load(&config, NULL, &override, 1, error);
+    ModelConfig *model = &config.model;
+    if (done) {
+        printf("| `%s` | %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
+               " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | ",
+               name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
+        print_params(model);
+    }
+    config_clear(&config);
+    return done;
+}
+
+static bool print_presets(GError **error)
+{
+    fputs("| preset | blocks of encoder + decoder | width | feed-forward | heads | parameters |\n"
+          "|---|---|---|---|---|---|\n",
+          stdout);
+    for (const char *const *name = model_preset_names; *name; name++)
+        if (!print_preset(*name, error))
+            return false;
+    return true;
+}
+
+static bool print_text(char *text)
+{
+    fputs(text, stdout);
+    g_free(text);
+    return true;
+}
+
+static bool print_completion(GError **error)
+{
+    char *script = help_completion(shell, config_options());
+    return script ? print_text(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
+}
+
+/* `loam help train` is `loam train --help`. */
+static bool help_of(int argc, char **argv, GError **error)
+{
+    g_autofree char **arguments = g_new0(char *, (gsize)argc + 2);
+    for (int i = 0; i < argc; i++)
+        arguments[i] = argv[i];
+    arguments[argc] = (char *)"--help";
+    const SubVerb *verb = cli_find_verb(argv[0]);
+    return verb ? verb->run(argc + 1, arguments, error) : cli_fail_unknown_verb(argv[0], error);
+}
+
+bool verb_help(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (options_reference)
+        return print_text(options_to_markdown(config_options(), recipe_options));
+    if (presets_reference)
+        return print_presets(error);
+    if (man_dir)
+        return help_write_man(man_dir, config_options(), error);
+    if (shell)
+        return print_completion(error);
+    if (argc > 1)
+        return help_of(argc - 1, argv + 1, error);
+    cli_print_verbs(stdout);
+    return true;
+}

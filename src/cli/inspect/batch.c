@@ -1,0 +1,182 @@
+#include "cli/cli.h"
+#include "cli/inspect/inspect.h"
+#include "data/sources.h"
+#include "eval/heldout_sets.h"
+#include "train/config/config.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
+
+static const char about[] =
+    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together.\n"
+    "Steps count from 1, as in metrics.jsonl.\n\n"
+    "  loam inspect batch config.yaml --step 3 --samples 2\n";
+
+static gint64 step = 1, max_samples;
+static gboolean as_json, held_out;
+static const GOptionEntry entries[] = {
+    { "step", 0, 0, G_OPTION_ARG_INT64, &step, "the step (1)", "S" },
+    { "samples", 0, 0, G_OPTION_ARG_INT64, &max_samples, "show the first N rows of the batch only", "N" },
+    { "valid", 0, 0, G_OPTION_ARG_NONE, &held_out, "of the held-out data instead of the training data", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a sequence", NULL },
+    { 0 },
+};
+
+static json_t *ids_json(const int32_t *ids, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(ids[i]));
+    return array;
+}
+
+/* Targets where the loss falls, -100 elsewhere. */
+static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
+{
+    json_t *array = json_array();
+    for (int32_t row = first; row < end; row++)
+        json_array_append_new(array, json_integer(batch->weights[row] > 0 ? batch->targets[row] : -100));
+    return array;
+}
+
+/* Sequence i of a batch: T5's inputs and targets, GPT's ids, BERT's inputs and labels. */
+static bool print_json(const Batch *batch, int32_t i, GError **error)
+{
+    const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
+    int32_t first = in->cu[i], end = in->cu[i + 1];
+    json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
+    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
+    if (enc->max_tokens > 0 && dec->max_tokens > 0)
+        json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
+    else
+        json_object_set_new(root, "labels", labels_json(batch, first, end));
+    if (in->prefix_length[i] > 0)
+        json_object_set_new(root, "prefix", json_integer(in->prefix_length[i]));
+    if (enc->max_tokens > 0 && dec->max_tokens == 0 && batch->labels[i] >= 0)
+        json_object_set_new(root, "label", json_integer(batch->labels[i]));
+    return print_json_line(root, error);
+}
+
+static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
+{
+    g_autofree char *text = tokenizer_decode(tok, ids, n, error);
+    if (text)
+        printf("%s (%" PRId64 ")\n%s\n", what, n, text);
+    return text != NULL;
+}
+
+/* Of [CLS] A [SEP] B [SEP]: its label, and B by itself. */
+static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+{
+    const TokenStream *enc = &batch->enc;
+    if (enc->max_tokens == 0 || batch->labels[i] < 0)
+        return true;
+    int32_t at = enc->cu[i], end = enc->cu[i + 1];
+    while (at < end && enc->ids[at] != tokenizer_eos(tok))
+        at++;
+    g_autofree char *what = g_strdup_printf("label %" PRId32 ", second part", batch->labels[i]);
+    return at == end || print_ids(what, tok, enc->ids + at + 1, end - at - 1, error);
+}
+
+/* A sequence of a batch with one stream: what is read, and what is predicted. */
+static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+{
+    const TokenStream *stream = batch_loss_stream(batch);
+    g_autofree int32_t *predicted = g_new(int32_t, stream->n_tokens);
+    int64_t n = 0;
+    for (int32_t row = stream->cu[i]; row < stream->cu[i + 1]; row++)
+        if (batch->weights[row] > 0)
+            predicted[n++] = batch->targets[row];
+    return print_ids("input", tok, stream->ids + stream->cu[i], stream->cu[i + 1] - stream->cu[i], error) &&
+           print_ids("predicted", tok, predicted, n, error) && print_label(batch, i, tok, error);
+}
+
+static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+{
+    const TokenStream *enc = &batch->enc, *dec = &batch->dec;
+    const Example example = { .inputs = enc->ids + enc->cu[i],
+                              .targets = batch->targets + dec->cu[i],
+                              .n_inputs = enc->cu[i + 1] - enc->cu[i],
+                              .n_targets = dec->cu[i + 1] - dec->cu[i] };
+    g_autofree int32_t *spliced = g_new(int32_t, example.n_inputs + example.n_targets);
+    int64_t n = span_corruption_splice(loader_objective(loader), &example, spliced);
+    return print_ids("input", tok, example.inputs, example.n_inputs, error) &&
+           print_ids("target", tok, example.targets, example.n_targets, error) &&
+           (n < 0 || print_ids("text", tok, spliced, n, error));
+}
+
+static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, const Batch *batch, GError **error)
+{
+    const TokenStream *in = batch_input_stream(batch);
+    bool good = true;
+    for (int32_t i = 0; good && i < in->n_seq; i++) {
+        if (as_json) {
+            good = print_json(batch, i, error);
+            continue;
+        }
+        printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);
+        good = batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0 ? print_pair(loader, batch, i, tok, error)
+                                                                      : print_single(batch, i, tok, error);
+    }
+    return good;
+}
+
+static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int64_t n, GError **error)
+{
+    Batch *batch = loader_batch(loader, 1);
+    bool good = true;
+    for (int64_t i = first; good && i < first + n; i++)
+        good = loader_get(loader, i, 1, batch, error) && print_row(loader, tok, i, batch, error);
+    batch_free(batch);
+    return good;
+}
+
+/* The rows of the step, of the first held-out set where that is asked for. */
+static bool show_rows(const Config *config, const Tokenizer *tok, int64_t samples, GError **error)
+{
+    uint64_t seed = (uint64_t)config->run.seed;
+    int64_t first = (step - 1) * samples, n = max_samples > 0 ? MIN(max_samples, samples) : samples;
+    if (held_out) {
+        g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, seed, error);
+        if (sets && sets->len == 0)
+            return fail_user(error, "data.valid is not set: name a dataset that loam prepare made");
+        return sets && print_rows(((HeldoutSet *)sets->pdata[0])->loader, tok, first, n, error);
+    }
+    g_autofree char *train = sources_train(&config->data, error);
+    Loader *loader = train ? loader_open(&config->data, train, tok, seed, false, error) : NULL;
+    bool good = loader && print_rows(loader, tok, first, n, error);
+    loader_close(loader);
+    return good;
+}
+
+static bool show_batch(const Config *config, GError **error)
+{
+    int64_t samples = config_batch_samples(config);
+    if (*config->tokenizer.path == 0)
+        return fail_user(error, "tokenizer.path is not set: name the tokenizer of the dataset");
+    if (!held_out && *config->data.train == 0)
+        return fail_user(error, "data.train is not set: name a dataset that loam prepare made");
+    if (step > INT64_MAX / samples)
+        return fail_user(error, "--step %" PRId64 ": too large", step);
+    Tokenizer *tok = config_open_tokenizer(config, error);
+    bool good = tok && show_rows(config, tok, samples, error);
+    g_clear_pointer(&tok, tokenizer_close);
+    return good;
+}
+
+bool inspect_batch(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: " USAGE);
+    if (step < 1)
+        return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
+    Config config = { 0 };
+    bool good = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
+    config_clear(&config);
+    return good;
+}

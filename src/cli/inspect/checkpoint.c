@@ -1,0 +1,127 @@
+#include "train/checkpoint/checkpoint.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/inspect/inspect.h"
+#include "format/safetensors.h"
+#include "train/model_path.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static gboolean as_json;
+static const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+static void print_state(json_t *state)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(state, name, value) if (json_is_integer(value))
+        printf("  %-14s %lld\n", name, (long long)json_integer_value(value));
+    else printf("  %-14s %.9g\n", name, json_number_value(value));
+}
+
+static void print_checkpoint(const char *folder, json_t *root)
+{
+    const char *name;
+    json_t *value;
+    printf("%s: format %lld, sound\n", folder, (long long)json_integer_value(json_object_get(root, "format")));
+    if (json_object_get(root, "tokenizer"))
+        printf("tokenizer %s\n", json_string_value(json_object_get(root, "tokenizer")));
+    printf("files\n");
+    json_object_foreach(json_object_get(root, "files"), name, value)
+    {
+        g_autofree char *size = text_bytes((uint64_t)json_integer_value(json_object_get(value, "bytes")));
+        printf("  %s  %s, %zu tensors, xxh3 %s\n", name, size, json_object_size(json_object_get(value, "boxes")),
+               json_string_value(json_object_get(value, "xxh3")));
+    }
+    printf("model\n");
+    json_object_foreach(json_object_get(root, "model"), name, value)
+        printf("  %-24s %s\n", name, json_string_value(value));
+    if (json_object_get(root, "state")) {
+        printf("state\n");
+        print_state(json_object_get(root, "state"));
+    }
+}
+
+static bool verify(const char *folder, void *unused, bool *damaged, GError **error)
+{
+    (void)unused;
+    return checkpoint_verify(folder, damaged, error);
+}
+
+bool inspect_checkpoint(int argc, char **argv, GError **error)
+{
+    static const char usage[] = "loam inspect checkpoint RUN|CHECKPOINT [--json]";
+    static const char about[] = "What a checkpoint holds, after a check of every size and checksum.\n\n"
+                                "  loam inspect checkpoint runs/a@best\n";
+    if (!cli_parse(&argc, &argv, entries, usage, about, error))
+        return false;
+    if (argc != 2)
+        return fail_user(error, "one run or checkpoint is wanted; usage: %s", usage);
+    g_autofree char *folder = checkpoint_open(argv[1], verify, NULL, error);
+    if (folder == NULL)
+        return false;
+    g_autofree char *path = g_build_filename(folder, "state.json", NULL);
+    json_t *root = json_load_file(path, 0, NULL);
+    if (as_json)
+        return print_json_line(root, error);
+    print_checkpoint(folder, root);
+    json_decref(root);
+    return true;
+}
+
+static json_t *tensor_json(const SafeTensor *tensor)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < tensor->rank; i++)
+        json_array_append_new(shape, json_integer(tensor->shape[i]));
+    return json_pack("{s:s, s:s, s:o, s:I}", "name", tensor->name, "dtype", tensor->dtype, "shape", shape, "bytes",
+                     (json_int_t)tensor->bytes);
+}
+
+static void print_tensor(const SafeTensor *tensor)
+{
+    printf("%-5s", tensor->dtype);
+    int width = 0;
+    for (int i = 0; i < tensor->rank; i++)
+        width += printf("%s%" PRId64, i ? " x " : "", tensor->shape[i]);
+    printf("%*s  %s\n", MAX(16 - width, 0), "", tensor->name);
+}
+
+bool inspect_model(int argc, char **argv, GError **error)
+{
+    static const char usage[] = "loam inspect model FILE.safetensors|HF-FOLDER [--json]";
+    static const char about[] = "The tensors of a safetensors file, or of a folder's (sharded ones too).\n\n"
+                                "  loam inspect model hf-t5/\n";
+    if (!cli_parse(&argc, &argv, entries, usage, about, error))
+        return false;
+    if (argc != 2)
+        return fail_user(error, "one file or folder is wanted; usage: %s", usage);
+    SafeTensors *file = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? safetensors_open_folder(argv[1], error)
+                                                                 : safetensors_open(argv[1], error);
+    if (file == NULL)
+        return false;
+    int64_t elements = 0;
+    bool good = true;
+    for (int i = 0; good && i < safetensors_count(file); i++) {
+        const SafeTensor *tensor = safetensors_get(file, i);
+        int64_t n = 1;
+        for (int d = 0; d < tensor->rank; d++)
+            n *= tensor->shape[d];
+        elements += n;
+        if (as_json)
+            good = print_json_line(tensor_json(tensor), error);
+        else
+            print_tensor(tensor);
+    }
+    g_autofree char *count = text_grouped(elements);
+    if (!as_json)
+        printf("%d tensors, %s numbers\n", safetensors_count(file), count);
+    safetensors_close(file);
+    return good;
+}

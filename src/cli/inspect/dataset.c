@@ -1,0 +1,263 @@
+#include "data/dataset/dataset.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/inspect/inspect.h"
+#include "text/tokenizer.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--check] [--json]"
+#define SHOWN_IDS  64 /* of a document, where there is no tokenizer */
+#define MAX_POWERS 63
+
+static const char about[] =
+    "Counts and lengths of a token dataset (PREFIX.bin, .idx, .json), and its first documents: as text with a\n"
+    "tokenizer, else as ids. Datasets of Megatron will do.\n\n"
+    "  loam inspect dataset data/train --tokenizer tok.model --documents 3\n"
+    "  loam inspect dataset data/train --check\n";
+
+static char *tokenizer_file;
+static gint64 n_shown;
+static gboolean as_json, check;
+static const GOptionEntry entries[] = {
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "the tokenizer to decode with", "TOK" },
+    { "documents", 0, 0, G_OPTION_ARG_INT64, &n_shown, "show the first N documents", "N" },
+    { "check", 0, 0, G_OPTION_ARG_NONE, &check, "read every token: are all ids those of the tokenizer?", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    { 0 },
+};
+
+/* Lengths of documents in tokens. */
+typedef struct Lengths {
+    int64_t n, min, max, median;
+    double mean;
+    int64_t powers[MAX_POWERS]; /* documents of 2^i to 2^(i+1) - 1 tokens; the empty ones count with 1 */
+    int n_powers;
+} Lengths;
+
+static const char *dtype_name(int dtype)
+{
+    static const char *const names[] = { "?", "u8", "i8", "i16", "i32", "i64", "?", "?", "u16", "u32", "u64" };
+    return names[CLAMP(dtype, 0, 10)];
+}
+
+static int compare_lengths(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t document_length(const Indexed *set, int64_t document)
+{
+    int64_t first, last, length = 0;
+    indexed_document(set, document, &first, &last);
+    for (int64_t sequence = first; sequence < last; sequence++)
+        length += indexed_length(set, sequence);
+    return length;
+}
+
+static Lengths measure(const Indexed *set)
+{
+    Lengths lengths = { .n = indexed_documents(set) };
+    if (lengths.n == 0)
+        return lengths;
+    g_autofree int64_t *sorted = g_new(int64_t, lengths.n);
+    for (int64_t i = 0; i < lengths.n; i++) {
+        sorted[i] = document_length(set, i);
+        int power = 63 - __builtin_clzll((unsigned long long)MAX(sorted[i], 1));
+        lengths.powers[power]++;
+        lengths.n_powers = MAX(lengths.n_powers, power + 1);
+    }
+    qsort(sorted, (size_t)lengths.n, sizeof *sorted, compare_lengths);
+    lengths.min = sorted[0];
+    lengths.median = sorted[lengths.n / 2];
+    lengths.max = sorted[lengths.n - 1];
+    lengths.mean = (double)indexed_tokens(set) / (double)lengths.n;
+    return lengths;
+}
+
+/* Ids of a document, `limit` at most; NULL on an error. */
+static GArray *read_document(const Indexed *set, int64_t document, int64_t limit, GError **error)
+{
+    g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
+    int64_t first, last;
+    indexed_document(set, document, &first, &last);
+    for (int64_t sequence = first; sequence < last && ids->len < limit; sequence++) {
+        guint from = ids->len;
+        int64_t take = MIN(indexed_length(set, sequence), limit - from);
+        g_array_set_size(ids, from + (guint)take);
+        if (take > 0 && !indexed_read(set, sequence, 0, take, &g_array_index(ids, int32_t, from), error))
+            return NULL;
+    }
+    return g_steal_pointer(&ids);
+}
+
+static char *ids_text(const GArray *ids)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < ids->len; i++)
+        g_string_append_printf(text, "%s%d", i ? " " : "", g_array_index(ids, int32_t, i));
+    return g_string_free(text, false);
+}
+
+/* What is shown of a document; NULL on an error. */
+static char *document_text(const Indexed *set, int64_t document, const Tokenizer *tok, GError **error)
+{
+    g_autoptr(GArray) ids = read_document(set, document, tok ? INT32_MAX : SHOWN_IDS, error);
+    if (!ids || !tok)
+        return ids ? ids_text(ids) : NULL;
+    return tokenizer_decode(tok, (const int32_t *)(const void *)ids->data, ids->len, error);
+}
+
+static bool print_json(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, json_t *checked,
+                       GError **error)
+{
+    json_t *histogram = json_array(), *shown = json_array();
+    for (int i = 0; i < lengths->n_powers; i++)
+        json_array_append_new(histogram, json_pack("{s:I, s:I}", "from", (json_int_t)1 << i, "documents",
+                                                   (json_int_t)lengths->powers[i]));
+    json_t *root =
+        json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o}", "prefix", data->prefix,
+                  "documents", (json_int_t)lengths->n, "sequences", (json_int_t)indexed_sequences(data->set), "tokens",
+                  (json_int_t)indexed_tokens(data->set), "dtype", dtype_name(indexed_dtype(data->set)),
+                  "tokenizer_hash", data->tokenizer_hash, "vocab", (json_int_t)data->vocab, "append_eod",
+                  data->append_eod, "length", "min", (json_int_t)lengths->min, "median", (json_int_t)lengths->median,
+                  "mean", lengths->mean, "max", (json_int_t)lengths->max, "histogram", histogram);
+    bool good = true, replaced = false;
+    for (int64_t i = 0; good && i < MIN(n_shown, lengths->n); i++) {
+        g_autofree char *text = document_text(data->set, i, tok, error);
+        g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
+        good = text != NULL;
+        if (good)
+            json_array_append_new(shown, json_string(valid));
+    }
+    json_object_set_new(root, "first", shown);
+    if (replaced)
+        json_object_set_new(root, "invalid_utf8", json_true());
+    if (checked)
+        json_object_set(root, "check", checked);
+    if (good)
+        return print_json_line(root, error);
+    json_decref(root);
+    return false;
+}
+
+static void print_histogram(const Lengths *lengths)
+{
+    int64_t most = 1;
+    for (int i = 0; i < lengths->n_powers; i++)
+        most = MAX(most, lengths->powers[i]);
+    int first = 0;
+    while (first < lengths->n_powers && lengths->powers[first] == 0)
+        first++;
+    for (int i = first; i < lengths->n_powers; i++) {
+        g_autofree char *count = text_grouped(lengths->powers[i]);
+        g_autofree char *bar = g_strnfill((gsize)((lengths->powers[i] * 40 + most - 1) / most), '#');
+        printf("  %8" PRId64 " … %-8" PRId64 " %12s  %s\n", INT64_C(1) << i, INT64_MAX >> (62 - i), count, bar);
+    }
+}
+
+static bool print_text(const Dataset *data, const Lengths *lengths, const Tokenizer *tok, GError **error)
+{
+    g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
+    printf("%s: %s documents, %s tokens (%s)\n", data->prefix, documents, tokens, dtype_name(indexed_dtype(data->set)));
+    if (data->tokenizer_hash)
+        printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->tokenizer_hash, data->vocab,
+               data->append_eod ? "yes" : "no");
+    else if (data->vocab > 0)
+        printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->vocab);
+    else
+        printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
+    if (lengths->n > 0)
+        printf("tokens in a document  least %" PRId64 ", median %" PRId64 ", mean %.1f, most %" PRId64 "\n",
+               lengths->min, lengths->median, lengths->mean, lengths->max);
+    print_histogram(lengths);
+    for (int64_t i = 0; i < MIN(n_shown, lengths->n); i++) {
+        g_autofree char *text = document_text(data->set, i, tok, error);
+        if (!text)
+            return false;
+        printf("--- document %" PRId64 ", %" PRId64 " tokens\n%s\n", i, document_length(data->set, i), text);
+    }
+    return true;
+}
+
+/* ---- every token ---- */
+
+/* The size of the vocabulary that ids are compared with; 0: not known. */
+static int64_t known_vocabulary(const Dataset *data, const Tokenizer *tok)
+{
+    return tok ? tokenizer_size(tok) : data->vocab;
+}
+
+static void print_check(const DatasetCheck *found, int64_t vocab)
+{
+    g_autofree char *tokens = text_grouped(found->tokens);
+    if (found->tokens == 0)
+        printf("checked  no token\n");
+    else if (vocab == 0)
+        printf("checked  %s tokens, ids from %d to %d; of what vocabulary is not known: give --tokenizer\n", tokens,
+               found->least, found->largest);
+    else
+        printf("checked  %s tokens, ids from %d to %d, of a vocabulary of %" PRId64 "\n", tokens, found->least,
+               found->largest, vocab);
+}
+
+static json_t *check_json(const DatasetCheck *found, int64_t vocab)
+{
+    json_t *root = json_pack("{s:I, s:i, s:i, s:I, s:I}", "tokens", (json_int_t)found->tokens, "least", found->least,
+                             "largest", found->largest, "vocab", (json_int_t)vocab, "bad", (json_int_t)found->bad);
+    if (found->bad > 0)
+        json_object_set_new(root, "first",
+                            json_pack("{s:i, s:I, s:I}", "id", found->id, "document", (json_int_t)found->document,
+                                      "token", (json_int_t)found->token));
+    return root;
+}
+
+/* Ids that are no tokenizer's end the program with status 1, after what was found is printed. */
+static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab, GError **error)
+{
+    return found->bad == 0 ||
+           fail_user(error,
+                     "%s: %" PRId64 " of %" PRId64 " token ids are not in a vocabulary of %" PRId64
+                     ": the first, %d, is in document %" PRId64 ", token %" PRId64
+                     " (from 0); the file was damaged or made with another tokenizer: run loam prepare again",
+                     data->prefix, found->bad, found->tokens, vocab, found->id, found->document, found->token);
+}
+
+static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
+{
+    DatasetCheck found = { 0 };
+    int64_t vocab = known_vocabulary(data, tok);
+    if (tok && data->tokenizer_hash && strcmp(tokenizer_hash(tok), data->tokenizer_hash) != 0)
+        log_warning("%s has hash %s: the dataset was made with another tokenizer", tokenizer_path(tok),
+                    tokenizer_hash(tok));
+    if (check && !dataset_check(data, vocab, &found, error))
+        return false;
+    const Lengths lengths = measure(data->set);
+    json_t *checked = check ? check_json(&found, vocab) : NULL;
+    bool good = as_json ? print_json(data, &lengths, tok, checked, error) : print_text(data, &lengths, tok, error);
+    if (good && check && !as_json)
+        print_check(&found, vocab);
+    json_decref(checked);
+    return good && judge(data, &found, vocab, error);
+}
+
+bool inspect_dataset(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc != 2)
+        return fail_user(error, "one dataset is wanted; usage: " USAGE);
+    if (g_str_has_suffix(argv[1], ".bin") || g_str_has_suffix(argv[1], ".idx"))
+        *strrchr(argv[1], '.') = 0;
+    Dataset *data = dataset_open(argv[1], error);
+    Tokenizer *tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
+    bool good = data && (tok || !tokenizer_file) && show(data, tok, error);
+    tokenizer_close(tok);
+    dataset_close(data);
+    return good;
+}

@@ -1,0 +1,377 @@
+#include "data/prepare/prepare.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/prepare/lines.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
+
+static const char about[] =
+    "Text to a token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json. A PATH is a .txt, .jsonl or .json file, plain, .gz\n"
+    "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
+    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
+    "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
+
+static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields_apart;
+static gint workers;
+static char *valid_files, *test_files, *dictionary;
+static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
+static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
+    as_json;
+static const GOptionEntry entries[] = {
+    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file,
+      "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
+    { "format", 0, 0, G_OPTION_ARG_STRING, &format,
+      "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",
+      "NAME" },
+    { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
+      "SHARE" },
+    { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
+    { "field", 0, 0, G_OPTION_ARG_STRING_ARRAY, &fields,
+      "of JSON objects: what holds the text (text); several are joined by newlines", "NAME" },
+    { "fields", 0, 0, G_OPTION_ARG_STRING, &fields_apart,
+      "several, each into a dataset of its own: PREFIX_text_document, PREFIX_summary_document", "text,summary" },
+    { "split-sentences", 0, 0, G_OPTION_ARG_NONE, &split_sentences, "one sequence a sentence, for BERT", NULL },
+    { "keep-newlines", 0, 0, G_OPTION_ARG_NONE, &keep_newlines, "sentences keep the newlines after them", NULL },
+    { "min-tokens", 0, 0, G_OPTION_ARG_INT64, &min_tokens, "drop documents of fewer tokens", "N" },
+    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "drop documents of more tokens", "N" },
+    { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file,
+      ".txt: a file is one document, in its order; so it is for a GPT's tokenizer, without mask and sentinels", NULL },
+    { "paragraphs", 0, 0, G_OPTION_ARG_NONE, &paragraphs,
+      ".txt: blank lines end documents; so it is for other tokenizers", NULL },
+    { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
+    { "specials", 0, 0, G_OPTION_ARG_NONE, &specials, "read special tokens in the text, such as <|endoftext|>", NULL },
+    { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
+    { "on-error", 0, 0, G_OPTION_ARG_STRING, &on_error, "stop at a document that cannot be read, or skip it (stop)",
+      "stop|skip" },
+    { "max-document", 0, 0, G_OPTION_ARG_INT64, &max_document, "longest line or document accepted, in MiB (64)",
+      "MIB" },
+    { "lines", 0, 0, G_OPTION_ARG_NONE, &lines, "fairseq: every line is a sequence, empty ones too", NULL },
+    { "valid-files", 0, 0, G_OPTION_ARG_STRING, &valid_files, "lines for valid.*, valid1.*, …", "FILE,FILE" },
+    { "test-files", 0, 0, G_OPTION_ARG_STRING, &test_files, "the same for test.*, test1.*, …", "FILE,FILE" },
+    { "dict", 0, 0, G_OPTION_ARG_FILENAME, &dictionary, "lines of words: use this dict.txt, build none", "FILE" },
+    { "min-count", 0, 0, G_OPTION_ARG_INT64, &min_count, "lines of words: leave rarer ones out of the dictionary",
+      "N" },
+    { "dict-size", 0, 0, G_OPTION_ARG_INT64, &dict_size, "lines of words: ids at most, four specials included (all)",
+      "N" },
+    { "padding-factor", 0, 0, G_OPTION_ARG_INT64, &padding_factor,
+      "lines of words: fill the dictionary up to a multiple of this (8)", "N" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print the counts as one JSON object", NULL },
+    { 0 },
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    interrupted = 1;
+    signal(number, SIG_DFL); /* the second one ends the program at once */
+}
+
+/* "1%" or "0.01". */
+static bool parse_share(const char *text, double *share, GError **error)
+{
+    char *end;
+    *share = g_ascii_strtod(text, &end);
+    if (end != text && *end == '%') {
+        *share /= 100;
+        end++;
+    }
+    if (end == text || *end != 0 || !(*share >= 0 && *share < 1))
+        return fail_user(error, "--valid %s: a share from 0 to below 1 is wanted, such as 1%% or 0.01", text);
+    return true;
+}
+
+/* --fields: at least two are kept apart; one is like --field. */
+static bool parse_fields(GError **error)
+{
+    g_auto(GStrv) names = g_strsplit(fields_apart, ",", -1);
+    if (fields)
+        return fail_user(error, "--field joins fields and --fields keeps them apart; use one of them");
+    for (int i = 0; names[i]; i++) {
+        if (*g_strstrip(names[i]) == '\0' || strchr(names[i], '/'))
+            return fail_user(error, "--fields %s: \"%s\" cannot be in the name of a file", fields_apart, names[i]);
+        if (i >= PREPARE_FIELDS)
+            return fail_user(error, "--fields: more than %d fields", PREPARE_FIELDS);
+        for (int before = 0; before < i; before++)
+            if (strcmp(names[before], names[i]) == 0)
+                return fail_user(error, "--fields %s: \"%s\" comes twice", fields_apart, names[i]);
+    }
+    fields = g_steal_pointer(&names);
+    return true;
+}
+
+static bool check_use(int argc, GError **error)
+{
+    return (tokenizer_file && out && argc >= 2) || fail_user(error, "%s is missing; usage: " USAGE,
+                                                             !tokenizer_file ? "--tokenizer"
+                                                             : !out          ? "--out"
+                                                                             : "a file or folder to read");
+}
+
+/* A novel for a GPT is read on and on; a T5 or BERT takes a paragraph at a time. */
+static bool reads_whole_files(const Tokenizer *tok)
+{
+    bool hides =
+        tokenizer_id(tok, "[MASK]") >= 0 || tokenizer_id(tok, "<mask>") >= 0 || tokenizer_sentinel(tok, 0) >= 0;
+    return whole_file || (!paragraphs && !split_sentences && !hides);
+}
+
+static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError **error)
+{
+    if (whole_file && paragraphs)
+        return fail_user(error, "--whole-file and --paragraphs exclude each other");
+    if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
+        return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
+    if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
+        return fail_user(error, "--format %s: megatron or fairseq is wanted", format);
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
+    if (keep_newlines && !split_sentences)
+        return fail_user(error, "--keep-newlines is about --split-sentences; without it newlines stay as they are");
+    if (min_tokens < 0 || max_tokens < 0 || (max_tokens > 0 && max_tokens < min_tokens))
+        return fail_user(error, "--min-tokens %" PRId64 " and --max-tokens %" PRId64 " let no document through",
+                         min_tokens, max_tokens);
+    if (fields_apart &&
+        (!parse_fields(error) || (fairseq && !fail_user(error, "--fields: fairseq's folder has room for one dataset"))))
+        return false;
+    if (workers < 0 || workers > 1024)
+        return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
+    if (max_document < 0 || max_document > 1024)
+        return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
+    *options = (PrepareOptions){ .corpus = { .fields = fields,
+                                             .fields_apart = fields_apart && fields[1],
+                                             .whole_file = reads_whole_files(tok),
+                                             .without_last_end = !whole_file,
+                                             .skip_errors = on_error && strcmp(on_error, "skip") == 0,
+                                             .max_bytes = max_document << 20,
+                                             .longer = " (--max-document takes longer ones)" },
+                                 .out = out,
+                                 .workers = workers,
+                                 .append_eod = append_eod || fairseq, /* fairseq ends every line so */
+                                 .specials = specials,
+                                 .fairseq = fairseq,
+                                 .split_sentences = split_sentences,
+                                 .keep_newlines = keep_newlines,
+                                 .min_tokens = min_tokens,
+                                 .max_tokens = max_tokens,
+                                 .keep_duplicates = keep_duplicates,
+                                 .interrupted = &interrupted };
+    return !valid || parse_share(valid, &options->valid, error);
+}
+
+/* Three ways of preparing. */
+enum { DOCUMENTS = 1, LINES = 2, WORDS = 4 };
+
+/* What a way does not know is refused by name. */
+static bool check_way(int way, GError **error)
+{
+    const struct {
+        const char *name;
+        bool given;
+        int ways;
+    } options[] = {
+        { "--lines", lines, LINES | WORDS },
+        { "--valid-files", valid_files != NULL, LINES | WORDS },
+        { "--test-files", test_files != NULL, LINES | WORDS },
+        { "--dict", dictionary != NULL, WORDS },
+        { "--min-count", min_count != 0, WORDS },
+        { "--dict-size", dict_size != 0, WORDS },
+        { "--padding-factor", padding_factor != 8, WORDS },
+        { "--specials", specials, DOCUMENTS | LINES },
+        { "--valid", valid != NULL, DOCUMENTS },
+        { "--field", fields != NULL, DOCUMENTS },
+        { "--fields", fields_apart != NULL, DOCUMENTS },
+        { "--split-sentences", split_sentences, DOCUMENTS },
+        { "--min-tokens", min_tokens != 0, DOCUMENTS },
+        { "--max-tokens", max_tokens != 0, DOCUMENTS },
+        { "--whole-file", whole_file, DOCUMENTS },
+        { "--paragraphs", paragraphs, DOCUMENTS },
+        { "--max-document", max_document != 0, DOCUMENTS },
+        { "--append-eod", append_eod, DOCUMENTS },
+        { "--keep-newlines", keep_newlines, DOCUMENTS },
+        { "--keep-duplicates", keep_duplicates, DOCUMENTS },
+        { "--on-error", on_error != NULL, DOCUMENTS },
+    };
+    const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"
+                       : way == LINES ? "lines (--format fairseq --lines)"
+                                      : "documents; lines are --format fairseq with --lines or without --tokenizer";
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given && !(options[i].ways & way))
+            return fail_user(error, "%s is not for %s", options[i].name, what);
+    return true;
+}
+
+static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
+{
+    g_auto(GStrv) valid_paths = valid_files ? g_strsplit(valid_files, ",", -1) : NULL,
+                  test_paths = test_files ? g_strsplit(test_files, ",", -1) : NULL;
+    if (!out)
+        return fail_user(error, "--out is missing; usage: " USAGE);
+    if (!*paths && (tok || !dictionary || (!valid_paths && !test_paths)))
+        return fail_user(error, "a file or folder to read is missing; usage: " USAGE);
+    if (min_count < 0 || dict_size < 0 || padding_factor < 0)
+        return fail_user(error, "--min-count, --dict-size and --padding-factor are numbers not below 0");
+    const FairseqLinesOptions options = { .out = out,
+                                          .train = paths,
+                                          .valid = valid_paths,
+                                          .test = test_paths,
+                                          .tok = tok,
+                                          .specials = specials,
+                                          .dictionary = dictionary,
+                                          .min_count = min_count,
+                                          .most_ids = dict_size,
+                                          .factor = padding_factor,
+                                          .interrupted = &interrupted };
+    return prepare_lines(&options, as_json, error);
+}
+
+static void print_dataset(const char *prefix, bool held_out, int64_t n_documents, int64_t n_tokens)
+{
+    g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
+    const char *suffix = fairseq ? (held_out ? "/valid" : "/train") : (held_out ? "-valid" : "");
+    printf("%s%s: %s documents, %s tokens\n", prefix, suffix, documents, tokens);
+}
+
+static int count_fields(const PrepareOptions *options)
+{
+    return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
+}
+
+static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
+{
+    for (int field = 0; field < count_fields(options); field++) {
+        const PrepareCounts *counts = &stats->fields[field];
+        g_autofree char *prefix = prepare_prefix(options, field);
+        print_dataset(prefix, false, counts->documents, counts->tokens);
+        if (options->valid > 0)
+            print_dataset(prefix, true, counts->valid_documents, counts->valid_tokens);
+    }
+}
+
+static void print_count(const char *what, int64_t n)
+{
+    g_autofree char *count = text_grouped(n);
+    if (n > 0)
+        printf("%s: %s\n", what, count);
+}
+
+/* How .txt files were cut, for that decides what a model sees of their order. */
+static void print_texts(const PrepareStats *stats, const PrepareOptions *options)
+{
+    g_autofree char *files = text_grouped(stats->text_files), *documents = text_grouped(stats->text_documents);
+    if (stats->text_documents > stats->text_files && options->corpus.whole_file)
+        printf(".txt files: %s, of which some are longer than --max-document: %s documents in the order of the text\n",
+               files, documents);
+    else if (stats->text_files > 0 && options->corpus.whole_file)
+        printf(".txt files: %s, each read whole, in its order (--paragraphs: blank lines end documents)\n", files);
+    else if (stats->text_documents > stats->text_files)
+        printf(".txt files: %s, cut at blank lines into %s documents, which training shuffles (--whole-file: kept in "
+               "order)\n",
+               files, documents);
+}
+
+static void print_stats(const PrepareStats *stats, const PrepareOptions *options)
+{
+    print_datasets(stats, options);
+    print_texts(stats, options);
+    print_count("duplicates dropped (--keep-duplicates keeps them)", stats->duplicates);
+    print_count("empty documents dropped", stats->empty);
+    print_count("documents dropped, since they are too short", stats->too_short);
+    print_count("documents dropped, since they are too long", stats->too_long);
+    print_count("skipped, since they could not be read", stats->skipped);
+    print_count("files passed over, since they are no text", stats->passed_over);
+    print_count("NUL characters replaced by U+FFFD", stats->nuls);
+    g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
+    printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
+}
+
+static json_t *counts_json(const PrepareCounts *counts)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->documents, "tokens",
+                     (json_int_t)counts->tokens, "valid_documents", (json_int_t)counts->valid_documents, "valid_tokens",
+                     (json_int_t)counts->valid_tokens);
+}
+
+static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
+{
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
+                             (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
+                             (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
+                             "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
+                             (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
+                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "nuls",
+                             (json_int_t)stats->nuls, "text_files", (json_int_t)stats->text_files, "text_documents",
+                             (json_int_t)stats->text_documents, "bytes", (json_int_t)stats->bytes, "seconds",
+                             json_finite(stats->seconds));
+    json_t *by_field = json_object();
+    for (int field = 0; field < count_fields(options); field++)
+        if (options->corpus.fields_apart)
+            json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
+    if (json_object_size(by_field) > 0)
+        json_object_set(root, "fields", by_field);
+    json_decref(by_field);
+    return print_json_line(root, error);
+}
+
+/* Whether OUT is the beginning of file names, and none of these is a file to read: own.json, say. */
+static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
+{
+    static const char *const ends[] = { ".bin", ".idx", ".json", "-valid.bin", "-valid.idx", "-valid.json" };
+    if (format && strcmp(format, "fairseq") == 0)
+        return true;
+    g_autofree char *name = g_path_get_basename(out);
+    if (g_str_has_suffix(out, "/") || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain",
+                         out, out, g_str_has_suffix(out, "/") ? "" : "/");
+    for (int field = 0; field < count_fields(options); field++) {
+        g_autofree char *prefix = prepare_prefix(options, field);
+        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+            g_autofree char *written = g_strconcat(prefix, ends[i], NULL);
+            if (!io_check_apart(written, paths, n_paths, error))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **error)
+{
+    PrepareOptions options;
+    PrepareStats stats;
+    if (!fill_options(&options, tok, error) || !check_out(argv + 1, argc - 1, &options, error) ||
+        !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
+        return false;
+    if (as_json)
+        return print_json(&stats, &options, error);
+    print_stats(&stats, &options);
+    return true;
+}
+
+bool verb_prepare(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    bool fairseq = format && strcmp(format, "fairseq") == 0;
+    int way = !fairseq ? DOCUMENTS : !tokenizer_file ? WORDS : lines ? LINES : DOCUMENTS;
+    if (!check_way(way, error) || (way != WORDS && !check_use(argc, error)))
+        return false;
+    Tokenizer *tok = way == WORDS ? NULL : tokenizer_open(tokenizer_file, error);
+    if (way != WORDS && !tok)
+        return false;
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    bool good = way == DOCUMENTS ? run_documents(argc, argv, tok, error) : run_lines(argv + 1, tok, error);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    g_clear_pointer(&tok, tokenizer_close);
+    return good;
+}

@@ -1,0 +1,176 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/tokenizer/tokenizer.h"
+#include "data/corpus/corpus.h"
+#include "model/hf_tokenizer.h"
+#include "text/tokenizer_train.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
+
+static const char usage[] =
+    "loam tokenizer train --out FILE|FOLDER [--kind KIND] [--for FAMILY] [--vocab-size N] PATH…";
+static const char about[] =
+    "Trains a tokenizer on text files, .jsonl, .gz, .zst and folders of them. The same text gives the same bytes.\n"
+    "SentencePiece has T5's layout: pad 0, end 1, unknown 2, the 100 sentinels <extra_id_0..99> on top; OUT is a "
+    "file.\n"
+    "Other kinds write a folder that Hugging Face's libraries read.\n"
+    "A model needs special tokens: BERT and RoBERTa a mask, T5 sentinels. --for FAMILY gives those of its family.\n\n"
+    "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/*.txt\n"
+    "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
+
+static TokenizerTraining training;
+static char *kind, *out, *field, *specials;
+static gint64 memory, min_frequency, max_sentences;
+static gboolean byte_fallback, sentinels, lowercase;
+
+static const GOptionEntry entries[] = {
+    { "kind", 0, 0, G_OPTION_ARG_STRING, &kind,
+      "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND" },
+    { "type", 0, 0, G_OPTION_ARG_STRING, &kind, "the same; unigram and bpe are SentencePiece's", "KIND" },
+    { "for", 0, 0, G_OPTION_ARG_STRING, &training.family,
+      "special tokens of a family: bert, roberta, t5 (with sentinels), gpt", "FAMILY" },
+    { "vocab-size", 0, 0, G_OPTION_ARG_INT, &training.vocab_size, "pieces, without the sentinels (32000)", "N" },
+    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the model file or the folder to write", "OUT" },
+    { "field", 0, 0, G_OPTION_ARG_STRING, &field, "of the objects in .jsonl (text)", "NAME" },
+    { "max-sentences", 0, 0, G_OPTION_ARG_INT64, &max_sentences,
+      "SentencePiece: train on a sample of so many lines (all)", "N" },
+    { "character-coverage", 0, 0, G_OPTION_ARG_DOUBLE, &training.character_coverage,
+      "SentencePiece: share of the characters that get a piece (0.9995)", "SHARE" },
+    { "byte-fallback", 0, 0, G_OPTION_ARG_NONE, &byte_fallback,
+      "SentencePiece: write other characters as bytes, not as unknown", NULL },
+    { "special-tokens", 0, 0, G_OPTION_ARG_STRING, &specials,
+      "the first pieces, each PIECE or ROLE=PIECE; roles are pad, unk, eos, bos, cls, sep, mask (by the kind)", "A,B" },
+    { "sentinels", 0, 0, G_OPTION_ARG_NONE, &sentinels, "others: T5's 100 sentinels on top, in the files", NULL },
+    { "min-frequency", 0, 0, G_OPTION_ARG_INT64, &min_frequency, "others: pairs that occur less are not merged (2)",
+      "N" },
+    { "max-piece", 0, 0, G_OPTION_ARG_INT, &training.max_piece, "others: bytes or characters of a piece, at most (any)",
+      "N" },
+    { "memory", 0, 0, G_OPTION_ARG_INT64, &memory, "others: for words, in MiB; the rarest are forgotten (2048)",
+      "MIB" },
+    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "WordPiece: drop capitals and accents", NULL },
+    { "limit-alphabet", 0, 0, G_OPTION_ARG_INT, &training.limit_alphabet,
+      "WordPiece: characters that get a piece, the most frequent (1000)", "N" },
+    { "workers", 0, 0, G_OPTION_ARG_INT, &training.workers, "others: threads that count words (every core)", "N" },
+    { 0 },
+};
+
+static bool next_text(void *context, const char **text, size_t *bytes, GError **error)
+{
+    Corpus *corpus = context;
+    if (!corpus_next(corpus, text, bytes, error)) {
+        progress_close();
+        return false;
+    }
+    progress_update(corpus_done_bytes(corpus));
+    return true;
+}
+
+/* A folder that holds a tokenizer of another kind would be opened as that; one that loam cannot read is somebody's. */
+static bool check_folder(const char *folder, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, &reason) : NULL;
+    g_autofree char *json = g_build_filename(folder, "tokenizer.json", NULL);
+    if (reason && g_file_test(json, G_FILE_TEST_EXISTS))
+        return fail_user(error, "%s holds a tokenizer already (%s); choose another folder", folder, reason->message);
+    g_autoptr(Tokenizer) old = file ? tokenizer_open(file, error) : NULL;
+    if (file && old == NULL)
+        return false;
+    return old == NULL || strcmp(tokenizer_kind(old), kind) == 0 ||
+           fail_user(error, "%s holds a tokenizer of kind %s; choose another folder", folder, tokenizer_kind(old));
+}
+
+static bool learn(char *const *paths, int n_paths, GError **error)
+{
+    CorpusOptions options = { .field = field ? field : "text" };
+    g_autoptr(Corpus) corpus = corpus_open(paths, n_paths, &options, error);
+    if (corpus == NULL)
+        return false;
+    progress_open("reading", "B", corpus_total_bytes(corpus));
+    bool ok = tokenizer_train(&training, next_text, corpus, error);
+    progress_close();
+    return ok;
+}
+
+/* Adds what Hugging Face wants beside the files of the kind. A special_tokens_map.json of before names other tokens. */
+static bool finish(const char *file, GError **error)
+{
+    g_autofree char *path = file ? g_build_filename(out, file, NULL) : g_strdup(out);
+    g_autofree char *map = g_build_filename(out, "special_tokens_map.json", NULL);
+    if (file)
+        g_unlink(map);
+    g_autoptr(Tokenizer) tok = tokenizer_open(path, error);
+    if (tok == NULL || (file && !hf_write_tokenizer(out, tok, NULL, error)))
+        return false;
+    int n_sentinels = tokenizer_sentinel(tok, 0) >= 0 ? TOKENIZER_SENTINELS : 0;
+    g_autofree char *on_top = n_sentinels ? g_strdup_printf(", and %d sentinels on top", n_sentinels) : g_strdup("");
+    log_info("%s: %d pieces%s", out, tokenizer_size(tok) - n_sentinels, on_top);
+    return true;
+}
+
+/* Before hours of training: whether OUT will be written. */
+static bool check_out(const char *file, const char *folder, char *const *paths, int n_paths, GError **error)
+{
+    if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s%stok.model", out,
+                         out, g_str_has_suffix(out, "/") ? "" : "/");
+    g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
+    return io_check_apart(path, paths, n_paths, error) &&
+           (io_check_writable(path, error) || fail_context(error, "--out %s", out));
+}
+
+/* The folders of a path that were not there, the deepest first. */
+static GPtrArray *missing_folders(const char *folder)
+{
+    GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
+    char *path = g_canonicalize_filename(folder, NULL);
+    while (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_ptr_array_add(missing, path);
+        path = g_path_get_dirname(path);
+    }
+    g_free(path);
+    return missing;
+}
+
+/* Where nothing comes of it, no folder is left that was made for it. */
+static bool run(char *const *paths, int n_paths, GError **error)
+{
+    const char *file = tokenizer_trained_file(kind);
+    g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
+    g_autoptr(GPtrArray) made = missing_folders(folder);
+    if (file && !check_folder(folder, error))
+        return false;
+    bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
+                learn(paths, n_paths, error) && finish(file, error);
+    for (guint i = 0; !done && i < made->len; i++)
+        g_rmdir(made->pdata[i]);
+    return done;
+}
+
+bool verb_tokenizer_train(int argc, char **argv, GError **error)
+{
+    training = (TokenizerTraining){ .vocab_size = 32000 };
+    if (!cli_parse(&argc, &argv, entries, usage, about, error))
+        return false;
+    if (out == NULL)
+        return fail_user(error, "--out is missing; usage: %s", usage);
+    if (argc < 2)
+        return fail_user(error, "there is nothing to train on; usage: %s", usage);
+    kind = kind ? kind : "sentencepiece-unigram";
+    g_auto(GStrv) special_tokens = specials ? g_strsplit(specials, ",", -1) : NULL;
+    training.type = kind;
+    training.out = out;
+    training.max_sentences = max_sentences;
+    training.byte_fallback = byte_fallback;
+    training.special_tokens = (const char *const *)special_tokens;
+    training.sentinels = sentinels;
+    training.min_frequency = min_frequency;
+    training.memory = memory;
+    training.lowercase = lowercase;
+    return run(argv + 1, argc - 1, error);
+}

@@ -1,0 +1,111 @@
+#include "eval/embedder.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define ROW_TEXTS   64 /* most in as many tokens as one text may have */
+#define MOST_TOKENS (1 << 20)
+
+const char *const pooling_names[] = { "mean", "first", "pooler", "none", NULL };
+
+struct Embedder {
+    Model *model;
+    Pooling pooling;
+    Batch *batch;
+    float *hidden; /* (rows of the batch, C) */
+    float *pooled; /* (texts of the batch, C) */
+};
+
+static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+{
+    const ModelConfig *config = model_config(model);
+    if (config->n_enc == 0)
+        return fail_user(error, "the model has no encoder: its tokens see only what stands before them");
+    if (pooling == POOLING_POOLER && !config->pooler)
+        return fail_user(error, "the model has no pooler: want mean, first or none");
+    if (max_tokens < 1 || rows < 1 || max_tokens > MOST_TOKENS / rows)
+        return fail_user(error, "%" PRId64 " texts of %" PRId64 " tokens side by side: at most %d tokens in all", rows,
+                         max_tokens, MOST_TOKENS);
+    return model_config_fits(config, max_tokens, error);
+}
+
+Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+{
+    if (!check(model, pooling, max_tokens, rows, error))
+        return NULL;
+    Batch *batch = batch_new_packed((int32_t)rows, ROW_TEXTS, (int32_t)max_tokens, 0);
+    if (!model_reserve_encoder(model, batch, error)) {
+        batch_free(batch);
+        return NULL;
+    }
+    Embedder *embedder = g_new0(Embedder, 1);
+    gsize width = (gsize)model_config(model)->width;
+    *embedder = (Embedder){ .model = model,
+                            .pooling = pooling,
+                            .batch = batch,
+                            .hidden = g_new(float, width *(gsize)batch->enc.max_tokens),
+                            .pooled = g_new(float, width *(gsize)batch->enc.max_seq) };
+    return embedder;
+}
+
+void embedder_close(Embedder *embedder)
+{
+    if (embedder == NULL)
+        return;
+    batch_free(embedder->batch);
+    g_free(embedder->hidden);
+    g_free(embedder->pooled);
+    g_free(embedder);
+}
+
+bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n)
+{
+    const TokenStream *rows = &embedder->batch->enc;
+    CHECK(n >= 1 && n <= rows->max_len, "a text of %" PRId64 " tokens", n);
+    if (rows->n_seq == rows->max_seq || n > rows->max_tokens - rows->n_tokens)
+        return false;
+    g_autofree float *weights = g_new0(float, (gsize)n);
+    batch_add_sequence(embedder->batch,
+                       &(BatchSequence){ .n = n, .ids = ids, .targets = ids, .weights = weights, .label = -1 });
+    return true;
+}
+
+int32_t embedder_count(const Embedder *embedder)
+{
+    return embedder->batch->enc.n_seq;
+}
+
+/* Sums in double, so that the mean does not depend on the length of the text. */
+static void mean(float *out, const float *rows, int32_t n, int64_t width)
+{
+    for (int64_t c = 0; c < width; c++) {
+        double sum = 0;
+        for (int32_t i = 0; i < n; i++)
+            sum += (double)rows[i * width + c];
+        out[c] = (float)(sum / n);
+    }
+}
+
+const float *embedder_run(Embedder *embedder)
+{
+    TokenStream *rows = &embedder->batch->enc;
+    int64_t width = model_config(embedder->model)->width;
+    int32_t capacity = rows->max_tokens;
+    bool pooler = embedder->pooling == POOLING_POOLER;
+
+    rows->max_tokens = rows->n_tokens; /* nothing is computed for rows without a token */
+    model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
+    rows->max_tokens = capacity;
+    for (int32_t s = 0; s < rows->n_seq; s++) {
+        const float *first = embedder->hidden + rows->cu[s] * width;
+        float *out = embedder->pooled + s * width;
+        if (embedder->pooling == POOLING_MEAN)
+            mean(out, first, rows->cu[s + 1] - rows->cu[s], width);
+        if (embedder->pooling == POOLING_FIRST)
+            memcpy(out, first, sizeof *out * (size_t)width);
+    }
+    batch_clear(embedder->batch);
+    return embedder->pooling == POOLING_NONE ? embedder->hidden : embedder->pooled;
+}

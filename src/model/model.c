@@ -1,0 +1,208 @@
+#include "model/heads.h"
+
+#include "base/check.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { SUMS = 2 * XENT_STATS };
+
+static void open_slots(Model *model, int n_slots)
+{
+    workspace_init(&model->work, n_slots);
+    model->slots = g_new0(Slot, n_slots);
+    for (int i = 0; i < n_slots; i++) {
+        model->slots[i].save = &model->work.save[i];
+        stack_pass_init(&model->slots[i].encoder, &model->encoder);
+        stack_pass_init(&model->slots[i].decoder, &model->decoder);
+    }
+}
+
+static void close_slots(Model *model)
+{
+    for (int i = 0; i < model->work.n_slots; i++) {
+        stack_pass_clear(&model->slots[i].encoder);
+        stack_pass_clear(&model->slots[i].decoder);
+        stream_close(model->slots[i].with_memory);
+    }
+    g_free(model->slots);
+    workspace_clear(&model->work, model->dev);
+}
+
+void model_set_slots(Model *model, int n_slots)
+{
+    CHECK(n_slots > 0, "%d slots", n_slots);
+    close_slots(model);
+    open_slots(model, n_slots);
+}
+
+Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, GError **error)
+{
+    if (!model_config_check(config, error))
+        return NULL;
+    CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
+    CHECK(stage.first >= 0 && stage.first < stage.end && stage.end <= config->n_enc + config->n_dec,
+          "blocks %d to %d of %d and %d", stage.first, stage.end, (int)config->n_enc, (int)config->n_dec);
+    Model *model = g_new0(Model, 1);
+    int n_specs;
+    g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
+    g_autofree int *uses = model_bucket_uses(config, stage);
+
+    model->dev = dev;
+    model->stage = stage;
+    model->config = model_config_copy(config);
+    model->roles = token_roles_none();
+    model->params = params_open(dev, specs, n_specs, uses, gradients);
+    if (model->params == NULL) {
+        g_autofree char *count = text_grouped(model_config_params(config));
+        fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
+        model_config_clear(&model->config);
+        g_free(model);
+        return NULL;
+    }
+    model->sums = tensor_vector(device_alloc(dev, SUMS * sizeof(double)), DT_F64, SUMS);
+    bool ok = stack_init(&model->encoder, dev, &model->config, model->params, stage, false);
+    ok = stack_init(&model->decoder, dev, &model->config, model->params, stage, true) && ok;
+    open_slots(model, 1);
+    if (!ok || model->sums.p == NULL) {
+        fail_machine(error, "no memory for the layouts of attention");
+        model_close(model);
+        return NULL;
+    }
+    op_fill(dev, model->sums, 0);
+    return model;
+}
+
+Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
+{
+    return model_open_stage(dev, config, stage_whole(config), gradients, error);
+}
+
+void model_close(Model *model)
+{
+    if (model == NULL)
+        return;
+    close_slots(model);
+    device_free(model->dev, model->sums.p);
+    stack_clear(&model->encoder);
+    stack_clear(&model->decoder);
+    params_close(model->params);
+    g_free(model->tokenizer_hash);
+    model_config_clear(&model->config);
+    token_roles_clear(&model->roles);
+    g_free(model);
+}
+
+const ModelConfig *model_config(const Model *model)
+{
+    return &model->config;
+}
+
+ParamStore *model_params(Model *model)
+{
+    return model->params;
+}
+
+TokenRoles *model_roles(Model *model)
+{
+    return &model->roles;
+}
+
+const char *model_tokenizer_hash(const Model *model)
+{
+    return model->tokenizer_hash;
+}
+
+void model_set_tokenizer_hash(Model *model, const char *hash)
+{
+    g_free(model->tokenizer_hash);
+    model->tokenizer_hash = g_strdup(hash);
+}
+
+void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
+{
+    slot_begin(model, 0, batch, loss);
+    slot_fwd(model, 0);
+    if (loss->grad) {
+        slot_gradient(model, 0);
+        slot_bwd(model, 0);
+    }
+}
+
+static LossSums sums_of(const double *tokens, const double *labels)
+{
+    return (LossSums){ .loss = tokens[XENT_LOSS],
+                       .nll = tokens[XENT_NLL],
+                       .correct = tokens[XENT_CORRECT],
+                       .weight = tokens[XENT_WEIGHT],
+                       .label_nll = labels[XENT_NLL],
+                       .label_correct = labels[XENT_CORRECT],
+                       .label_weight = labels[XENT_WEIGHT] };
+}
+
+void model_take_sums(Model *model, LossSums *sums)
+{
+    double found[SUMS] = { 0 };
+
+    tensor_download(model->dev, found, model->sums);
+    op_fill(model->dev, model->sums, 0);
+    device_wait(model->dev, device_record(model->dev));
+    const LossSums taken = sums_of(found, found + XENT_STATS);
+    loss_sums_add(sums, &taken);
+}
+
+void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums)
+{
+    model_pass(model, batch, loss);
+    model_take_sums(model, sums);
+}
+
+void model_logits(Model *model, const Batch *batch, float *logits)
+{
+    const ModelLoss forward = { 0 };
+    ModelW w = { 0 }, none = { 0 };
+
+    slot_begin(model, 0, batch, &forward);
+    Slot *slot = &model->slots[0];
+    Tensor x = slot_run(model, slot);
+    slot->state = SLOT_FREE;
+    heads_acquire(model, &w);
+    HeadW head = heads_weights(model, &w, &none);
+    head_logits(&slot_last(model, slot)->cx, logits, x, &head);
+    heads_release(model);
+}
+
+/* The rows of x that are text, of a stream behind memory; else all. */
+static void read_text(Ctx *cx, float *hidden, Tensor x)
+{
+    size_t mark = arena_mark(cx->scratch);
+
+    if (tensor_present(cx->rows->text)) {
+        Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
+        Tensor text = tensor_slice_rows(all, 0, cx->rows->text.d[0]);
+        op_gather(cx->dev, text, x, cx->rows->text);
+        x = text;
+    }
+    tensor_read(cx->dev, hidden, DT_F32, x);
+    arena_reset(cx->scratch, mark);
+}
+
+void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled)
+{
+    const ModelLoss forward = { 0 };
+    Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
+    Ctx *cx = &slot->encoder.cx;
+    ModelW w = { 0 };
+
+    stack_begin(&model->encoder, &slot->encoder);
+    Tensor x = stack_fwd(&model->encoder, &slot->encoder, &model->work.recompute, NO_TENSOR, &forward);
+    read_text(cx, hidden, x);
+    if (pooled == NULL)
+        return;
+    Tensor y = arena_tensor(cx->scratch, cx->dtype, batch->enc.n_seq, x.d[1], "pooled");
+    params_acquire(model->params, BUCKET_POOLER, &w);
+    pooler_fwd(cx, y, x, &w.pooler);
+    params_release(model->params, BUCKET_POOLER);
+    tensor_read(model->dev, pooled, DT_F32, y);
+}

@@ -1,0 +1,182 @@
+#include "model/slot.h"
+
+#include "base/check.h"
+#include "model/heads.h"
+#include "model/transformer.h"
+
+static Slot *slot_at(Model *model, int index, SlotState expected)
+{
+    CHECK(index >= 0 && index < model->work.n_slots, "slot %d of %d", index, model->work.n_slots);
+    Slot *slot = &model->slots[index];
+    CHECK(slot->state == expected, "slot %d is in state %d, not %d", index, (int)slot->state, (int)expected);
+    return slot;
+}
+
+/* What the encoder reads: the batch's stream, or that with memory tokens before its sequences, with room for n_seq
+ * times those. */
+static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
+{
+    int32_t n_memory = (int32_t)model->config.memory_tokens;
+    TokenStream *kept = slot->with_memory;
+
+    if (n_memory == 0)
+        return enc;
+    if (kept == NULL || kept->max_tokens != enc->max_tokens + n_memory * n_seq || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len + n_memory) {
+        stream_close(kept);
+        kept = slot->with_memory = stream_memory_new(enc, n_memory, n_seq);
+    }
+    stream_copy_behind_memory(kept, enc, n_memory);
+    return kept;
+}
+
+Rows encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
+{
+    Rows rows = rows_upload(model->dev, save, enc);
+    if (model->config.memory_tokens > 0)
+        rows_upload_memory(&rows, model->dev, save, (int32_t)model->config.memory_tokens);
+    return rows;
+}
+
+static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, const char *tag)
+{
+    return arena_tensor(slot->save, model->dev->precision.compute, n_rows, model->config.width, tag);
+}
+
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
+{
+    Slot *slot = slot_at(model, index, SLOT_FREE);
+    const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
+
+    CHECK(slot->save->base || !model->dev->computes, "model_reserve comes before the first batch");
+    arena_reset(slot->save, 0);
+    arena_reset(&model->work.scratch, 0);
+    arena_reset(&model->work.recompute, 0);
+    slot->batch = batch;
+    slot->loss = *loss;
+    slot->encoder_output = NO_TENSOR;
+    slot->sent = slot->gradient = (StageMessage){ 0 };
+    if (encodes) {
+        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, memory_rows);
+        slot->encoder.rows = encoder_upload(model, slot->save, enc);
+        stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
+    }
+    if (decodes && stack_blocks(&model->decoder) > 0) {
+        slot->decoder.rows = rows_upload(model->dev, slot->save, &batch->dec);
+        stack_context(&model->decoder, &slot->decoder, slot->save, &model->work.scratch,
+                      encodes ? &slot->encoder.rows : NULL, loss);
+    }
+    return slot;
+}
+
+/* The tensors that pass between this stage and the one before it. */
+static StageMessage begin_stacks(Model *model, Slot *slot)
+{
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    StageMessage in = { 0 };
+
+    if (stack_blocks(enc) > 0)
+        stack_begin(enc, &slot->encoder);
+    if (stack_blocks(dec) > 0)
+        stack_begin(dec, &slot->decoder);
+    if (stack_blocks(enc) > 0) {
+        in.x = enc->embeds ? NO_TENSOR : slot->encoder.x[0];
+        return in;
+    }
+    in.x = dec->embeds ? NO_TENSOR : slot->decoder.x[0];
+    if (model->config.n_enc > 0)
+        in.encoder_output = slot->encoder_output = slot_tensor(model, slot, slot->encoder.rows.n_rows, "slot.received");
+    return in;
+}
+
+StageMessage slot_begin(Model *model, int index, const Batch *batch, const ModelLoss *loss)
+{
+    const ModelConfig *config = &model->config;
+    const int32_t enc_len = batch->enc.max_len;
+
+    CHECK((config->n_enc > 0) == (batch->enc.max_tokens > 0) && (config->n_dec > 0) == (batch->dec.max_tokens > 0),
+          "a batch of %d and %d rows for %d and %d blocks", batch->enc.max_tokens, batch->dec.max_tokens,
+          (int)config->n_enc, (int)config->n_dec);
+    Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);
+    slot->state = SLOT_BEGUN;
+    return begin_stacks(model, slot);
+}
+
+Tensor slot_run(Model *model, Slot *slot)
+{
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    Arena *recompute = &model->work.recompute;
+    Tensor y = NO_TENSOR;
+
+    if (stack_blocks(enc) > 0)
+        y = stack_fwd(enc, &slot->encoder, recompute, NO_TENSOR, &slot->loss);
+    if (enc->finishes)
+        slot->encoder_output = y;
+    if (stack_blocks(dec) > 0)
+        y = stack_fwd(dec, &slot->decoder, recompute, slot->encoder_output, &slot->loss);
+    return y;
+}
+
+StackPass *slot_last(const Model *model, Slot *slot)
+{
+    return stack_blocks(&model->decoder) > 0 ? &slot->decoder : &slot->encoder;
+}
+
+StageMessage slot_fwd(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_BEGUN);
+    StageMessage out = { 0 };
+    Tensor y = slot_run(model, slot);
+
+    slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
+    if (stage_has_heads(&model->config, model->stage)) {
+        if (slot->loss.grad)
+            slot->gradient.x = slot_tensor(model, slot, (int32_t)y.d[0], "slot.dx");
+        heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
+        return out;
+    }
+    out.encoder_output = slot->encoder_output;
+    if (!model->encoder.finishes || stack_blocks(&model->decoder) > 0)
+        out.x = y;
+    return slot->sent = out;
+}
+
+static Tensor gradient_of(const Model *model, const Slot *slot, Tensor t)
+{
+    return tensor_present(t) ? slot_tensor(model, slot, (int32_t)t.d[0], "slot.gradient") : NO_TENSOR;
+}
+
+StageMessage slot_gradient(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_FORWARD);
+    StageMessage sent = slot->sent;
+
+    if (stage_has_heads(&model->config, model->stage))
+        return sent; /* nothing: heads_loss made the gradient */
+    return slot->gradient =
+               (StageMessage){ gradient_of(model, slot, sent.x), gradient_of(model, slot, sent.encoder_output) };
+}
+
+StageMessage slot_bwd(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_FORWARD);
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    Arena *recompute = &model->work.recompute;
+    Tensor dx = slot->gradient.x, d_encoder_output = slot->gradient.encoder_output;
+
+    if (stack_blocks(dec) > 0) {
+        if (dec->finishes && model->config.n_enc > 0) {
+            d_encoder_output = gradient_of(model, slot, slot->encoder_output);
+            op_fill(model->dev, d_encoder_output, 0);
+        }
+        stack_bwd(dec, &slot->decoder, recompute, dx, slot->encoder_output, d_encoder_output, &slot->loss);
+    }
+    if (stack_blocks(enc) > 0) {
+        dx = tensor_present(d_encoder_output) ? d_encoder_output : dx;
+        stack_bwd(enc, &slot->encoder, recompute, dx, NO_TENSOR, NO_TENSOR, &slot->loss);
+        d_encoder_output = NO_TENSOR;
+    }
+    slot->state = SLOT_FREE;
+    bool embeds = stack_blocks(enc) > 0 ? enc->embeds : dec->embeds;
+    return (StageMessage){ embeds ? NO_TENSOR : dx, d_encoder_output };
+}

@@ -1,0 +1,60 @@
+/* checkpoint.h: saving and loading the state of a run. A checkpoint is a folder: safetensors files with the weights and
+ * the optimizer state, and state.json (format version 1) with everything else, the size and the xxh3-64 checksum of
+ * every file among it. For each tensor of a file state.json says which box (start, shape) of the whole parameter it
+ * holds. No time, host name or path is stored, so equal states give equal bytes. A checkpoint is written to a temporary
+ * folder, synced and renamed, so a folder that has its final name is complete. */
+#pragma once
+
+#include "model/model.h"
+#include "param/optim.h"
+
+/* The progress of a run after `attempts` steps. */
+typedef struct TrainState {
+    int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
+    int64_t samples, tokens, target_tokens; /* read so far; tokens: of the encoder, or of a decoder alone */
+    LossSums window;                        /* sums since the last log line, so that logged means survive a restart */
+    int64_t window_steps;
+    double best_loss;           /* lowest held-out loss so far, unless best_step is -1 */
+    int64_t best_step;          /* step of best_loss; -1 means none */
+    int64_t best_data;          /* hash of the held-out samples of best_loss; 0 means unknown */
+    int64_t evaluated;          /* step of the last evaluation; -1 means none */
+    int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
+    int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
+    int64_t data;               /* loader_fingerprint of the training set */
+} TrainState;
+
+/* What is saved, or where a checkpoint is loaded to. */
+typedef struct Checkpoint {
+    const ModelConfig *model;
+    ParamStore *params;
+    Optimizer *optimizer;       /* NULL means none: an imported model has weights only */
+    TrainState *state;          /* NULL means none */
+    TokenRoles *roles;          /* NULL means none; unchanged when loading a checkpoint without token roles */
+    const char *tokenizer_hash; /* saving only; NULL means unknown */
+} Checkpoint;
+
+/* Saves to FOLDER. An existing folder of this name is replaced once the new one is complete; after an error it is still
+ * there. */
+bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error);
+/* Saves the weights and token roles of a model, without optimizer and progress. */
+bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
+
+/* The state of a run at one moment, apart from writing it. A snapshot owns its configuration, counters and token roles.
+ * It reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at a time, until
+ * snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was closed. */
+typedef struct Snapshot Snapshot;
+Snapshot *snapshot_take(const Checkpoint *checkpoint);
+void snapshot_detach(Snapshot *snapshot);
+bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error);
+void snapshot_free(Snapshot *snapshot);
+
+/* Fills params, optimizer, state and roles (each unless NULL) from FOLDER. Files are read once: checksums are computed
+ * while tensors are loaded. *damaged (may be NULL) is set where the reason of a failure is a file that is missing,
+ * truncated or corrupt; the destination is then partly overwritten. */
+bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, bool *damaged, GError **error);
+/* Checks the size and the checksum of every file. *damaged as above. */
+bool checkpoint_verify(const char *folder, bool *damaged, GError **error);
+/* Reads the model's configuration, without any tensor. config is zeroed memory; checkpoint_clear_config frees it.
+ * tokenizer_hash may be NULL; g_free. *damaged as above. */
+bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, bool *damaged, GError **error);
+void checkpoint_clear_config(ModelConfig *config);

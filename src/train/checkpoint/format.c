@@ -1,0 +1,92 @@
+#include "train/checkpoint/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define ROW(field) offsetof(TrainState, field)
+const StateField state_fields[] = {
+    { "attempts", ROW(attempts), STATE_COUNT, true, 0 },
+    { "updates", ROW(updates), STATE_COUNT, true, 0 },
+    { "samples", ROW(samples), STATE_COUNT, true, 0 },
+    { "tokens", ROW(tokens), STATE_COUNT, true, 0 },
+    { "target_tokens", ROW(target_tokens), STATE_COUNT, false, 0 },
+    { "window_steps", ROW(window_steps), STATE_COUNT, false, 0 },
+    { "window_loss", ROW(window.loss), STATE_REAL, false, 0 },
+    { "window_nll", ROW(window.nll), STATE_REAL, false, 0 },
+    { "window_correct", ROW(window.correct), STATE_REAL, false, 0 },
+    { "window_weight", ROW(window.weight), STATE_REAL, false, 0 },
+    { "window_label_nll", ROW(window.label_nll), STATE_REAL, false, 0 },
+    { "window_label_correct", ROW(window.label_correct), STATE_REAL, false, 0 },
+    { "window_label_weight", ROW(window.label_weight), STATE_REAL, false, 0 },
+    { "best_loss", ROW(best_loss), STATE_REAL, false, 0 },
+    { "best_step", ROW(best_step), STATE_COUNT, false, -1 },
+    { "best_data", ROW(best_data), STATE_COUNT, false, 0 },
+    { "evaluated", ROW(evaluated), STATE_COUNT, false, -1 },
+    { "evaluation_left", ROW(evaluation_left), STATE_COUNT, false, 0 },
+    { "tokens_by_capacity", ROW(tokens_by_capacity), STATE_COUNT, false, 1 },
+    { "data", ROW(data), STATE_COUNT, true, 0 },
+    { NULL, 0, STATE_COUNT, false, 0 },
+};
+#undef ROW
+
+json_t *state_to_json(const TrainState *state)
+{
+    json_t *object = json_object();
+    for (const StateField *field = state_fields; field->name; field++)
+        json_object_set_new(object, field->name,
+                            field->type == STATE_COUNT ? json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset))
+                                                       : json_real(G_STRUCT_MEMBER(double, state, field->offset)));
+    return object;
+}
+
+bool state_from_json(const json_t *object, TrainState *state, const char **missing)
+{
+    for (const StateField *field = state_fields; field->name; field++) {
+        const json_t *value = json_object_get(object, field->name);
+        bool there = field->type == STATE_COUNT ? json_is_integer(value) : json_is_number(value);
+        *missing = field->name;
+        if (!there && field->required)
+            return false;
+        if (field->type == STATE_COUNT)
+            G_STRUCT_MEMBER(int64_t, state, field->offset) = there ? json_integer_value(value) : (int64_t)field->absent;
+        else
+            G_STRUCT_MEMBER(double, state, field->offset) = there ? json_number_value(value) : field->absent;
+    }
+    return true;
+}
+
+OptionTable checkpoint_model_table(OptionGroup *group)
+{
+    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    return (OptionTable){ group, 1, sizeof(ModelConfig) };
+}
+
+void checkpoint_hex(uint64_t hash, char hex[17])
+{
+    snprintf(hex, 17, "%016" PRIx64, hash);
+}
+
+static void checksum(json_t *root, char hex[17])
+{
+    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    checkpoint_hex(XXH3_64bits(text, strlen(text)), hex);
+    free(text);
+}
+
+void checkpoint_seal(json_t *root)
+{
+    char hex[17];
+    json_object_del(root, "xxh3");
+    checksum(root, hex);
+    json_object_set_new(root, "xxh3", json_string(hex));
+}
+
+bool checkpoint_unseal(json_t *root)
+{
+    char hex[17];
+    g_autofree char *wanted = g_strdup(json_string_value(json_object_get(root, "xxh3")));
+    json_object_del(root, "xxh3");
+    checksum(root, hex);
+    return g_strcmp0(wanted, hex) == 0;
+}

@@ -1,0 +1,78 @@
+#include "train/config/config.h"
+
+#include <math.h>
+
+int64_t config_batch_samples(const Config *config)
+{
+    double samples = config->train.batch.value;
+    if (config->train.batch.unit == UNIT_TOKENS)
+        samples /= (double)config->data.input_length;
+    return MAX(1, (int64_t)samples);
+}
+
+int64_t config_micro_samples(const Config *config)
+{
+    double samples = config->train.micro_batch.value;
+    if (config->train.micro_batch.unit == UNIT_TOKENS)
+        samples /= (double)config->data.input_length;
+    return CLAMP((int64_t)samples, 1, config_batch_samples(config));
+}
+
+int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples)
+{
+    switch (amount.unit) {
+    case UNIT_SAMPLES:
+        return (int64_t)ceil(amount.value);
+    case UNIT_TOKENS:
+        return (int64_t)ceil(amount.value / (double)config->data.input_length);
+    case UNIT_EPOCHS:
+        return (int64_t)ceil(amount.value * (double)epoch_samples);
+    case UNIT_STEPS:
+    case UNIT_SECONDS:
+    case UNIT_PERCENT:
+        break;
+    }
+    return -1;
+}
+
+int64_t config_share(Amount amount, int64_t total)
+{
+    return (int64_t)ceil(amount.value * (double)total / 100);
+}
+
+int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
+{
+    int64_t samples = config_samples(config, amount, epoch_samples), batch = config_batch_samples(config);
+    if (amount.unit == UNIT_STEPS)
+        return (int64_t)amount.value;
+    if (amount.unit == UNIT_PERCENT)
+        return config_share(amount, config_steps(config, config->train.length, epoch_samples));
+    return samples < 0 ? -1 : (samples + batch - 1) / batch;
+}
+
+double config_tokens(const Config *config, Amount amount)
+{
+    Amount length = config->train.length;
+    if (amount.unit == UNIT_PERCENT && length.unit == UNIT_TOKENS)
+        return ceil(amount.value * length.value / 100);
+    return amount.unit == UNIT_TOKENS ? amount.value : 0;
+}
+
+Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
+{
+    const OptimConfig *optim = &config->optim;
+    Amount warmup = optim->warmup, length = config->train.length;
+    Schedule schedule = { .kind = optim->schedule,
+                          .lr = optim->lr,
+                          .min_lr = optim->min_lr,
+                          .power = optim->power,
+                          .warmup = (double)config_steps(config, warmup, epoch_samples),
+                          .total = (double)config_steps(config, length, epoch_samples) };
+    schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;
+    if (schedule.warmup_in_tokens)
+        schedule.warmup = config_tokens(config, warmup);
+    schedule.total_in_tokens = count_tokens && config_tokens(config, length) > 0;
+    if (schedule.total_in_tokens)
+        schedule.total = config_tokens(config, length);
+    return schedule;
+}

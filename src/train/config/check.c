@@ -1,0 +1,116 @@
+#include "base/text.h"
+#include "data/sources.h"
+#include "train/config/config.h"
+
+#include <inttypes.h>
+
+#define MAX_ROWS (1 << 28) /* tokens of a microbatch: what 32-bit row numbers hold, with room for long targets */
+
+/* Samples of a step are counted in samples or tokens, not in steps. */
+static bool check_batch(const char *name, Amount amount, GError **error)
+{
+    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
+        return true;
+    g_autofree char *text = amount_format(amount), *number = text_number(amount.value);
+    if (amount.unit == UNIT_STEPS)
+        return fail_user(error,
+                         "%s: %s of what? A number alone would be steps; write %s=\"%s samples\", or tokens, such as "
+                         "\"64k tokens\"",
+                         name, number, name, number);
+    return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
+}
+
+/* How long, or how often: in whole steps, so that a time does not fit, and a share of the length only
+ * where that has steps. */
+static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    if (amount.unit == UNIT_SECONDS)
+        return fail_user(error, "%s: \"%s\" does not fit; write steps, samples, tokens or epochs", name, text);
+    if (amount.unit != UNIT_PERCENT)
+        return true;
+    if (amount.value > 100)
+        return fail_user(error, "%s: %s is more than the whole of train.length", name, text);
+    return length.unit != UNIT_SECONDS ||
+           fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
+}
+
+/* How often something is done may be a time too. */
+static bool check_every(const char *name, Amount amount, Amount length, GError **error)
+{
+    return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
+}
+
+static bool check_within(Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    return amount.unit == UNIT_SECONDS || amount.value == 0 ||
+           fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
+}
+
+bool config_check(const Config *config, GError **error)
+{
+    const TrainConfig *train = &config->train;
+    if (train->length.unit == UNIT_PERCENT)
+        return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
+    if (!check_batch("train.batch", train->batch, error) ||
+        !check_batch("train.micro_batch", train->micro_batch, error) ||
+        !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        !check_every("train.log_every", train->log_every, train->length, error) ||
+        !check_every("train.eval_every", train->eval_every, train->length, error) ||
+        !check_every("train.save_every", train->save_every, train->length, error) ||
+        !check_within(train->save_within, error) ||
+        (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
+        (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
+        !sources_check(&config->data, error))
+        return false;
+    if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
+        return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
+                         break_mode_names[config->data.break_mode]);
+    if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
+        return fail_user(error,
+                         "train.micro_batch: %" PRId64 " samples of %" PRId64
+                         " tokens are more than are computed at once "
+                         "(%d tokens); accumulation makes train.batch of smaller ones",
+                         config_micro_samples(config), config->data.input_length, MAX_ROWS);
+    bool decays = config->optim.schedule != SCHEDULE_CONSTANT && config->optim.schedule != SCHEDULE_INVERSE_SQRT;
+    if (train->length.unit == UNIT_SECONDS && decays)
+        return fail_user(
+            error,
+            "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
+            "steps, samples, tokens or epochs, or choose constant or inverse_sqrt",
+            schedule_names[config->optim.schedule]);
+    return model_config_check(&config->model, error);
+}
+
+static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
+{
+    return data->sentence_pairs == PAIRS_NONE || model->segments != 1 ||
+           fail_user(error,
+                     "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
+}
+
+/* Whether an objective fills the streams that the model has. */
+static bool suits(const Objective *objective, const ModelConfig *model)
+{
+    return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+}
+
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
+{
+    static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
+                                          [STREAMS_ENCODER] = "an encoder alone",
+                                          [STREAMS_DECODER] = "a decoder alone" };
+    const Objective *objective = data_objective_row(data);
+    if (suits(objective, model))
+        return check_segments(data, model, error);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (int i = 0; objective_names[i]; i++)
+        if (suits(objective_for(i, model->n_enc == 0), model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", objective_names[i]);
+    return fail_user(error,
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective (%s) or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
+}

@@ -1,0 +1,103 @@
+/* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
+ * "train", "optim"). The option rows of a group stand with the module that owns its struct. */
+#pragma once
+
+#include "base/amount.h"
+#include "data/loader.h"
+#include "model/model_config.h"
+#include "param/optim.h"
+#include "param/schedule.h"
+
+typedef struct RunConfig {
+    char *dir; /* run directory (train/run_dir.h) */
+    int64_t seed;
+} RunConfig;
+
+typedef struct TokenizerConfig {
+    char *path;
+} TokenizerConfig;
+
+typedef struct TrainConfig {
+    Amount length, batch, micro_batch;
+    Amount log_every, eval_every, save_every, save_within;
+    int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
+    int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
+    int precision, recompute;      /* recompute: RECOMPUTE_* */
+    char *init;                    /* path of a model whose weights training starts from; "" means random weights */
+    double label_smoothing, z_loss;
+    int64_t threads; /* compute threads; 0 means one per core */
+} TrainConfig;
+
+enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
+
+typedef struct Config {
+    RunConfig run;
+    ModelConfig model;
+    TokenizerConfig tokenizer;
+    DataConfig data;
+    TrainConfig train;
+    OptimConfig optim;
+} Config;
+
+/* The option table of Config, all groups. */
+const OptionTable *config_options(void);
+/* Names of the options whose default depends on the model's family and size, and on the optimizer (docs/defaults.md);
+ * ends with NULL. */
+extern const char *const recipe_options[];
+
+/* ---- loading ---- */
+
+/* Reads the YAML file PATH (NULL means none) and then the overrides ("group.key=value"), fills in defaults and checks
+ * the result. config is zeroed memory; config_clear frees it, also after an error. */
+bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+/* The same where PATH is a configuration file, a run directory, or the config.yaml in one. For a run directory run.dir
+ * is the directory as PATH names it, and tokenizer.path the run's own copy, unless an override sets them. */
+bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
+void config_clear(Config *config);
+/* Rules across options. */
+bool config_check(const Config *config, GError **error);
+/* An error unless the objective fills the streams (encoder, decoder) that the model has. */
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error);
+/* Sets the fields of config->data that follow from the model. config_load does it with the configured model; a caller
+ * that opened another model does it again. */
+void config_fit_model(Config *config, const ModelConfig *model);
+
+/* ---- the run directory's config.yaml ---- */
+
+/* Compares the configuration with RUN/config.yaml, if there is one. An option of class IDENTITY that differs is an
+ * error; paths of datasets may differ. Every other difference is logged, and appended to `changes` (char *, g_free). */
+bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
+/* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
+bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
+
+/* ---- tokenizer and vocabulary ---- */
+
+/* Opens tokenizer.path. For a model with an encoder, a tokenizer that has neither sentinels nor a mask token gets
+ * sentinels added, unless model.vocab is too small for them. */
+Tokenizer *config_open_tokenizer(const Config *config, GError **error);
+/* Replaces model.vocab = auto by the tokenizer's size rounded up to a multiple of model.vocab_multiple; checks that a
+ * given number holds all ids of the tokenizer. tok may be NULL unless model.vocab is auto. */
+bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
+/* An error where the tokenizer lacks a special token that the objective needs. Warns about special tokens that another
+ * token stands in for, and about tokens that the exported model will lack. */
+bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **error);
+
+/* ---- amounts ---- */
+
+int64_t config_batch_samples(const Config *config); /* samples of an optimizer step */
+int64_t config_micro_samples(const Config *config); /* samples of a microbatch */
+/* An amount of samples, tokens or epochs in samples, each sample counted as data.input_length tokens; -1 for steps and
+ * times. epoch_samples: samples of an epoch of the training set. */
+int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
+/* A percentage of `total` steps in steps, rounded up. */
+int64_t config_share(Amount amount, int64_t total);
+/* An amount in steps; -1 for times. */
+int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);
+/* An amount of tokens, or a percentage of a train.length in tokens, in tokens; 0 for every other amount. */
+double config_tokens(const Config *config, Amount amount);
+/* The learning-rate schedule. count_tokens: amounts in tokens are compared with the tokens that were read; otherwise
+ * config_steps turns them into steps. */
+Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);
+/* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
+ * -1 means unknown. */
+void config_advise(const Config *config, int64_t warmup, int64_t total);

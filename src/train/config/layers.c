@@ -1,0 +1,194 @@
+#include "train/config/layers.h"
+
+#include "train/config/recipe.h"
+#include "train/model_path.h"
+#include "train/run_dir.h"
+
+#include <string.h>
+
+static bool says(const GPtrArray *settings, const char *name)
+{
+    for (guint i = 0; i < settings->len; i++)
+        if (strcmp(((OptionSetting *)settings->pdata[i])->name, name) == 0)
+            return true;
+    return false;
+}
+
+static char *file_in(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
+}
+
+/* Configurations of earlier versions have data.sentence_order, a switch. */
+static void rename_settings(GPtrArray *settings)
+{
+    for (guint i = 0; i < settings->len; i++) {
+        OptionSetting *setting = settings->pdata[i];
+        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
+        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
+            continue;
+        g_free(setting->name);
+        g_free(setting->value);
+        setting->name = g_strdup("data.sentence_pairs");
+        setting->value = g_strdup(on ? "order" : "none");
+    }
+}
+
+/* NULL on error. */
+static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
+{
+    GPtrArray *settings = option_settings_new();
+    bool good = path == NULL || option_settings_read_yaml(settings, path, error);
+    for (int i = 0; good && i < n_overrides; i++)
+        good = option_settings_parse(settings, overrides[i], error);
+    rename_settings(settings);
+    if (!good)
+        g_clear_pointer(&settings, g_ptr_array_unref);
+    return settings;
+}
+
+/* Appends what the configuration of a run says about the options that `wanted` names. */
+static bool add_from_run(const char *path, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
+{
+    g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
+    for (guint i = 0; saved && i < saved->len; i++) {
+        const OptionSetting *setting = saved->pdata[i];
+        if (setting->value && wanted(setting->name))
+            option_settings_add(layers, setting->name, setting->value, setting->origin);
+    }
+    return saved != NULL;
+}
+
+static bool in_recipe(const char *name)
+{
+    return g_strv_contains(recipe_options, name);
+}
+
+static bool of_a_start(const char *name)
+{
+    return in_recipe(name) || g_str_has_prefix(name, "model.") || strcmp(name, "tokenizer.path") == 0;
+}
+
+static bool of_the_data(const char *name)
+{
+    return strcmp(name, "data.objective") == 0 || strcmp(name, "data.input_length") == 0;
+}
+
+static OptionTable model_table(OptionGroup *group)
+{
+    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    return (OptionTable){ group, 1, sizeof(ModelConfig) };
+}
+
+/* The name that a shape came by, and what data.objective decides. */
+static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
+
+static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
+{
+    OptionGroup group;
+    OptionTable table = model_table(&group);
+    for (int i = 0; i < n_model_options; i++) {
+        g_autofree char *value = options_plain_value(&table, model, &model_options[i]);
+        if (!g_strv_contains(not_of_weights, model_options[i].name))
+            option_settings_add(layers, model_options[i].name, value, origin);
+    }
+}
+
+/* What the settings say about the shape is what the model of train.init has; a vocabulary that they leave open becomes
+ * its own. */
+static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
+{
+    OptionGroup group;
+    OptionTable table = model_table(&group);
+    ModelConfig model = { 0 };
+    g_autoptr(GPtrArray) about_model = option_settings_new();
+    for (guint i = 0; i < layers->len; i++) {
+        const OptionSetting *setting = layers->pdata[i];
+        if (g_str_has_prefix(setting->name, "model.") && setting->value)
+            option_settings_add(about_model, setting->name, setting->value, setting->origin);
+    }
+    options_set_defaults(&table, &model);
+    bool good = options_apply(&table, &model, about_model, error);
+    if (good && model.vocab == 0) {
+        g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
+        option_settings_add(layers, "model.vocab", vocab, init);
+        model.vocab = start->vocab;
+    }
+    g_autofree char *differences = good ? model_shape_differences(&model, start) : NULL;
+    model_config_clear(&model);
+    if (differences)
+        return fail_user(error, "train.init %s: %s; leave out what differs, it is taken from there", init, differences);
+    return good;
+}
+
+/* The model of train.init, its tokenizer, and where it is a run the lengths that it was trained with. */
+static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, GError **error)
+{
+    g_autofree char *tokenizer = NULL, *run = NULL;
+    if (!model_shape_path(init, start, &tokenizer, &run, error))
+        return fail_context(error, "train.init");
+    add_shape(start, init, layers);
+    if (tokenizer)
+        option_settings_add(layers, "tokenizer.path", tokenizer, init);
+    g_autofree char *saved = run ? file_in(run, "config.yaml") : NULL;
+    return saved == NULL || add_from_run(saved, of_the_data, layers, error);
+}
+
+/* Whether PATH is the configuration that a run saved, which says everything. */
+static bool is_saved(const char *path)
+{
+    g_autofree char *run = path ? run_of(path) : NULL;
+    return run != NULL;
+}
+
+static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)
+{
+    const char *preset = option_settings_find(given, "model.preset");
+    return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
+}
+
+GPtrArray *resolve_layers(const char *path, char **overrides, int n_overrides, GError **error)
+{
+    GPtrArray *given = read_settings(path, overrides, n_overrides, error);
+    if (given == NULL)
+        return NULL;
+    GPtrArray *layers = option_settings_new();
+    const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
+    g_autofree char *saved = dir && *dir ? file_in(dir, "config.yaml") : NULL;
+    bool starts = init && *init, fresh = starts && !saved && !is_saved(path), good = true;
+    ModelConfig start = { 0 };
+    if (fresh)
+        good = add_start(init, &start, layers, error);
+    else if (saved && !is_saved(path))
+        good = add_from_run(saved, starts ? of_a_start : in_recipe, layers, error);
+    good = good && add_preset(given, layers, error);
+    g_ptr_array_extend_and_steal(layers, given);
+    good = good && (!fresh || check_shape(&start, layers, init, error));
+    model_config_clear(&start);
+    if (!good)
+        g_clear_pointer(&layers, g_ptr_array_unref);
+    return layers;
+}
+
+/* Of the defaults of a family those that no layer says otherwise. */
+static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArray *defaults, GError **error)
+{
+    g_autoptr(GPtrArray) unsaid = option_settings_new();
+    for (guint i = 0; i < defaults->len; i++) {
+        const OptionSetting *setting = defaults->pdata[i];
+        if (!says(layers, setting->name))
+            option_settings_add(unsaid, setting->name, setting->value, setting->origin);
+    }
+    return options_apply(config_options(), config, unsaid, error);
+}
+
+bool resolve_recipe(Config *config, const GPtrArray *layers, GError **error)
+{
+    g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
+    recipe_add_model(&config->model, of_model);
+    if (!apply_unsaid(config, layers, of_model, error))
+        return false;
+    recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);
+    return apply_unsaid(config, layers, of_optimizer, error);
+}

@@ -1,0 +1,84 @@
+#include "train/config/config.h"
+#include "train/config/layers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_COMPAT_SAMPLES 1e12 /* as the option */
+
+/* What a reference system's order depends on is, where nothing else is said, the run's length and its microbatch. */
+static bool resolve_compat(Config *config, GError **error)
+{
+    DataConfig *data = &config->data;
+    Amount length = config->train.length;
+    if (data->compat == COMPAT_FAIRSEQ && data->compat_batch.value == 0)
+        data->compat_batch = config->train.micro_batch;
+    if (data->compat != COMPAT_MEGATRON || data->compat_samples > 0)
+        return true;
+    if (length.unit == UNIT_EPOCHS || length.unit == UNIT_SECONDS)
+        return fail_user(error, "data.compat=megatron: its order depends on the number of samples of the run; give "
+                                "train.length in steps, samples or tokens, or set data.compat_samples");
+    double samples = length.unit == UNIT_STEPS ? length.value * (double)config_batch_samples(config)
+                                               : (double)config_samples(config, length, 0);
+    data->compat_samples = (int64_t)MIN(samples, MAX_COMPAT_SAMPLES);
+    return true;
+}
+
+void config_fit_model(Config *config, const ModelConfig *model)
+{
+    config->data.decoder_alone = model->n_enc == 0;
+    config->data.memory_rows = model->memory_tokens;
+}
+
+bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+{
+    options_set_defaults(config_options(), config);
+    g_autoptr(GPtrArray) layers = resolve_layers(path, overrides, n_overrides, error);
+    if (layers == NULL || !options_apply(config_options(), config, layers, error) ||
+        !resolve_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
+        return false;
+    config_fit_model(config, &config->model);
+    config->model.prefix_lm |=
+        config->data.decoder_alone && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
+    return true;
+}
+
+void config_clear(Config *config)
+{
+    options_clear(config_options(), config);
+}
+
+/* An encoder alone hides words behind its mask, if it has one. */
+static bool needs_sentinels(const Config *config, const Tokenizer *tok)
+{
+    const ModelConfig *model = &config->model;
+    bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
+    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
+    return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
+}
+
+Tokenizer *config_open_tokenizer(const Config *config, GError **error)
+{
+    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
+    if (!tok)
+        fail_context(error, "tokenizer.path");
+    else if (needs_sentinels(config, tok))
+        tokenizer_add_sentinels(tok);
+    return tok;
+}
+
+bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
+{
+    ModelConfig *model = &config->model;
+    int size = tok ? tokenizer_size(tok) : 0;
+    if (model->vocab == 0 && tok == NULL)
+        return fail_user(error, "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path, or "
+                                "model.vocab to a number");
+    if (model->vocab == 0)
+        model->vocab = (size + model->vocab_multiple - 1) / model->vocab_multiple * model->vocab_multiple;
+    return model->vocab >= size ||
+           fail_user(error,
+                     "model.vocab %" PRId64 " is smaller than the tokenizer's %d ids (sentinels included); use auto or "
+                     "at least %d",
+                     model->vocab, size, size);
+}

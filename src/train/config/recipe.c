@@ -1,0 +1,107 @@
+#include "train/config/recipe.h"
+
+#include "param/optim.h"
+
+#include <math.h>
+
+#define ANY INFINITY
+
+const char *const recipe_options[] = {
+    "model.n_enc", "model.n_dec",    "data.objective", "data.input_length", "train.batch", "optim.name",
+    "optim.lr",    "optim.schedule", "optim.warmup",   "optim.beta2",       "optim.eps",   "optim.weight_decay",
+    NULL
+};
+
+typedef struct Recipe {
+    int family, optimizer; /* optimizer: OptimKind; not read in model_recipes */
+    double up_to;          /* recipe_size */
+    const char *settings;  /* OPTION=VALUE, with semicolons between them */
+} Recipe;
+
+/* A model takes the first row of its family that is large enough. */
+#define T5   "data.objective=span_corruption; optim.name=adafactor; "
+#define BERT "model.n_dec=0; data.objective=mlm; optim.name=adamw; "
+#define GPT  "model.n_enc=0; data.objective=clm; optim.name=adamw; "
+static const Recipe model_recipes[] = {
+    { FAMILY_T5, 0, 10e6, T5 "data.input_length=256; train.batch=32 samples" },
+    { FAMILY_T5, 0, ANY, T5 "data.input_length=512; train.batch=128 samples" },
+    { FAMILY_BERT, 0, 10e6, BERT "data.input_length=128; train.batch=32 samples" },
+    { FAMILY_BERT, 0, 150e6, BERT "data.input_length=512; train.batch=64 samples" },
+    { FAMILY_BERT, 0, ANY, BERT "data.input_length=512; train.batch=256 samples" },
+    { FAMILY_GPT, 0, 10e6, GPT "data.input_length=256; train.batch=32 samples" },
+    { FAMILY_GPT, 0, 150e6, GPT "data.input_length=1024; train.batch=32 samples" },
+    { FAMILY_GPT, 0, ANY, GPT "data.input_length=2048; train.batch=256 samples" },
+};
+
+/* Of its family and optimizer. */
+#define RMS        "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
+#define ADAFACTOR  "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
+#define T5_ADAMW   "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
+#define BERT_ADAMW "optim.schedule=linear; optim.warmup=6%; optim.beta2=0.98; optim.eps=1e-6; optim.weight_decay=0.01; "
+#define GPT_ADAMW  "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
+static const Recipe optimizer_recipes[] = {
+    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_T5, OPTIM_ADAFACTOR, 150e6, ADAFACTOR "optim.lr=2e-2" },
+    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
+    { FAMILY_T5, OPTIM_ADAMW, 150e6, T5_ADAMW "optim.lr=1e-3" },
+    { FAMILY_T5, OPTIM_ADAMW, ANY, T5_ADAMW "optim.lr=1e-4" },
+    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
+    { FAMILY_BERT, OPTIM_ADAMW, 10e6, BERT_ADAMW "optim.lr=1e-3" },
+    { FAMILY_BERT, OPTIM_ADAMW, 150e6, BERT_ADAMW "optim.lr=6e-4" },
+    { FAMILY_BERT, OPTIM_ADAMW, ANY, BERT_ADAMW "optim.lr=1e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, RMS "optim.lr=2e-2" },
+    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, ADAFACTOR "optim.lr=1e-2" },
+    { FAMILY_GPT, OPTIM_ADAMW, 50e6, GPT_ADAMW "optim.lr=1e-3" },
+    { FAMILY_GPT, OPTIM_ADAMW, 150e6, GPT_ADAMW "optim.lr=6e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, 500e6, GPT_ADAMW "optim.lr=3e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, 1e9, GPT_ADAMW "optim.lr=2.5e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, 2e9, GPT_ADAMW "optim.lr=2e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, 4e9, GPT_ADAMW "optim.lr=1.6e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, 10e9, GPT_ADAMW "optim.lr=1.2e-4" },
+    { FAMILY_GPT, OPTIM_ADAMW, ANY, GPT_ADAMW "optim.lr=1e-4" },
+};
+
+/* In place of a schedule with an end and a share of the length. */
+static const char timed_settings[] = "optim.schedule=inverse_sqrt; optim.warmup=100 steps";
+
+double recipe_size(const ModelConfig *model)
+{
+    ModelConfig bare = *model;
+    bare.vocab = 1;
+    return (double)model_config_params(&bare);
+}
+
+static void add(const char *text, GPtrArray *settings)
+{
+    g_auto(GStrv) assignments = g_strsplit(text, ";", -1);
+    for (char **assignment = assignments; *assignment; assignment++) {
+        g_auto(GStrv) sides = g_strsplit(g_strstrip(*assignment), "=", 2);
+        option_settings_add(settings, sides[0], sides[1], "default of the family");
+    }
+}
+
+void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
+{
+    const Recipe *row = model_recipes;
+    while (row->family != model->family || recipe_size(model) > row->up_to)
+        row++;
+    add(row->settings, settings);
+    if (!model_config_ends(model))
+        return;
+    const char *length = option_settings_find(settings, "data.input_length");
+    if (model->max_positions < g_ascii_strtoll(length, NULL, 10)) {
+        g_autofree char *longest = g_strdup_printf("%" G_GINT64_FORMAT, model->max_positions);
+        option_settings_add(settings, "data.input_length", longest, "model.max_positions");
+    }
+}
+
+void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
+{
+    const Recipe *row = optimizer_recipes;
+    while (row->family != model->family || row->optimizer != optimizer || recipe_size(model) > row->up_to)
+        row++;
+    add(row->settings, settings);
+    if (timed)
+        add(timed_settings, settings);
+}

@@ -1,0 +1,176 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "data/dataset/dataset.h"
+#include "data/mixture.h"
+#include "data/sources.h"
+#include "text/tokenizer.h"
+#include "train/config/config.h"
+#include "train/run_dir.h"
+
+#include <string.h>
+
+/* ---- paths ---- */
+
+/* The configuration with paths that hold from any folder. A shallow copy, to be freed by clear_resolved alone. */
+static Config resolved(const Config *config)
+{
+    Config copy = *config;
+    const char *tok = config->tokenizer.path, *init = config->train.init;
+    bool is_file = *tok && (strcmp(tok, "bytes") != 0 || g_file_test(tok, G_FILE_TEST_EXISTS));
+    copy.run.dir = *config->run.dir ? sources_resolve_path(config->run.dir) : g_strdup("");
+    copy.tokenizer.path = is_file ? sources_resolve_path(tok) : g_strdup(tok);
+    copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
+    copy.data.train = sources_resolve(config->data.train, false);
+    copy.data.valid = sources_resolve(config->data.valid, true);
+    return copy;
+}
+
+static void clear_resolved(Config *copy)
+{
+    char *paths[] = { copy->run.dir, copy->tokenizer.path, copy->train.init, copy->data.train, copy->data.valid };
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
+        g_free(paths[i]);
+}
+
+static bool is_given(char **overrides, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (g_str_has_prefix(overrides[i], name) && overrides[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
+bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+{
+    g_autofree char *dir = run_of(path);
+    if (dir == NULL && g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is a folder and no run: a run has config.yaml and checkpoints/", path);
+    if (dir == NULL && strchr(path, '=') && !g_file_test(path, G_FILE_TEST_EXISTS))
+        return fail_user(error, "CONFIG.yaml or RUN comes first, options such as %s after it", path);
+    if (dir == NULL)
+        return config_load(config, path, overrides, n_overrides, error);
+    g_autofree char *file = g_build_filename(dir, "config.yaml", NULL), *own = tokenizer_find(dir, NULL);
+    g_autoptr(GPtrArray) settings = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(settings, g_strconcat("run.dir=", dir, NULL));
+    if (own && !is_given(overrides, n_overrides, "tokenizer.path"))
+        g_ptr_array_add(settings, g_strconcat("tokenizer.path=", own, NULL));
+    for (int i = 0; i < n_overrides; i++)
+        g_ptr_array_add(settings, g_strdup(overrides[i]));
+    return config_load(config, file, (char **)settings->pdata, (int)settings->len, error);
+}
+
+/* ---- what a run was started with ---- */
+
+static char *shown(const Config *config, const OptionRow *row)
+{
+    g_autofree char *value = options_value(config_options(), config, row);
+    return *value ? g_steal_pointer(&value) : g_strdup("(none)");
+}
+
+static bool same_shares(const double *a, const double *b)
+{
+    for (int i = 0; i < SPLIT_PARTS; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* Lists of datasets that differ in their paths alone: what they hold is compared when they are open. */
+static bool same_sources(const char *a, const char *b)
+{
+    Mixture *x = mixture_parse(a, NULL), *y = mixture_parse(b, NULL);
+    bool same = x && y && x->n == y->n && x->weighted == y->weighted;
+    for (int k = 0; same && k < x->n; k++) {
+        int part[2] = { 0 };
+        double shares[2][SPLIT_PARTS] = { 0 };
+        bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
+        same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
+               part[0] == part[1] && same_shares(shares[0], shares[1]);
+    }
+    g_clear_pointer(&x, mixture_free);
+    g_clear_pointer(&y, mixture_free);
+    return same;
+}
+
+static void note_change(const Config *saved, const Config *config, const OptionRow *row, GPtrArray *changes)
+{
+    g_autofree char *was = shown(saved, row), *is = shown(config, row);
+    char *change = g_strdup_printf("%s changed from %s to %s", row->name, was, is);
+    log_info("%s", change);
+    g_ptr_array_add(changes, change);
+}
+
+static bool compare_config(const Config *saved, const Config *config, GPtrArray *changes, GError **error)
+{
+    g_autoptr(GPtrArray) identity = options_differences(config_options(), saved, config, OPT_IDENTITY);
+    for (guint i = 0; i < identity->len; i++) {
+        const OptionRow *row = identity->pdata[i];
+        if (strcmp(row->name, "data.train") == 0 && same_sources(saved->data.train, config->data.train)) {
+            note_change(saved, config, row, changes);
+            continue;
+        }
+        g_autofree char *was = shown(saved, row), *is = shown(config, row);
+        return fail_user(error,
+                         "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
+                         config->run.dir, row->name, was, is);
+    }
+    g_autoptr(GPtrArray) tunable = options_differences(config_options(), saved, config, OPT_TUNABLE);
+    for (guint i = 0; i < tunable->len; i++)
+        note_change(saved, config, tunable->pdata[i], changes);
+    return true;
+}
+
+bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
+{
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    Config saved = { 0 };
+    bool same = config_load(&saved, path, NULL, 0, error);
+    if (same) {
+        Config was = resolved(&saved), is = resolved(config);
+        same = compare_config(&was, &is, changes, error);
+        clear_resolved(&was);
+        clear_resolved(&is);
+    }
+    config_clear(&saved);
+    return same;
+}
+
+/* ---- what a run keeps ---- */
+
+static bool lies_directly_in(const char *folder, const char *path)
+{
+    g_autofree char *whole = g_canonicalize_filename(path, NULL), *dir = g_canonicalize_filename(folder, NULL);
+    g_autofree char *parent = g_path_get_dirname(whole);
+    return strcmp(parent, dir) == 0;
+}
+
+/* The run's copy of the tokenizer is of this one; one that another start left behind goes. */
+static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
+{
+    if (lies_directly_in(config->run.dir, tokenizer_path(tok)))
+        return true;
+    g_autofree char *path = tokenizer_find(config->run.dir, NULL);
+    Tokenizer *saved = path ? tokenizer_open(path, NULL) : NULL;
+    bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
+                tokenizer_size(saved) == tokenizer_size(tok);
+    g_clear_pointer(&saved, tokenizer_close);
+    return same || (tokenizer_remove(config->run.dir, error) && tokenizer_copy(tok, config->run.dir, error));
+}
+
+bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
+{
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autofree char *checkpoints = g_build_filename(config->run.dir, "checkpoints", NULL);
+    Config whole = resolved(config);
+    g_autofree char *yaml = options_to_yaml(config_options(), &whole);
+    clear_resolved(&whole);
+    if (!g_utf8_validate(yaml, -1, NULL))
+        return fail_user(error,
+                         "a path of the configuration is not UTF-8, and %s could not be read again: give it from "
+                         "the folder it lies in, or rename it",
+                         path);
+    return io_make_directories(checkpoints, error) && io_write_file(path, yaml, strlen(yaml), error) &&
+           save_tokenizer(config, tok, error);
+}

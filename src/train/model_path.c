@@ -1,0 +1,290 @@
+#include "train/model_path.h"
+
+#include "base/hub.h"
+#include "base/log.h"
+#include "model/hf.h"
+#include "model/params.h"
+#include "train/checkpoint/checkpoint.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool has_file(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* "is none", or "are latest, 12000, 11000": what may stand behind the @. */
+static char *list_named(const char *dir)
+{
+    static const char *const links[] = { "latest", "best" };
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(links); i++) {
+        g_autofree char *folder = g_build_filename(dir, "checkpoints", links[i], NULL);
+        if (has_file(folder, "state.json"))
+            g_string_append_printf(known, "%s%s", known->len ? ", " : "", links[i]);
+    }
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && i < 8; i++) {
+        int64_t step = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        if (has_file(folder, "state.json"))
+            g_string_append_printf(known, "%s%" PRId64, known->len ? ", " : "", step);
+    }
+    return known->len ? g_strconcat("are ", known->str, NULL) : g_strdup("is none");
+}
+
+/* RUN@best, RUN@12000. */
+static char *find_named(const char *dir, const char *which, GError **error)
+{
+    char *end;
+    int64_t step = g_ascii_strtoll(which, &end, 10);
+    g_autofree char *folder =
+        *which && *end == '\0' ? run_checkpoint_path(dir, step) : g_build_filename(dir, "checkpoints", which, NULL);
+    if (has_file(folder, "state.json"))
+        return g_steal_pointer(&folder);
+    if (!has_file(dir, "checkpoints")) {
+        fail_user(error, "%s: no such run", dir);
+        return NULL;
+    }
+    g_autofree char *known = list_named(dir);
+    fail_user(error, "%s has no checkpoint \"%s\"; there %s", dir, which, known);
+    return NULL;
+}
+
+static bool fail_no_checkpoint(const char *path, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
+    if (has_file(path, "config.json"))
+        return fail_user(
+            error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",
+            path);
+    return fail_user(error,
+                     "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
+                     "Face folder (config.json)",
+                     path);
+}
+
+/* The checkpoint folder that PATH names; NULL without an error where PATH is a run directory. */
+static char *find_folder(const char *path, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    if (at && !g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_autofree char *dir = g_strndup(path, (size_t)(at - path));
+        return find_named(dir, at + 1, error);
+    }
+    if (has_file(path, "state.json"))
+        return g_strdup(path);
+    if (!has_file(path, "checkpoints"))
+        fail_no_checkpoint(path, error);
+    return NULL;
+}
+
+char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error)
+{
+    int64_t step;
+    bool damaged;
+    GError *problem = NULL;
+    g_autofree char *folder = find_folder(path, &problem);
+    if (problem) {
+        g_propagate_error(error, problem);
+        return NULL;
+    }
+    if (folder)
+        return open(folder, context, &damaged, error) ? g_steal_pointer(&folder) : NULL;
+    if (!run_open_newest(path, open, context, &step, error))
+        return NULL;
+    if (step >= 0)
+        return run_checkpoint_path(path, step);
+    fail_user(error, "%s: the run has no sound checkpoint yet", path);
+    return NULL;
+}
+
+/* RUN of RUN/checkpoints/step-00001000, whether it is one or not. */
+static char *run_above(const char *folder)
+{
+    g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
+    g_autofree char *above = g_path_get_dirname(resolved);
+    return g_path_get_dirname(above);
+}
+
+/* The tokenizer beside the checkpoint (an imported model), or in the run directory above checkpoints/. */
+static char *find_tokenizer(const char *folder)
+{
+    g_autofree char *run = run_above(folder);
+    const char *places[] = { folder, run };
+    for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
+        char *found = tokenizer_find(places[i], NULL);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* What open_checkpoint is asked for, and the model that it opens. */
+typedef struct OpenModel {
+    Device *dev;
+    bool gradients;
+    Model *model;
+} OpenModel;
+
+static bool open_checkpoint(const char *folder, void *context, bool *damaged, GError **error)
+{
+    OpenModel *open = context;
+    ModelConfig config = { 0 };
+    g_autofree char *hash = NULL;
+    open->model = NULL;
+    if (checkpoint_config(folder, &config, &hash, damaged, error))
+        open->model = model_open(open->dev, &config, open->gradients, error);
+    checkpoint_clear_config(&config);
+    if (open->model == NULL)
+        return false;
+    model_set_tokenizer_hash(open->model, hash);
+    const Checkpoint checkpoint = { .model = model_config(open->model),
+                                    .params = model_params(open->model),
+                                    .roles = model_roles(open->model) };
+    bool loaded = checkpoint_load(folder, &checkpoint, damaged, error);
+    if (!loaded)
+        g_clear_pointer(&open->model, model_close);
+    return loaded;
+}
+
+Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error)
+{
+    if (has_file(path, "config.json")) {
+        if (tokenizer_path)
+            *tokenizer_path = tokenizer_find(path, NULL);
+        return hf_import(dev, path, gradients, error);
+    }
+    OpenModel open = { .dev = dev, .gradients = gradients };
+    g_autofree char *folder = checkpoint_open(path, open_checkpoint, &open, error);
+    if (folder && tokenizer_path)
+        *tokenizer_path = find_tokenizer(folder);
+    return open.model;
+}
+
+/* given: the user chose this tokenizer. */
+static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
+{
+    const char *trained = model_tokenizer_hash(loaded->model), *hash = tokenizer_hash(loaded->tok);
+    if (trained == NULL || strcmp(trained, hash) == 0)
+        return true;
+    if (!given)
+        return fail_user(
+            error,
+            "%s (hash %s) is not the tokenizer that the model was trained with (hash %s); put that one in its place",
+            tokenizer_path(loaded->tok), hash, trained);
+    log_warning("%s (hash %s) is not the tokenizer that the model was trained with (hash %s)",
+                tokenizer_path(loaded->tok), hash, trained);
+    return true;
+}
+
+bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
+{
+    g_autofree char *found = NULL;
+    *loaded = (LoadedModel){ .dev = device_open_cpu(source->threads) };
+    loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
+    if (loaded->model == NULL)
+        return false;
+    const char *path = source->tokenizer ? source->tokenizer : found ? found : source->otherwise;
+    if (path == NULL || *path == '\0')
+        return source->advice == NULL ||
+               fail_user(error, "%s has no tokenizer with it; %s", source->path, source->advice);
+    loaded->tok = tokenizer_open(path, error);
+    return loaded->tok && check_hash(loaded, source->tokenizer != NULL, error);
+}
+
+void loaded_model_close(LoadedModel *loaded)
+{
+    g_clear_pointer(&loaded->tok, tokenizer_close);
+    g_clear_pointer(&loaded->model, model_close);
+    g_clear_pointer(&loaded->dev, device_close);
+}
+
+static bool read_config(const char *folder, void *config, bool *damaged, GError **error)
+{
+    return checkpoint_config(folder, config, NULL, damaged, error);
+}
+
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
+{
+    *run = NULL;
+    if (has_file(path, "config.json")) {
+        *tokenizer_path = tokenizer_find(path, NULL);
+        return hf_shape(path, config, error);
+    }
+    g_autofree char *folder = checkpoint_open(path, read_config, config, error);
+    if (folder == NULL)
+        return false;
+    *tokenizer_path = find_tokenizer(folder);
+    *run = run_above(folder);
+    return true;
+}
+
+/* Options that shape no weight, or only those that stand on the last stack: heads may be new, or left behind. */
+static const char *const free_options[] = {
+    "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
+    "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
+};
+
+char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
+{
+    OptionGroup group = { model_options, n_model_options, 0 };
+    const OptionTable table = { &group, 1, sizeof(ModelConfig) };
+    g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
+        if (!g_strv_contains(free_options, row->name))
+            g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
+                                   ours);
+    }
+    return text->len ? g_string_free(g_steal_pointer(&text), false) : NULL;
+}
+
+static bool is_head(const ParamSpec *spec)
+{
+    return spec->bucket == BUCKET_LM_HEAD || spec->bucket == BUCKET_POOLER;
+}
+
+/* "pooler, pooler.bias": what of the heads of `a` the other has not; NULL: nothing. g_free. */
+static char *heads_beyond(Model *a, Model *b)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (int i = 0; i < params_count(model_params(a)); i++) {
+        const ParamSpec *spec = params_spec(model_params(a), i);
+        if (is_head(spec) && params_index(model_params(b), spec->name) < 0)
+            g_string_append_printf(names, "%s%s", names->len ? ", " : "", spec->name);
+    }
+    return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
+}
+
+bool model_copy_weights(Model *to, Model *from, GError **error)
+{
+    g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
+    if (differences)
+        return fail_user(error, "%s", differences);
+    ParamStore *params = model_params(to), *sources = model_params(from);
+    for (int i = 0; i < params_count(params); i++) {
+        const ParamSpec *spec = params_spec(params, i);
+        int source = params_index(sources, spec->name);
+        if (source < 0 && is_head(spec))
+            continue;
+        if (source < 0)
+            return fail_user(error, "it has no %s", spec->name);
+        const ParamSpec *its = params_spec(sources, source);
+        if (its->rows != spec->rows || its->cols != spec->cols)
+            return fail_user(error, "its %s is %" PRId64 " x %" PRId64 ", this model's is %" PRId64 " x %" PRId64,
+                             spec->name, its->rows, its->cols, spec->rows, spec->cols);
+        params_copy(params, i, sources, source);
+    }
+    g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
+    if (fresh)
+        log_warning("not among the weights, and started fresh: %s", fresh);
+    if (left)
+        log_warning("among the weights, but not in this model, and left behind: %s", left);
+    return true;
+}

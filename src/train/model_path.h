@@ -1,0 +1,44 @@
+/* model_path.h: opens what the user names by a path: a run directory (its newest undamaged checkpoint; RUN@best and
+ * RUN@12000 choose another), a checkpoint folder, or a Hugging Face folder. */
+#pragma once
+
+#include "model/model.h"
+#include "text/tokenizer.h"
+#include "train/run_dir.h"
+
+/* Opens a model and loads its weights. gradients: whether it is to be trained. *tokenizer_path (may be NULL) is the
+ * tokenizer that lies with the model, or NULL where there is none; g_free. */
+Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
+
+/* A model on the CPU and the tokenizer that belongs to it, for verbs that run a trained model. */
+typedef struct LoadedModel {
+    Device *dev;
+    Model *model;
+    Tokenizer *tok; /* NULL means none */
+} LoadedModel;
+typedef struct LoadedModelSource {
+    const char *path;      /* of the model */
+    const char *tokenizer; /* of the tokenizer, from the command line; NULL means the one that lies with the model */
+    const char *otherwise; /* of the tokenizer where none lies with the model; NULL and "" mean none */
+    const char *advice;    /* end of the error where no tokenizer is found ("give --tokenizer FILE"); NULL means that
+                              a model without tokenizer is no error */
+    int threads;           /* 0 means one per core */
+} LoadedModelSource;
+/* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
+ * source->tokenizer names it. To be closed whatever the result. */
+bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error);
+void loaded_model_close(LoadedModel *loaded);
+
+/* Reads the configuration of a model without its weights, into zeroed memory (model_config_clear). *tokenizer_path as
+ * above; *run is the run directory that a checkpoint would belong to, or NULL. g_free both, whatever the result. */
+bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error);
+/* The options that decide about weights and differ, as text: "its model.width is 512, this model's is 256; …". NULL
+ * means that none differs. g_free. */
+char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
+/* Copies every parameter; an error names the first one that differs in name or shape. Parameters of heads (the pooler
+ * and the language-model head) that only one of the models has are left as they are, with a warning. */
+bool model_copy_weights(Model *to, Model *from, GError **error);
+
+/* Calls `open` for the checkpoint that PATH means (not a Hugging Face folder): for a run directory the newest one that
+ * is not damaged (run_open_newest). Returns its folder, g_free; NULL on an error. */
+char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error);

@@ -1,0 +1,146 @@
+#include "train/run_dir.h"
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+char *run_checkpoint_path(const char *dir, int64_t step)
+{
+    g_autofree char *name = g_strdup_printf("step-%08" PRId64, step);
+    return g_build_filename(dir, "checkpoints", name, NULL);
+}
+
+static int newest_first(gconstpointer a, gconstpointer b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+GArray *run_checkpoints(const char *dir)
+{
+    GArray *steps = g_array_new(false, false, sizeof(int64_t));
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        char *end;
+        if (!g_str_has_prefix(name, "step-") || !g_ascii_isdigit(name[5]))
+            continue;
+        int64_t step = g_ascii_strtoll(name + 5, &end, 10);
+        if (*end == '\0')
+            g_array_append_val(steps, step);
+    }
+    g_array_sort(steps, newest_first);
+    return steps;
+}
+
+bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
+    *step = -1;
+    for (guint i = 0; i < steps->len && *step < 0; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        GError *problem = NULL;
+        bool damaged = false;
+        if (open(folder, context, &damaged, &problem)) {
+            *step = g_array_index(steps, int64_t, i);
+        } else if (!damaged) {
+            g_propagate_error(error, problem);
+            return false;
+        } else {
+            g_ptr_array_add(damages, problem);
+        }
+    }
+    if (*step < 0 && damages->len)
+        return fail_user(
+            error,
+            "no checkpoint of %s is whole (%s); to start over, choose another run.dir or move %s/checkpoints away", dir,
+            ((GError *)damages->pdata[0])->message, dir);
+    for (guint i = 0; i < damages->len; i++)
+        log_warning("%s; the checkpoint before it is used", ((GError *)damages->pdata[i])->message);
+    return true;
+}
+
+bool run_set_aside(const char *dir, int64_t step, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && g_array_index(steps, int64_t, i) > step; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        g_autofree char *parent = g_path_get_dirname(folder), *name = g_path_get_basename(folder);
+        g_autofree char *aside_name = g_strconcat("damaged-", name, NULL);
+        g_autofree char *aside = g_build_filename(parent, aside_name, NULL);
+        if (!io_remove_tree(aside, error) || !io_rename(folder, aside, error))
+            return false;
+        log_info("set aside as %s", aside);
+    }
+    return true;
+}
+
+static bool lies_in(const char *folder, const char *name, GFileTest test)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, test);
+}
+
+/* Folders of projects have a config.yaml and checkpoints/ too: a run has its lock, or its own checkpoints. */
+static bool is_run(const char *dir)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    return lies_in(dir, "config.yaml", G_FILE_TEST_EXISTS) && lies_in(dir, "checkpoints", G_FILE_TEST_IS_DIR) &&
+           (steps->len > 0 || lies_in(dir, "lock", G_FILE_TEST_EXISTS));
+}
+
+char *run_of(const char *path)
+{
+    g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    const char *dir = g_file_test(path, G_FILE_TEST_IS_DIR) ? path : strcmp(name, "config.yaml") == 0 ? parent : NULL;
+    return dir && is_run(dir) ? g_strdup(dir) : NULL;
+}
+
+bool run_lock(const char *dir, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "lock", NULL);
+    LockResult result = io_make_directories(dir, error) ? lock_file(path, error) : LOCK_FAILED;
+    return result == LOCK_HELD || (result == LOCK_TAKEN && fail_user(error,
+                                                                     "another process is training in %s; stop it, "
+                                                                     "or choose another run.dir",
+                                                                     dir));
+}
+
+bool run_link(const char *dir, const char *name, int64_t step, GError **error)
+{
+    g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    g_autofree char *target = g_strdup_printf("step-%08" PRId64, step);
+    return io_replace_link(link, target, error);
+}
+
+bool run_remove_unfinished(const char *dir, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (g_str_has_prefix(name, "tmp-") && !io_remove_tree(path, error))
+            return false;
+    }
+    return true;
+}
+
+bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = (guint)keep_last; i < steps->len; i++) {
+        int64_t step = g_array_index(steps, int64_t, i);
+        if (step == best || (keep_every && step % keep_every == 0))
+            continue;
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        if (!io_remove_tree(folder, error))
+            return false;
+    }
+    return run_remove_unfinished(dir, error);
+}

@@ -1,0 +1,37 @@
+/* run_dir.h: the files of a run directory and their names: config.yaml, log.txt, metrics.jsonl, tb/, lock, a copy of
+ * the tokenizer, checkpoints/step-XXXXXXXX and the links checkpoints/latest and checkpoints/best. */
+#pragma once
+
+#include "base/error.h"
+
+#include <glib.h>
+#include <stdint.h>
+
+/* The run directory that PATH names: the directory itself, or the config.yaml in it. NULL means that PATH names no run
+ * directory. g_free. */
+char *run_of(const char *path);
+/* Creates the directory and locks it until the process ends. An error where another process holds the lock. */
+bool run_lock(const char *dir, GError **error);
+
+/* Path of the checkpoint of a step: DIR/checkpoints/step-00001000. g_free. */
+char *run_checkpoint_path(const char *dir, int64_t step);
+/* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
+GArray *run_checkpoints(const char *dir);
+
+/* Opens one checkpoint. Sets *damaged where the reason of a failure is a damaged file, so that an older checkpoint is
+ * worth trying. */
+typedef bool (*RunOpenFn)(const char *folder, void *context, bool *damaged, GError **error);
+/* Calls `open` for the checkpoints of a run, newest first, until one is not damaged. *step is its step, or -1 where the
+ * run has no checkpoint at all. Damaged checkpoints are logged as warnings; an error where every checkpoint is damaged,
+ * or where `open` fails for another reason. */
+bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
+/* Renames the checkpoints above `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them.
+ */
+bool run_set_aside(const char *dir, int64_t step, GError **error);
+/* Points the link DIR/checkpoints/NAME at the checkpoint of a step. */
+bool run_link(const char *dir, const char *name, int64_t step, GError **error);
+/* Removes the folders that interrupted saves left behind. */
+bool run_remove_unfinished(const char *dir, GError **error);
+/* Removes all checkpoints except the keep_last newest ones, multiples of keep_every (0 means none) and the step `best`;
+ * removes unfinished folders too. */
+bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error);

@@ -1,0 +1,82 @@
+#include "base/fault.h"
+#include "base/log.h"
+#include "eval/heldout.h"
+#include "train/trainer/state.h"
+#include "train/trainer/stop.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+void trainer_plan_best(Trainer *t)
+{
+    const TrainState *state = &t->state;
+    if (t->valid->len == 0)
+        return;
+    Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
+    int64_t all = loader_epoch_samples(first, 0), n = t->config.train.eval_samples;
+    t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
+    if (state->best_step >= 0 && state->best_data != t->best_data)
+        log_info("the best loss so far (step %" PRId64
+                 ") is of other held-out samples: the next evaluation begins anew",
+                 state->best_step);
+}
+
+bool trainer_evaluation_due(const Trainer *t, bool end)
+{
+    const TrainState *state = &t->state;
+    return t->valid->len > 0 && state->evaluated != state->attempts &&
+           (end || state->attempts == 0 || state->evaluation_left || trainer_due(t, &t->eval_every));
+}
+
+typedef struct SetResult {
+    LossSums sums;
+    double seconds;
+} SetResult;
+
+/* Every set, before any is reported: an evaluation that a stop abandons leaves no line of its step. */
+static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
+{
+    for (guint i = 0; i < t->valid->len; i++) {
+        const HeldoutSet *set = t->valid->pdata[i];
+        gint64 start = g_get_monotonic_time();
+        if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, stop_requested,
+                          &results[i].sums, error))
+            return false;
+        results[i].seconds = seconds_since(start);
+    }
+    for (guint i = 0; i < t->valid->len; i++)
+        metrics_valid(t->metrics, t->state.attempts, ((const HeldoutSet *)t->valid->pdata[i])->name, &results[i].sums,
+                      results[i].seconds);
+    return true;
+}
+
+/* Keeps the loss (nats, that of its labels included) if it is the lowest of the same samples so far; where the curve
+ * starts (step 0) there is nothing to keep yet. */
+static bool note_best(Trainer *t, const LossSums *sums)
+{
+    TrainState *state = &t->state;
+    double mean = sums->nll / sums->weight + loss_sums_label(sums);
+    bool compares = state->best_step >= 0 && state->best_data == t->best_data;
+    if (state->attempts == 0 || !isfinite(mean) || (compares && mean >= state->best_loss))
+        return false;
+    state->best_loss = mean;
+    state->best_step = state->attempts;
+    state->best_data = t->best_data;
+    return true;
+}
+
+bool trainer_evaluate(Trainer *t, bool *best, GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
+    fault_point("evaluation");
+    if (!evaluate_sets(t, results, error))
+        return false;
+    t->state.evaluated = t->state.attempts;
+    t->state.evaluation_left = 0;
+    *best = note_best(t, &results[0].sums);
+    t->window_started += g_get_monotonic_time() - start; /* evaluation does not slow the training rate shown */
+    t->started += g_get_monotonic_time() - start;
+    every_done(&t->eval_every);
+    return true;
+}

@@ -1,0 +1,286 @@
+#include "train/trainer/metrics.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "format/events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A file that a failing disk keeps from being written is named once, and again when it goes on; training does not stop
+ * for it. */
+typedef struct Sink {
+    const char *name;
+    bool failing;
+} Sink;
+
+struct Metrics {
+    IoFile *file;
+    EventsWriter *events;
+    Sink lines, series;
+    double wall_before; /* seconds that earlier processes spent on the run */
+    gint64 opened;
+};
+
+/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole; *wall grows to its "wall_s". */
+static int64_t read_line(const char *line, size_t bytes, double *wall)
+{
+    json_t *object = json_loadb(line, bytes, 0, NULL);
+    json_t *step = json_object_get(object, "step");
+    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    *wall = MAX(*wall, json_number_value(json_object_get(object, "wall_s")));
+    json_decref(object);
+    return value;
+}
+
+/* What a resumed run keeps of its lines. */
+typedef struct KeptLines {
+    GString *text;
+    size_t prefix;   /* bytes of the file before the first line that goes */
+    int64_t damaged; /* lines that cannot be read, a torn last one aside */
+    double wall;     /* the last "wall_s" of what is kept */
+} KeptLines;
+
+static KeptLines keep_lines(FILE *file, int64_t last)
+{
+    KeptLines kept = { .text = g_string_new(NULL) };
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    bool whole = true;
+    while ((n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
+        double wall = kept.wall;
+        int64_t step = read_line(line, (size_t)n, &wall);
+        kept.damaged += step < 0;
+        whole = whole && step >= 0 && step <= last;
+        kept.prefix += whole ? (size_t)n : 0;
+        if (step < 0 || step > last)
+            continue;
+        g_string_append_len(kept.text, line, n);
+        kept.wall = wall;
+    }
+    free(line);
+    return kept;
+}
+
+static bool cut_lines(const char *path, int64_t last, double *wall, GError **error)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return errno == ENOENT || fail_errno(error, "reading", path);
+    KeptLines kept = keep_lines(file, last);
+    g_autoptr(GString) text = kept.text;
+    *wall = kept.wall;
+    bool read = !ferror(file);
+    fclose(file);
+    if (!read)
+        return fail_machine(error, "reading %s failed", path);
+    if (kept.damaged)
+        log_warning("%s: %" PRId64 " of its lines cannot be read and go", path, kept.damaged);
+    if (text->len > kept.prefix)
+        return io_write_file(path, text->str, text->len, error);
+    return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
+}
+
+Metrics *metrics_open(const char *dir, int64_t step, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
+    double wall = 0;
+    if (!cut_lines(path, step, &wall, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
+        return NULL;
+    Metrics *metrics = g_new(Metrics, 1);
+    *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
+                          .series = { "tb/", false },
+                          .wall_before = wall,
+                          .opened = g_get_monotonic_time() };
+    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
+        return metrics;
+    metrics_close(metrics);
+    return NULL;
+}
+
+void metrics_close(Metrics *metrics)
+{
+    if (metrics == NULL)
+        return;
+    if (metrics->events)
+        events_close(metrics->events);
+    if (metrics->file)
+        io_close(metrics->file, true, NULL);
+    g_free(metrics);
+}
+
+/* Frees the problem; NULL: there was none. */
+static void note_problem(Sink *sink, GError *problem)
+{
+    if (problem && !sink->failing)
+        log_warning("%s: %s; what cannot be written is left out", sink->name, problem->message);
+    if (!problem && sink->failing)
+        log_warning("%s is written again; what was left out is missing", sink->name);
+    sink->failing = problem != NULL;
+    g_clear_error(&problem);
+}
+
+static void write_line(Metrics *metrics, json_t *object)
+{
+    GError *problem = NULL;
+    g_autoptr(GString) line = g_string_new(NULL);
+    double here = (double)(g_get_monotonic_time() - metrics->opened) / G_USEC_PER_SEC;
+    json_object_set_new(object, "time", json_integer(g_get_real_time() / G_USEC_PER_SEC));
+    json_object_set_new(object, "wall_s", json_real(metrics->wall_before + here));
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    g_string_append_printf(line, "%s\n", text);
+    free(text);
+    json_decref(object);
+    if (io_write(metrics->file, line->str, line->len, &problem))
+        io_flush(metrics->file, &problem);
+    note_problem(&metrics->lines, problem);
+}
+
+typedef struct Scalar {
+    const char *name, *group; /* "loss" in metrics.jsonl, "train/loss" in TensorBoard */
+    double value;
+} Scalar;
+
+static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, size_t n, int64_t step)
+{
+    GError *problem = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(scalars[i].value)) { /* JSON knows no NaN */
+            json_object_set_new(line, scalars[i].name, json_null());
+            continue;
+        }
+        json_object_set_new(line, scalars[i].name, json_real(scalars[i].value));
+        g_autofree char *tag = g_strdup_printf("%s/%s", scalars[i].group, scalars[i].name);
+        if (problem == NULL)
+            events_scalar(metrics->events, tag, step, scalars[i].value, &problem);
+    }
+    if (problem == NULL)
+        events_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
+}
+
+/* Where sequences have labels the loss is that of the tokens and that of the labels together; these tell them apart.
+ */
+static void add_labels(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, double tokens,
+                       int64_t step)
+{
+    const Scalar scalars[] = {
+        { "loss_mlm", group, tokens },
+        { "loss_label", group, loss_sums_label(sums) },
+        { "accuracy_label", group, loss_sums_label_accuracy(sums) },
+    };
+    if (sums->label_weight > 0)
+        add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+}
+
+static void say_labels(GString *line, const LossSums *sums)
+{
+    if (sums->label_weight > 0)
+        g_string_append_printf(line, "  label loss %.4f  label accuracy %.1f %%", loss_sums_label(sums),
+                               100 * loss_sums_label_accuracy(sums));
+}
+
+static void console_train(const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    const LossSums *window = &state->window;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64, state->attempts);
+    if (record->total_steps)
+        g_string_append_printf(line, "/%" PRId64, record->total_steps);
+    g_autofree char *rate = text_count(record->tokens_per_s);
+    g_string_append_printf(line, "  loss %.4f", window->loss / window->weight + loss_sums_label(window));
+    say_labels(line, window);
+    g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
+                           rate, record->flops_per_s / 1e9);
+    if (record->left_s >= 0) {
+        g_autofree char *left = text_duration(round(record->left_s));
+        g_string_append_printf(line, "  left %s", left);
+    }
+    log_info("%s", line->str);
+}
+
+void metrics_train(Metrics *metrics, const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    const LossSums *window = &state->window;
+    json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
+                             "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
+                             (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
+    double tokens = window->loss / window->weight;
+    const Scalar scalars[] = {
+        { "loss", "train", tokens + loss_sums_label(window) },
+        { "nll", "train", window->nll / window->weight },
+        { "accuracy", "train", window->correct / window->weight },
+        { "lr", "train", record->lr },
+        { "grad_norm", "train", record->grad_norm },
+        { "tokens_per_s", "perf", record->tokens_per_s },
+        { "step_s", "perf", record->step_s },
+        { "flops_per_s", "perf", record->flops_per_s },
+        { "mfu", "perf", record->mfu },
+        { "fill", "perf", record->fill },
+    };
+    add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
+    add_labels(metrics, line, "train", window, tokens, state->attempts);
+    write_line(metrics, line);
+    console_train(record);
+}
+
+static void console_valid(int64_t step, const char *name, const LossSums *sums)
+{
+    double nll = sums->nll / sums->weight;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step,
+                           nll + loss_sums_label(sums), exp(nll), 100 * sums->correct / sums->weight);
+    say_labels(line, sums);
+    log_info("%s%s%s", line->str, name ? "  " : "", name ? name : "");
+}
+
+void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
+{
+    double nll = sums->nll / sums->weight;
+    g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
+    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
+                             name ? name : "valid", "target_tokens", (json_int_t)sums->weight);
+    const Scalar scalars[] = {
+        { "loss", group, nll + loss_sums_label(sums) },
+        { "perplexity", group, exp(nll) },
+        { "accuracy", group, sums->correct / sums->weight },
+    };
+    add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+    add_labels(metrics, line, group, sums, nll, step);
+    json_object_set_new(line, "seconds", json_real(seconds));
+    write_line(metrics, line);
+    console_valid(step, name, sums);
+}
+
+void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)
+{
+    g_autofree char *name = g_path_get_basename(folder);
+    write_line(metrics, json_pack("{s:s, s:I, s:s, s:f}", "kind", "save", "step", (json_int_t)step, "checkpoint", name,
+                                  "seconds", seconds));
+    log_info("step %" PRId64 "  saved %s (%.1fs)", step, folder, seconds);
+}
+
+void metrics_event(Metrics *metrics, int64_t step, const char *what)
+{
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may name a file */
+    write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
+}
+
+void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
+{
+    GError *problem = NULL;
+    g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
+    g_autofree char *body = g_strjoinv("\n    ", lines); /* Markdown's code: it keeps the lines */
+    g_autofree char *text = g_strconcat("    ", body, NULL);
+    if (events_text(metrics->events, "options", step, text, &problem))
+        events_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
+}

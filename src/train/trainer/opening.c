@@ -1,0 +1,209 @@
+#include "base/log.h"
+#include "base/text.h"
+#include "data/sources.h"
+#include "device/peak.h"
+#include "train/config/config.h"
+#include "train/mixture_report.h"
+#include "train/model_path.h"
+#include "train/trainer/disk_room.h"
+#include "train/trainer/state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
+#define PREFETCH_DEPTH 8
+
+static bool open_loaders(Trainer *t, GError **error)
+{
+    const DataConfig *data = &t->config.data;
+    uint64_t seed = (uint64_t)t->config.run.seed;
+    if (*data->train == '\0')
+        return fail_user(error, "data.train is not set: the PREFIX that `loam prepare --out PREFIX` made");
+    g_autofree char *sources = sources_train(data, error);
+    if (sources == NULL)
+        return false;
+    t->train = loader_open(data, sources, t->tok, seed, false, error);
+    if (t->train == NULL)
+        return false;
+    if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))
+        return false;
+    t->samples = config_batch_samples(&t->config);
+    t->micro = config_micro_samples(&t->config);
+    t->accum = (t->samples + t->micro - 1) / t->micro;
+    return true;
+}
+
+static void open_batches(Trainer *t)
+{
+    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
+    t->batch = g_new0(Batch *, t->accum);
+    for (int64_t i = 0; i < t->accum; i++)
+        t->batch[i] = loader_batch(t->train, (int32_t)t->micro);
+}
+
+/* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
+ * batches of another size. Tokens are counted as they are read, except by runs that began otherwise. */
+static void plan_steps(Trainer *t)
+{
+    const TrainConfig *train = &t->config.train;
+    bool count_tokens = !t->state.tokens_by_capacity;
+    int64_t epoch = loader_epoch_samples(t->train, 0), samples = config_samples(&t->config, train->length, epoch);
+    t->total = config_steps(&t->config, train->length, epoch);
+    if (samples >= 0)
+        t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
+    t->schedule = config_schedule(&t->config, epoch, count_tokens);
+    if (t->schedule.total_in_tokens) {
+        t->total = -1;
+        t->total_tokens = train->length.value;
+    } else {
+        t->schedule.total = (double)t->total;
+        if (t->config.optim.warmup.unit == UNIT_PERCENT)
+            t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
+    }
+    t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
+    t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
+    t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
+    if (train->save_every.unit != UNIT_SECONDS)
+        t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
+    t->started = g_get_monotonic_time();
+    t->first_step = t->window_step = t->state.attempts;
+    t->first_tokens = t->state.tokens;
+}
+
+static void report_mixture(const Trainer *t)
+{
+    int64_t samples = t->total * t->samples;
+    if (t->total_tokens > 0)
+        samples = config_samples(&t->config, t->config.train.length, 0);
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, MAX(samples, -1));
+    for (guint i = 0; i < lines->len; i++)
+        log_info("%s", (char *)lines->pdata[i]);
+}
+
+static bool plan_memory(Trainer *t, GError **error)
+{
+    return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
+           memory_check(&t->memory, device_threads(t->dev), error);
+}
+
+static bool open_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
+    if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
+        return false;
+    t->loss = (ModelLoss){ .n_targets = 1,
+                           .label_smoothing = (float)config->train.label_smoothing,
+                           .z_loss = (float)config->train.z_loss,
+                           .seed = (uint64_t)config->run.seed,
+                           .train = true,
+                           .grad = true,
+                           .recompute = config->train.recompute == RECOMPUTE_BLOCK };
+    if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
+        return false;
+    double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
+    t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
+                    (double)t->micro;
+    t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
+    t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
+    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+                    *memory = memory_describe(&t->memory);
+    if (t->optimizer)
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
+                 device_threads(t->dev), device_isa(t->dev));
+    return t->optimizer != NULL;
+}
+
+/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
+ * generation too. */
+static void start_decoders(Trainer *t)
+{
+    TokenRoles *roles = model_roles(t->model);
+    token_roles_complete(roles, t->tok);
+    token_roles_add_eos(roles, tokenizer_eos(t->tok));
+    loader_start_decoder(t->train, roles->decoder_start);
+    heldout_sets_start_decoder(t->valid, roles->decoder_start);
+}
+
+static bool check_paths(const Config *config, GError **error)
+{
+    if (*config->run.dir == '\0')
+        return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
+    if (*config->tokenizer.path == '\0')
+        return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
+    return true;
+}
+
+/* What is said from here on is in log.txt. */
+static bool open_directory(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
+}
+
+/* A run that has steps left must be able to save them. */
+static bool check_room(const Trainer *t, GError **error)
+{
+    return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+}
+
+static bool open_metrics(Trainer *t, GError **error)
+{
+    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
+    if (t->metrics == NULL)
+        return false;
+    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
+    metrics_options(t->metrics, t->state.attempts, yaml);
+    for (guint i = 0; i < t->changes->len; i++)
+        metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
+    return true;
+}
+
+static void advise(const Trainer *t)
+{
+    const Config *config = &t->config;
+    int64_t epoch = loader_epoch_samples(t->train, 0), length = config_steps(config, config->train.length, epoch);
+    config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
+}
+
+bool trainer_open(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
+        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
+        !config_check_tokens(config, t->tok, error))
+        return false;
+    t->dev = device_open_cpu((int)config->train.threads);
+    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
+        !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
+        return false;
+    start_decoders(t);
+    plan_steps(t);
+    trainer_plan_best(t);
+    if (!check_room(t, error))
+        return false;
+    advise(t);
+    report_mixture(t);
+    open_batches(t);
+    return open_metrics(t, error);
+}
+
+void trainer_close(Trainer *t)
+{
+    metrics_close(t->metrics);
+    g_clear_pointer(&t->prefetch, prefetch_close);
+    for (int64_t i = 0; t->batch && i < t->accum; i++)
+        batch_free(t->batch[i]);
+    g_free(t->batch);
+    g_clear_pointer(&t->optimizer, optimizer_close);
+    g_clear_pointer(&t->model, model_close);
+    g_clear_pointer(&t->valid, g_ptr_array_unref);
+    g_clear_pointer(&t->train, loader_close);
+    g_clear_pointer(&t->dev, device_close);
+    g_clear_pointer(&t->tok, tokenizer_close);
+    g_clear_pointer(&t->changes, g_ptr_array_unref);
+    log_to_file(NULL, NULL);
+}

@@ -1,0 +1,87 @@
+#include "base/log.h"
+#include "train/model_path.h"
+#include "train/trainer/state.h"
+
+#include <inttypes.h>
+
+/* Ids of another tokenizer mean other pieces, which weights that were trained can only unlearn. */
+static void compare_tokenizers(const Trainer *t, const char *theirs)
+{
+    Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
+        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
+                    "pieces",
+                    t->config.tokenizer.path, theirs);
+    g_clear_pointer(&tok, tokenizer_close);
+}
+
+/* Fresh weights: from the seed, over which go those of another model of the same shape. */
+static bool init_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    const char *init = config->train.init;
+    g_autofree char *tokenizer = NULL;
+    t->state = (TrainState){ .best_step = -1,
+                             .evaluated = -1,
+                             .data = loader_fingerprint(t->train),
+                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    params_init(model_params(t->model), (uint64_t)config->run.seed);
+    if (*init == '\0')
+        return true;
+    Model *source = model_open_path(init, t->dev, false, &tokenizer, error);
+    if (source == NULL)
+        return fail_context(error, "train.init");
+    bool same = model_copy_weights(t->model, source, error);
+    token_roles_copy(model_roles(t->model), model_roles(source));
+    model_close(source);
+    compare_tokenizers(t, tokenizer);
+    return same || fail_context(error, "train.init %s", init);
+}
+
+/* The tokens and the data of the checkpoint must be those of this configuration. */
+static bool check_sources(const Trainer *t, const char *folder, GError **error)
+{
+    g_autofree char *hash = NULL;
+    ModelConfig saved = { 0 };
+    bool read = checkpoint_config(folder, &saved, &hash, NULL, error);
+    checkpoint_clear_config(&saved);
+    if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
+        return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
+                         t->config.tokenizer.path, tokenizer_hash(t->tok));
+    if (read && t->state.data != loader_fingerprint(t->train))
+        return fail_user(error,
+                         "%s was trained on other data than %s holds now: the dataset was made again; go on with the "
+                         "one of before, or choose another run.dir (train.init takes the weights along)",
+                         folder, t->config.data.train);
+    return read;
+}
+
+static bool load(const char *folder, void *trainer, bool *damaged, GError **error)
+{
+    Trainer *t = trainer;
+    const Checkpoint checkpoint = { .model = model_config(t->model),
+                                    .params = model_params(t->model),
+                                    .optimizer = t->optimizer,
+                                    .state = &t->state,
+                                    .roles = model_roles(t->model) };
+    return checkpoint_load(folder, &checkpoint, damaged, error);
+}
+
+bool trainer_resume(Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    int64_t step;
+    if (!run_open_newest(dir, load, t, &step, error))
+        return false;
+    if (step < 0)
+        return init_model(t, error);
+    g_autofree char *folder = run_checkpoint_path(dir, step);
+    if (!check_sources(t, folder, error) || !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
+        return false;
+    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
+    if (g_file_test(best, G_FILE_TEST_IS_DIR) && !run_link(dir, "best", t->state.best_step, error))
+        return false;
+    t->saved = t->state;
+    log_info("going on from %s", folder);
+    return true;
+}

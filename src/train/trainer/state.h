@@ -1,0 +1,91 @@
+/* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
+ * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
+ * (what is due and what is left), evaluation.c (held-out losses) and saving.c (checkpoints). */
+#pragma once
+
+#include "data/prefetch.h"
+#include "eval/heldout_sets.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
+#include "train/memory.h"
+#include "train/run_dir.h"
+#include "train/trainer/every.h"
+#include "train/trainer/metrics.h"
+
+typedef struct Trainer {
+    Config config; /* a shallow copy of the caller's, with model.vocab resolved */
+    Tokenizer *tok;
+    Device *dev;
+    Model *model;
+    Optimizer *optimizer;
+    Loader *train;
+    GPtrArray *valid; /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
+    Prefetch *prefetch;
+    Batch **batch;                 /* (accum) the microbatches of a step */
+    int64_t accum, micro, samples; /* microbatches of a step, samples of a microbatch, samples of a step */
+    Schedule schedule;
+    int64_t total;       /* steps of the run; -1 means unknown: its length is a time, or in tokens that are counted */
+    double total_tokens; /* length of the run in tokens that are counted; 0 means that it has another unit */
+    Every log_every, eval_every, save_every, save_within;
+    TrainState state;
+    ModelLoss loss;
+    MemoryPlan memory;
+    GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
+    Metrics *metrics;
+    double step_flops, peak_flops;      /* FLOPs of a step; measured FLOPs a second of a large matrix product */
+    gint64 started, window_started;     /* microseconds */
+    int64_t window_tokens, window_rows; /* since the last log line: tokens read, and the tokens batches had room for */
+    int64_t window_step;                /* step of the last log line */
+    int64_t step_tokens;                /* tokens read by the last step */
+    int64_t skipped;                    /* consecutive steps without an update */
+    int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
+    int64_t best_data;                  /* hash of the held-out samples that an evaluation uses */
+    TrainState saved;                   /* contents of the newest undamaged checkpoint; attempts -1 means none */
+} Trainer;
+
+/* Statistics of one step. */
+typedef struct StepStats {
+    LossSums sums;
+    double lr, norm; /* learning rate; L2 norm of the gradients before clipping */
+    int64_t tokens;  /* read */
+    bool updated;    /* false: the step was skipped, its loss or gradients were not finite */
+} StepStats;
+
+static inline double seconds_since(gint64 start)
+{
+    return (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
+}
+
+/* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
+ * what was opened, also after an error. */
+bool trainer_open(Trainer *t, GError **error);
+void trainer_close(Trainer *t);
+/* Loads the newest undamaged checkpoint of run.dir; a run without any starts from random weights, or from train.init.
+ */
+bool trainer_resume(Trainer *t, GError **error);
+
+/* Whether train.length is reached. A length in time counts the time of this process. */
+bool trainer_finished(const Trainer *t);
+/* Whether something that is done periodically is due after the last step. */
+bool trainer_due(const Trainer *t, const Every *every);
+/* Estimated from the pace of this process; -1 means unknown. */
+double trainer_seconds_left(const Trainer *t);
+/* One optimizer step, skipped where the loss or a gradient is not finite. A request to stop may abandon it: the error
+ * is then LOAM_ERROR_STOPPED, and nothing has changed. */
+bool train_step(Trainer *t, StepStats *stats, GError **error);
+
+/* Sets best_data, and logs where it differs from that of the best loss so far: the two are not compared. */
+void trainer_plan_best(Trainer *t);
+/* Whether an evaluation is due and has not been done at this step. end: this is the last step. */
+bool trainer_evaluation_due(const Trainer *t, bool end);
+/* Evaluates every held-out set. *best: the loss of the first set is the lowest of the run so far. */
+bool trainer_evaluate(Trainer *t, bool *best, GError **error);
+
+/* Saves a checkpoint unless this state is saved already. Where saving fails, the checkpoint before stays, and training
+ * goes on with a warning; it is an error only where `last` says that there will be no other attempt. */
+bool trainer_save(Trainer *t, bool last, GError **error);
+/* After an error of training: saves a checkpoint and adds that to the error's message. Returns false. */
+bool trainer_save_after_error(Trainer *t, GError **error);
+/* After a request to stop: saves, and replaces *error by one that says so. An evaluation that is due is recorded in the
+ * checkpoint for the next process. */
+void trainer_save_stopped(Trainer *t, GError **error);

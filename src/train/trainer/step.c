@@ -1,0 +1,117 @@
+/* step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+#include "base/fault.h"
+#include "base/log.h"
+#include "train/trainer/state.h"
+#include "train/trainer/stop.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define SHOW_AFTER_S 1 /* a step that takes longer is shown while it runs */
+#define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
+
+/* Sequences of a batch that a sentence head has a label for. */
+static double count_labels(const Batch *batch)
+{
+    double n = 0;
+    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
+        n += batch->labels[i] >= 0;
+    return n;
+}
+
+static bool load_batches(Trainer *t, StepStats *stats, GError **error)
+{
+    t->loss.n_targets = t->loss.n_labels = 0;
+    for (int64_t i = 0; i < t->accum; i++) {
+        int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
+        const Batch *ready;
+        if (stop_requested())
+            return fail_stopped(error);
+        if (!prefetch_get(t->prefetch, t->state.samples + offset, n, &ready, error))
+            return false;
+        batch_copy(t->batch[i], ready);
+        stats->tokens += batch_input_stream(ready)->n_tokens;
+        t->loss.n_targets += (double)ready->n_targets;
+        t->loss.n_labels += count_labels(ready);
+    }
+    t->loss.n_targets = MAX(t->loss.n_targets, 1); /* short samples may hide nothing: no gradient */
+    return true;
+}
+
+/* On a terminal, of a step that takes long: its share, the loss so far and the time left. */
+static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, bool *shown)
+{
+    g_autofree char *what = NULL;
+    if (elapsed < SHOW_AFTER_S)
+        return;
+    if (!*shown) {
+        what = g_strdup_printf("step %" PRId64, t->state.attempts + 1);
+        progress_open(what, "samples", (uint64_t)t->samples);
+        *shown = true;
+    }
+    model_take_sums(t->model, sums);
+    progress_note("loss %.4f", sums->loss / sums->weight + loss_sums_label(sums));
+    progress_update((uint64_t)MIN(done * t->micro, t->samples));
+}
+
+/* A stop abandons a step whose rest takes long: nothing of it is kept, the run that goes on makes it again. */
+static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    bool shown = false, goes_on = true;
+    DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
+    for (int64_t done = 1; goes_on && done <= t->accum; done++) {
+        fault_point("microbatch");
+        model_pass(t->model, t->batch[done - 1], &t->loss);
+        DeviceMark mark = device_record(t->dev);
+        if (done > 1)
+            device_wait(t->dev, before);
+        before = mark;
+        double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
+        show_step(t, done, sums, elapsed, &shown);
+        goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
+    }
+    model_take_sums(t->model, sums);
+    progress_close();
+    return goes_on;
+}
+
+/* The counters of data: a skipped step consumes its samples too. */
+static void count_step(Trainer *t, const StepStats *stats)
+{
+    TrainState *state = &t->state;
+    for (int64_t i = 0; i < t->accum; i++) {
+        t->window_rows += batch_input_stream(t->batch[i])->max_tokens;
+        state->target_tokens += t->batch[i]->n_targets;
+    }
+    t->window_tokens += stats->tokens;
+    t->step_tokens = stats->tokens;
+    state->tokens += stats->tokens;
+    state->attempts++;
+    state->samples += t->samples;
+    if (!stats->updated)
+        return;
+    state->updates++;
+    state->window_steps++;
+    loss_sums_add(&state->window, &stats->sums);
+}
+
+bool train_step(Trainer *t, StepStats *stats, GError **error)
+{
+    *stats = (StepStats){ 0 };
+    fault_point("step");
+    if (!load_batches(t, stats, error))
+        return false;
+    grads_begin(model_params(t->model), t->accum);
+    if (!run_microbatches(t, &stats->sums, error))
+        return false;
+    stats->norm = grads_norm(model_params(t->model));
+    stats->updated = isfinite(stats->norm) && isfinite(stats->sums.loss) && isfinite(stats->sums.label_nll);
+    if (stats->updated) {
+        int64_t update = t->state.updates + 1;
+        double lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
+        stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm);
+    }
+    count_step(t, stats);
+    return true;
+}

@@ -1,0 +1,75 @@
+#include "train/trainer/stop.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+static atomic_bool requested;
+
+/* Answers the first signal, and an interrupt in every case: the next one ends the program at once. */
+static void request(int number)
+{
+    bool again = atomic_exchange(&requested, true);
+    if (number == SIGINT)
+        log_info("stopping after this step, saving; again to stop now");
+    else if (!again)
+        log_info("SIG%s: stopping after this step, saving", sigabbrev_np(number));
+}
+
+/* Signals are waited for here and blocked everywhere else: a handler that interrupted oneDNN's products on their own
+ * thread was seen to corrupt the heap. */
+static void *watch(void *argument)
+{
+    sigset_t *awaited = argument, again;
+    int number;
+    while (sigwait(awaited, &number) == 0) {
+        if (number == SIGINT) {
+            signal(SIGINT, SIG_DFL); /* which a shell's background job may ignore */
+            sigemptyset(&again);
+            sigaddset(&again, SIGINT);
+            sigdelset(awaited, SIGINT);
+            pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+        }
+        request(number);
+    }
+    return NULL;
+}
+
+static bool ignored(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void stop_catch_signals(void)
+{
+    static const int numbers[] = { SIGTERM, SIGUSR1, SIGINT, SIGPIPE };
+    static sigset_t awaited;
+    static gsize ready;
+    if (!g_once_init_enter(&ready))
+        return;
+    sigemptyset(&awaited);
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        sigaddset(&awaited, numbers[i]);
+    if (!ignored(SIGHUP)) /* nohup */
+        sigaddset(&awaited, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &awaited, NULL);
+    g_thread_unref(g_thread_new("signals", watch, &awaited));
+    g_once_init_leave(&ready, 1);
+}
+
+/* A write to a closed pipe sends SIGPIPE to the thread that writes, where it is blocked. */
+bool stop_requested(void)
+{
+    if (!requested && log_unread())
+        request(SIGPIPE);
+    return requested;
+}
+
+bool fail_stopped(GError **error)
+{
+    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request");
+    return false;
+}

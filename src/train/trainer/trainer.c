@@ -1,0 +1,112 @@
+#include "train/trainer/trainer.h"
+
+#include "base/log.h"
+#include "train/trainer/state.h"
+#include "train/trainer/stop.h"
+
+#include <inttypes.h>
+
+#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
+
+static void log_step(Trainer *t, const StepStats *stats)
+{
+    TrainState *state = &t->state;
+    double elapsed = seconds_since(t->window_started);
+    int64_t steps = MAX(state->attempts - t->window_step, 1);
+    TrainRecord record = { .state = state,
+                           .lr = stats->lr,
+                           .grad_norm = stats->norm,
+                           .tokens_per_s = (double)t->window_tokens / elapsed,
+                           .step_s = elapsed / (double)steps,
+                           .fill = (double)t->window_tokens / (double)t->window_rows,
+                           .left_s = trainer_seconds_left(t),
+                           .total_steps = MAX(t->total, 0) };
+    record.flops_per_s = t->step_flops / record.step_s;
+    record.mfu = record.flops_per_s / t->peak_flops;
+    if (state->window_steps)
+        metrics_train(t->metrics, &record);
+    state->window = (LossSums){ 0 };
+    state->window_steps = 0;
+    t->window_started = g_get_monotonic_time();
+    t->window_step = state->attempts;
+    t->window_tokens = t->window_rows = 0;
+    every_done(&t->log_every);
+}
+
+static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
+{
+    t->skipped = stats->updated ? 0 : t->skipped + 1;
+    if (stats->updated)
+        return true;
+    log_warning("step %" PRId64 " was skipped: its loss or gradient is not finite", t->state.attempts);
+    metrics_event(t->metrics, t->state.attempts, "skipped: loss or gradient is not finite");
+    return t->skipped < MAX_SKIPPED ||
+           fail_user(error, "%d steps in a row had no finite gradient; lower optim.lr or lengthen optim.warmup",
+                     MAX_SKIPPED);
+}
+
+/* Log, evaluation and save, where they are due after a step. A stop leaves the evaluation to the run that goes on. */
+static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
+{
+    bool best = false;
+    if (trainer_due(t, &t->log_every))
+        log_step(t, stats);
+    if (!end && stop_requested())
+        return fail_stopped(error);
+    if (trainer_evaluation_due(t, end) && !trainer_evaluate(t, &best, error))
+        return trainer_save_after_error(t, error);
+    return !(end || best || trainer_due(t, &t->save_every) || trainer_due(t, &t->save_within)) ||
+           trainer_save(t, end, error);
+}
+
+/* Before the first step: the evaluation that begins the curve, or the one that a stop left no time for. A checkpoint of
+ * this very step then knows of it. */
+static bool before_steps(Trainer *t, GError **error)
+{
+    bool best = false;
+    t->started = t->window_started = g_get_monotonic_time();
+    if (!trainer_evaluation_due(t, trainer_finished(t)))
+        return true;
+    if (!trainer_evaluate(t, &best, error))
+        return false;
+    return t->saved.attempts != t->state.attempts || trainer_save(t, false, error);
+}
+
+static bool train_loop(Trainer *t, GError **error)
+{
+    if (trainer_finished(t))
+        log_info("nothing left to do at step %" PRId64 "; a longer train.length goes on from there", t->state.attempts);
+    for (bool end = trainer_finished(t); !end;) {
+        StepStats stats;
+        if (!train_step(t, &stats, error) || !note_skipped(t, &stats, error))
+            return trainer_save_after_error(t, error);
+        end = trainer_finished(t);
+        if (!after_step(t, &stats, end, error))
+            return false;
+    }
+    return true;
+}
+
+/* Why a run ended before its time: standard error is told by the program's end. */
+static void note_end(Trainer *t, const char *reason)
+{
+    log_file_only("%s", reason);
+    if (t->metrics)
+        metrics_event(t->metrics, t->state.attempts, reason);
+}
+
+bool train_run(const Config *config, GError **error)
+{
+    Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
+    GError *problem = NULL;
+    stop_catch_signals();
+    bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
+    if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
+        trainer_save_stopped(&t, &problem);
+    if (problem)
+        note_end(&t, problem->message);
+    trainer_close(&t);
+    if (problem)
+        g_propagate_error(error, problem);
+    return done;
+}

@@ -1,0 +1,8 @@
+/* trainer.h: trains a model in a run directory, from an empty or unfinished run to its last checkpoint. */
+#pragma once
+
+#include "train/config/config.h"
+
+/* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. When SIGTERM,
+ * SIGUSR1, SIGHUP or SIGINT asks to stop, saves and returns an error of code LOAM_ERROR_STOPPED. */
+bool train_run(const Config *config, GError **error);
