@@ -303,7 +303,7 @@ static void step(Decoder *d)
 static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
-    Model *dry_model = model_open_dry(&model->config, model->stage, model->dev->precision, false);
+    Model *dry_model = model_open_dry(model, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
     begin(dry);
