@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/model_config.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 #include <jansson.h>
 

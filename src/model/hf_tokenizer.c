@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 #include "text/json_parts.h"
 #include "text/post_processor.h"
 #include "text/roles.h"
