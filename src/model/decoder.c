@@ -172,7 +172,8 @@ static void prefill(Decoder *d)
     StackW w = { 0 };
 
     stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, pass.cx.dtype, d->inputs.max_tokens, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->inputs.max_tokens, model->config.width,
+                            "decoder.x");
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
     stack_embed(stack, &pass, x, &w);
@@ -279,7 +280,7 @@ static void step(Decoder *d)
     Model *model = d->model;
     int64_t n = d->rows.max_tokens;
     size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
-    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.dtype, n, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     ModelW w = { 0 }, none = { 0 };
     NormSave norm;

@@ -59,7 +59,7 @@ static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tens
     size_t mark = arena_mark(cx->scratch);
     Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows");
     Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
-    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
+    Tensor weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights");
 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
     op_fill(cx->dev, weights, batch->n_targets > 0);
@@ -76,7 +76,7 @@ static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tens
 /* 1 for each sequence that has a label, else 0. */
 static Tensor label_weights(const Ctx *cx, const int32_t *labels, int64_t n)
 {
-    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights");
+    Tensor weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights");
     g_autofree float *values = g_new(float, n);
 
     for (int64_t i = 0; i < n; i++)

@@ -89,6 +89,7 @@ void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scra
 {
     pass->cx = (Ctx){ .dev = stack->dev,
                       .dtype = stack->dev->precision.compute,
+                      .precision = stack->dev->precision,
                       .model = &stack->spec,
                       .layer = &stack->outer,
                       .save = save,
@@ -185,7 +186,7 @@ static void run_block(const Stack *stack, StackPass *pass, Arena *arena, int i, 
 Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))
-        return x;
+        return ctx_activation(cx, x);
     Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "stack.y");
     norm_fwd(cx, y, x, w->final_norm, save);
     return y;
@@ -196,7 +197,7 @@ void stack_begin(const Stack *stack, StackPass *pass)
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
-        pass->x[i] = arena_tensor(cx->save, cx->dtype, cx->tokens->n, stack->config->width, "stack.x");
+        pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
 }
 
 /* Dropout behind the final norm, where the stack ends here. */
@@ -279,8 +280,8 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         op_dropout_bwd(cx->dev, dy, dy, &drop);
     if (tensor_present(w.final_norm.w))
         norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
-    if (tensor_present(w.relpos)) {
-        dbias = arena_tensor(cx->scratch, cx->dtype, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
+    if (tensor_present(g.relpos)) {
+        dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
     for (int i = stack->end - 1; i >= stack->first; i--) {

@@ -138,7 +138,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
     save->p = projections_new(cx, cx->save, n, rows_apart(x, encoder_out, w), width);
     save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
-    save->lse = arena_tensor(cx->save, cx->dtype, cx->model->heads, n, "attention.lse");
+    save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
     project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
@@ -153,18 +153,19 @@ static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tenso
 {
     bool self = !tensor_present(save->encoder_out), own = tensor_present(w->relpos);
     AttnSpec spec = attention_spec(cx, self);
-    AttnDistance distance = {
-        .table = w->distance, .dtable = g->distance, .beta = beta, .keys = cx->model->distance_keys
-    };
+    AttnDistance distance = { .table = w->distance,
+                              .dtable = ctx_gradient(cx, g->distance, w->distance),
+                              .beta = beta,
+                              .keys = cx->model->distance_keys };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     RelposSpec relpos = relpos_from(cx, 1 - cx->tokens->seq.max_len);
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
-    if (own)
-        dbias = arena_tensor(cx->scratch, cx->dtype, save->bias.d[0], save->bias.d[1], "attention.dbias");
+    if (own && tensor_present(g->relpos))
+        dbias = arena_tensor(cx->scratch, cx->precision.grad, save->bias.d[0], save->bias.d[1], "attention.dbias");
     op_attn_bwd(cx->dev, dp->q, dp->k, dp->v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
                 save->p.v, save->bias, &spec, &probs_drop);
-    if (own)
+    if (own && tensor_present(g->relpos))
         op_relpos_bwd(cx->dev, g->relpos, dbias, &relpos, beta);
 }
 
@@ -191,7 +192,8 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
 static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache,
                          const AttnSpec *spec)
 {
-    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, q.d[0], "attention.lse");
+    Tensor lse =
+        arena_tensor(cx->scratch, precision_statistic(cx->precision), cx->model->heads, q.d[0], "attention.lse");
     Projections p = { .kv = cache->kv };
     Dropout none = { 0 };
 

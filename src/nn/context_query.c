@@ -78,7 +78,8 @@ static Pooled pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, in
     Pooled p = { .rows = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.pooled"),
                  .mixed = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.mixed"),
                  .q = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, w->q.d[0], "context.q"),
-                 .lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, 1, "context.lse") };
+                 .lse = arena_tensor(cx->scratch, precision_statistic(cx->precision), cx->model->heads, 1,
+                                     "context.lse") };
 
     op_attn_fwd(cx->dev, flat(p.rows), p.lse, flat(w->score), rows_of(cx, a, s), rows_of(cx, n, s), NO_TENSOR, &spec,
                 &pooling.drop);
@@ -168,18 +169,22 @@ void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
                        float beta, const ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    const Tensor added_to[] = { g->q, g->mix, g->score };
+    const ContextQueryW all = { .hidden = ctx_gradient(cx, g->hidden, w->hidden),
+                                .score = ctx_gradient(cx, g->score, w->score),
+                                .mix = ctx_gradient(cx, g->mix, w->mix),
+                                .q = ctx_gradient(cx, g->q, w->q) };
+    const Tensor added_to[] = { all.q, all.mix, all.score };
     Tensor da = arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.da");
 
     for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
-    rows_bwd(cx, dn, dq, n, w, g, save);
+    rows_bwd(cx, dn, dq, n, w, &all, save);
     for (int32_t s = 0; s < cx->tokens->seq.n; s++)
         if (!is_empty(cx, s))
-            pool_bwd(cx, dn, da, dq, n, w, g, save, s);
+            pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
-    op_gemm(cx->dev, g->hidden, da, n, true, false, 1, beta);
+    op_gemm(cx->dev, all.hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);
     arena_reset(cx->scratch, mark);
 }

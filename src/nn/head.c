@@ -35,7 +35,8 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
                      const TransformSave *save)
 {
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
-    op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
+    if (tensor_present(head->dw))
+        op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
     if (tensor_present(head->db))
         op_column_sums(cx->dev, head->db, dlogits, beta);
     if (head->transform)
@@ -71,7 +72,7 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t m = rows.d[0], chunk = chunk_rows(cx, head, m);
-    Tensor stats = arena_tensor(cx->scratch, cx->dtype, m, XENT_STATS, "head.stats");
+    Tensor stats = arena_tensor(cx->scratch, precision_statistic(cx->precision), m, XENT_STATS, "head.stats");
 
     if (xent->grad)
         op_fill(cx->dev, dx, 0);

@@ -33,7 +33,7 @@ void pooler_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const PoolerW 
     Tensor first = scratch_tensor(cx, n, width, "pooler.first"), h = scratch_tensor(cx, n, width, "pooler.h");
     Tensor pooled = scratch_tensor(cx, n, width, "pooler.pooled"), d = scratch_tensor(cx, n, width, "pooler.d");
     Tensor logits = scratch_tensor(cx, n, w->classes.w.d[0], "pooler.logits");
-    Tensor stats = scratch_tensor(cx, n, XENT_STATS, "pooler.stats");
+    Tensor stats = arena_tensor(cx->scratch, precision_statistic(cx->precision), n, XENT_STATS, "pooler.stats");
 
     pool(cx, pooled, h, first, x, w);
     linear_fwd(cx, logits, pooled, w->classes);

@@ -62,7 +62,7 @@ static void update_states(const Optimizer *opt, const OptimBucket *bucket, const
     for (const Phase *phase = opt->method->phases; phase->run; phase++)
         run_phase(opt, phase, bucket, states, n);
     for (int i = 0; i < n; i++)
-        if (states[i].param->master.p != states[i].param->w.p)
+        if (param_has_master(states[i].param))
             op_copy(opt->store->dev, states[i].param->w, states[i].param->master);
 }
 

@@ -23,7 +23,7 @@ void params_write(ParamStore *store, int index, const Box *box, DType dtype, con
 {
     const Param *param = params_get(store, index);
     tensor_write(store->dev, tensor_box(param->master, box), host, dtype);
-    if (param->master.p != param->w.p)
+    if (param_has_master(param))
         op_copy(store->dev, tensor_box(param->w, box), tensor_box(param->master, box));
 }
 

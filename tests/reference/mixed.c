@@ -73,7 +73,8 @@ static void write_back(Call *call)
     }
 }
 
-#define WIDEN(x) _Generic((x), Tensor: widen_tensor, const AttnSpec *: widen_attn, default: keep)(&call, (void *)&(x));
+#define WIDEN(x)                                                                                                       \
+    _Generic((x), Tensor : widen_tensor, const AttnSpec * : widen_attn, default : keep)(&call, (void *)&(x));
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void mixed_##name parameters                                                                                \
     {                                                                                                                  \

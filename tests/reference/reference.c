@@ -409,7 +409,7 @@ void reference_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 /* One element of any dtype the backend meets, as a double: exact for f64, f32 and i32. */
 static double load(Tensor t, int64_t i, int64_t j)
 {
-    double value;
+    double value = 0;
     cast_load(&value, (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype), (DType)t.dtype, 1);
     return value;
 }
