@@ -1,24 +1,11 @@
-#include "model/hf_roles.h"
+#include "model/hf/roles.h"
 
 #include "base/log.h"
-#include "model/hf_kind.h"
-
-#include <string.h>
-
-/* The ids that transformers takes where config.json does not name them. */
-static const struct {
-    const char *model_type;
-    int32_t pad, bos, eos;
-} standards[] = {
-    { "t5", 0, -1, 1 },           { "mt5", 0, -1, 1 },   { "umt5", 0, -1, 1 },
-    { "gpt2", -1, 50256, 50256 }, { "llama", -1, 1, 2 }, { "xglm", 1, 0, 2 },
-};
-
-/* Settings of generation that config.json holds in folders without a generation_config.json. */
+/* Generation settings that config.json holds in folders without a generation_config.json. */
 static const char *const legacy_keys[] = { "max_new_tokens", "do_sample",          "temperature",    "top_k", "top_p",
                                            "num_beams",      "repetition_penalty", "length_penalty", NULL };
 
-/* Keys of generation_config.json that TokenRoles has fields for, or that tell of the program that wrote it. */
+/* Keys of generation_config.json that are fields of TokenRoles, or name the program that wrote the file. */
 static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder_start_token_id", "_from_model_config",
                                         "transformers_version" };
 
@@ -29,7 +16,7 @@ static json_t *read_object(const char *folder, const char *name, GError **error)
     return g_file_test(path, G_FILE_TEST_EXISTS) ? hf_read_object(path, error) : NULL;
 }
 
-/* *out: the id, or -1 where the value is null, negative or no id of the model. */
+/* *out: the id, or -1 where the value is null, negative or beyond the vocabulary. */
 static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t *out, GError **error)
 {
     *out = -1;
@@ -45,14 +32,15 @@ static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t
     return true;
 }
 
-/* The id at `key`; where there is no such key, `standard`. */
-static bool read_id(const json_t *root, const char *key, int32_t standard, int64_t vocab, int32_t *out, GError **error)
+/* The id at `key`; default_id where there is no such key. */
+static bool read_id(const json_t *root, const char *key, int32_t default_id, int64_t vocab, int32_t *out,
+                    GError **error)
 {
     const json_t *value = json_object_get(root, key);
     if (!take_id(value, key, vocab, out, error))
         return false;
-    if (value == NULL && standard < vocab)
-        *out = standard;
+    if (value == NULL && default_id < vocab)
+        *out = default_id;
     return true;
 }
 
@@ -73,22 +61,16 @@ static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GErro
     return true;
 }
 
-static bool read_config(const json_t *root, const HfKind *kind, const ModelConfig *config, TokenRoles *roles,
+static bool read_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                         GError **error)
 {
-    int32_t pad = -1, bos = -1, eos = -1;
-    for (size_t i = 0; i < G_N_ELEMENTS(standards); i++)
-        if (strcmp(standards[i].model_type, kind->model_type) == 0) {
-            pad = standards[i].pad;
-            bos = standards[i].bos;
-            eos = standards[i].eos;
-        }
-    if (!read_id(root, "pad_token_id", pad, config->vocab, &roles->pad, error) ||
-        !read_id(root, "bos_token_id", bos, config->vocab, &roles->bos, error) ||
+    const HfIds *defaults = &arch->default_ids;
+    if (!read_id(root, "pad_token_id", defaults->pad, config->vocab, &roles->pad, error) ||
+        !read_id(root, "bos_token_id", defaults->bos, config->vocab, &roles->bos, error) ||
         !read_eos(root, config->vocab, roles, error))
         return false;
-    if (json_object_get(root, "eos_token_id") == NULL && eos < config->vocab)
-        token_roles_add_eos(roles, eos);
+    if (json_object_get(root, "eos_token_id") == NULL && defaults->eos < config->vocab)
+        token_roles_add_eos(roles, defaults->eos);
     if (config->family != FAMILY_T5)
         return true;
     json_int_t start = json_integer_value(json_object_get(root, "decoder_start_token_id"));
@@ -98,7 +80,7 @@ static bool read_config(const json_t *root, const HfKind *kind, const ModelConfi
     return read_id(root, "decoder_start_token_id", roles->pad, config->vocab, &roles->decoder_start, error);
 }
 
-static bool says(const json_t *root, const char *key)
+static bool has(const json_t *root, const char *key)
 {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value);
@@ -106,9 +88,9 @@ static bool says(const json_t *root, const char *key)
 
 static bool read_generation(const json_t *root, const ModelConfig *config, TokenRoles *roles, GError **error)
 {
-    if (says(root, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
+    if (has(root, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
         return false;
-    if (says(root, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
+    if (has(root, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
         return false;
     if (config->family == FAMILY_T5 &&
         !read_id(root, "decoder_start_token_id", -1, config->vocab, &roles->generation_start, error))
@@ -121,19 +103,20 @@ static bool read_generation(const json_t *root, const ModelConfig *config, Token
     return true;
 }
 
-/* Without a generation_config.json: the settings that config.json has. */
+/* Takes the generation settings of config.json. */
 static void take_legacy(const json_t *root, TokenRoles *roles)
 {
     json_t *settings = json_object();
     for (const char *const *key = legacy_keys; *key; key++)
-        if (says(root, *key))
+        if (has(root, *key))
             json_object_set(settings, *key, json_object_get(root, *key));
     if (json_object_size(settings) > 0)
         roles->generation = json_incref(settings);
     json_decref(settings);
 }
 
-bool hf_roles_read(const char *folder, const HfKind *kind, const ModelConfig *config, TokenRoles *roles, GError **error)
+bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
+                   GError **error)
 {
     GError *problem = NULL;
     json_t *root = read_object(folder, "config.json", &problem);
@@ -142,7 +125,7 @@ bool hf_roles_read(const char *folder, const HfKind *kind, const ModelConfig *co
     bool done = problem == NULL;
     token_roles_clear(roles);
     if (done)
-        done = read_config(root, kind, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
+        done = read_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
     if (done && generation)
         done = read_generation(generation, config, roles, &problem) ||
                fail_context(&problem, "%s/generation_config.json", folder);

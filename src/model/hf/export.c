@@ -1,14 +1,16 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "model/hf.h"
-#include "model/hf_config.h"
-#include "model/hf_tensors.h"
-#include "model/hf_tokenizer.h"
+#include "format/safetensors.h"
+#include "model/hf/config_json.h"
+#include "model/hf/hf.h"
+#include "model/hf/roles.h"
 #include "model/params.h"
 
 #include <jansson.h>
 #include <string.h>
+
+#define POSITIONS "bert." HF_BERT_POSITIONS
 
 static bool write_text(const char *folder, const char *name, const char *text, GError **error)
 {
@@ -36,7 +38,7 @@ static void fetch(const void *context, void *out)
     params_read(source->params, source->index, NULL, DT_F32, out);
 }
 
-static void add_as_it_is(SafeWriter *writer, const char *name, ParamStore *params, int index)
+static void add_unchanged(SafeWriter *writer, const char *name, ParamStore *params, int index)
 {
     const Source source = { params, index };
     const ParamSpec *spec = params_spec(params, index);
@@ -45,17 +47,18 @@ static void add_as_it_is(SafeWriter *writer, const char *name, ParamStore *param
                                  g_memdup2(&source, sizeof source));
 }
 
-/* The tensor that holds a parameter: the parameter where it is all of it and lies the same way, else a copy in `made`,
- * which its other parts share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind, ParamStore *params, int index)
+/* Adds the tensor that holds a parameter: the parameter itself where the tensor holds it alone and untransposed, else a
+ * copy in `made` (name -> float *), which parameters of the same tensor share. */
+static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, ParamStore *params, int index)
 {
     const ParamSpec *spec = params_spec(params, index);
     char *theirs;
     int64_t shape[2], count = spec->rows * MAX(spec->cols, 1);
-    const HfName *name = hf_name_of(kind, spec->name, &theirs);
-    int rank = hf_shape_of(name, spec, shape);
+    const TensorName *name = tensor_name_of(&arch->names, spec->name, &theirs);
+    CHECK(name, "parameter %s has no name in %s", spec->name, arch->names.model);
+    int rank = tensor_name_shape(name, spec, shape);
     if (!name->transposed && name->n_parts == 0) {
-        add_as_it_is(writer, theirs, params, index);
+        add_unchanged(writer, theirs, params, index);
         g_free(theirs);
         return;
     }
@@ -67,12 +70,13 @@ static void add_tensor(SafeWriter *writer, GHashTable *made, const HfKind *kind,
     }
     g_autofree float *values = g_new(float, (gsize)count);
     params_read(params, index, NULL, DT_F32, values);
-    hf_tensor_put(whole, name, spec, values);
+    tensor_name_write(whole, name, spec, values);
     g_free(theirs);
 }
 
-/* The tensors of those parameters that a model of this shape has; the others are heads, and are named. */
-static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind, const ModelConfig *config,
+/* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
+ * them. */
+static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, const ModelConfig *config,
                        ParamStore *params)
 {
     int n;
@@ -84,7 +88,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
     for (int i = 0; i < params_count(params); i++) {
         const char *name = params_spec(params, i)->name;
         if (g_hash_table_contains(kept, name))
-            add_tensor(writer, made, kind, params, i);
+            add_tensor(writer, made, arch, params, i);
         else
             g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
     }
@@ -92,27 +96,27 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfKind *kind,
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
 }
 
-/* `config` is the model's, without the heads that its kind has no class for. */
-static bool write_tensors(const char *folder, const HfKind *kind, const ModelConfig *config, ParamStore *params,
+/* `config` is the model's, without the heads for which its architecture has no class. */
+static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
                           const HfForm *form, GError **error)
 {
     g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(writer, made, kind, config, params);
-    /* transformers 4 scales the logits of a T5 that it ties: unscaled and tied is written as two equal matrices. */
+    add_params(writer, made, arch, config, params);
+    /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
-        add_as_it_is(writer, "lm_head.weight", params, params_index(params, "shared"));
-    /* A BERT of distances has them all the same, and reads none. */
-    if (kind == &hf_bert && model_config_distances(config)) {
+        add_unchanged(writer, "lm_head.weight", params, params_index(params, "shared"));
+    /* A BERT of relative_key has position embeddings too, and does not use them. */
+    if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
-        float *unread = g_new0(float, (gsize)(rows[0] * rows[1]));
-        g_hash_table_insert(made, g_strdup(HF_BERT_POSITIONS), unread);
-        safetensors_writer_add(writer, HF_BERT_POSITIONS, "F32", 2, rows, unread);
+        float *unused = g_new0(float, (gsize)(rows[0] * rows[1]));
+        g_hash_table_insert(made, g_strdup(POSITIONS), unused);
+        safetensors_writer_add(writer, POSITIONS, "F32", 2, rows, unused);
     }
     int bias = params_index(params, "lm_head.bias");
-    if (kind->untied_bias && bias >= 0 && !config->tie_embeddings)
-        add_as_it_is(writer, kind->untied_bias, params, bias);
+    if (arch->second_bias && bias >= 0 && !config->tie_embeddings)
+        add_unchanged(writer, arch->second_bias, params, bias);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
@@ -120,7 +124,7 @@ static bool write_tensors(const char *folder, const HfKind *kind, const ModelCon
     return done;
 }
 
-/* What generates by itself: a T5, which knows its ids without a tokenizer too, and a GPT that ends its texts. */
+/* For a model that generates: a T5, whose ids are known without a tokenizer, or a GPT with a token that ends texts. */
 static bool write_generation(const char *folder, const ModelConfig *config, const TokenRoles *roles, GError **error)
 {
     if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
@@ -131,9 +135,9 @@ static bool write_generation(const char *folder, const ModelConfig *config, cons
     return done;
 }
 
-/* A T5 pads with 0 and ends with 1 where nothing says otherwise. */
-static bool write_configs(const char *folder, const HfKind *kind, const ModelConfig *config, const TokenRoles *own,
-                          const Tokenizer *tok, const char *dtype, GError **error)
+/* The defaults of T5: pad 0, end 1. */
+static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
+                          const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
 {
     TokenRoles roles = token_roles_none();
     token_roles_copy(&roles, own);
@@ -142,7 +146,7 @@ static bool write_configs(const char *folder, const HfKind *kind, const ModelCon
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    g_autofree char *text = hf_config_text(kind, config, &roles, dtype);
+    g_autofree char *text = hf_config_text(arch, config, &roles, dtype);
     bool done = write_text(folder, "config.json", text, error) && write_generation(folder, config, &roles, error);
     token_roles_clear(&roles);
     return done;
@@ -158,29 +162,29 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-static const HfKind *exportable_kind(const ModelConfig *config, const Tokenizer *tok, ModelConfig *fitted,
-                                     GError **error)
+static const HfArchitecture *exportable_architecture(const ModelConfig *config, const Tokenizer *tok,
+                                                     ModelConfig *fitted, GError **error)
 {
-    const HfKind *kind = hf_kind_of(config, fitted, error);
-    if (kind && tok && tokenizer_size(tok) > config->vocab) {
+    const HfArchitecture *arch = hf_architecture_of(config, fitted, error);
+    if (arch && tok && tokenizer_size(tok) > config->vocab) {
         fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
                   tokenizer_size(tok), config->vocab);
         return NULL;
     }
-    return kind;
+    return arch;
 }
 
 bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
 {
     ModelConfig config;
-    const HfKind *kind = exportable_kind(model_config(model), tok, &config, error);
-    if (kind == NULL || !folder_is_free(folder, error))
+    const HfArchitecture *arch = exportable_architecture(model_config(model), tok, &config, error);
+    if (arch == NULL || !folder_is_free(folder, error))
         return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, kind, &config, model_roles(model), tok, form->dtype, error) &&
-        write_tensors(tmp, kind, &config, model_params(model), form, error) &&
+    if (write_configs(tmp, arch, &config, model_roles(model), tok, form->dtype, error) &&
+        write_tensors(tmp, arch, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;

@@ -1,19 +1,22 @@
-#include "model/hf_config.h"
+#include "model/hf/config_json.h"
 
 #include "base/hub.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
 
-static const HfKind *const kinds[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
-                                       &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+#define TIED "tie_word_embeddings"
 
-static const HfKind *kind_named(const char *model_type, GError **error)
+static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
+                                                       &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+
+static const HfArchitecture *architecture_named(const char *model_type, GError **error)
 {
     g_autoptr(GString) known = g_string_new(NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        if (g_strcmp0(kinds[i]->model_type, model_type) == 0)
-            return kinds[i];
-        g_string_append_printf(known, "%s\"%s\"", i ? ", " : "", kinds[i]->model_type);
+    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++) {
+        if (g_strcmp0(architectures[i]->model_type, model_type) == 0)
+            return architectures[i];
+        g_string_append_printf(known, "%s\"%s\"", i ? ", " : "", architectures[i]->model_type);
     }
     if (model_type == NULL)
         fail_user(error, "model_type is missing, want one of %s", known->str);
@@ -22,7 +25,7 @@ static const HfKind *kind_named(const char *model_type, GError **error)
     return NULL;
 }
 
-/* What the file leads to, quotients too, is within what a checkpoint of loam may say. */
+/* Every number read from config.json, and every number derived from it, is in the range of its option. */
 static bool check_ranges(const ModelConfig *config, GError **error)
 {
     for (int i = 0; i < n_model_options; i++) {
@@ -36,19 +39,25 @@ static bool check_ranges(const ModelConfig *config, GError **error)
     return true;
 }
 
-static const HfKind *read_root(const json_t *root, ModelConfig *config, GError **error)
+static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, GError **error)
 {
-    const HfKind *kind = kind_named(json_string_value(json_object_get(root, "model_type")), error);
+    const HfArchitecture *arch = architecture_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
     config->preset = (char *)"";
-    if (kind == NULL || !hf_keys_read(kind, root, config, error) || !kind->read(root, config, error) ||
-        !hf_flag_read(root, "tie_word_embeddings", true, &config->tie_embeddings, error))
+    if (arch == NULL)
         return NULL;
-    kind->shape(config);
-    return check_ranges(config, error) && model_config_check(config, error) ? kind : NULL;
+    config->init = arch->init;
+    config->init_scale_outputs = arch->init_scale_outputs;
+    config->inner_dropout = arch->inner_dropout;
+    config->tie_embeddings = true;
+    if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
+        !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+        return NULL;
+    arch->shape(config);
+    return check_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
 }
 
-const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **error)
+const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "config.json", NULL);
     if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
@@ -62,11 +71,11 @@ const HfKind *hf_config_read(const char *folder, ModelConfig *config, GError **e
     json_t *root = hf_read_object(path, error);
     if (root == NULL)
         return NULL;
-    const HfKind *kind = read_root(root, config, error);
-    if (kind == NULL)
+    const HfArchitecture *arch = read_root(root, config, error);
+    if (arch == NULL)
         fail_context(error, "%s", path);
     json_decref(root);
-    return kind;
+    return arch;
 }
 
 /* transformers 5 loads a model in the type that its config names. */
@@ -75,15 +84,17 @@ static const char *dtype_in_json(const char *dtype)
     return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
 }
 
-char *hf_config_text(const HfKind *kind, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
+char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
 {
-    ModelConfig rates = *config; /* with every rate of dropout as it is */
+    ModelConfig rates = *config; /* with the number in place of "as dropout" */
     rates.attention_dropout = model_config_attention_dropout(config);
     rates.activation_dropout = model_config_activation_dropout(config);
-    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", kind->architecture, "model_type",
-                             kind->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
-    hf_keys_write(kind, root, &rates);
-    kind->write(root, config, hf_roles_ids(roles));
+    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", arch->names.model, "model_type",
+                             arch->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
+    hf_keys_write(root, arch->keys, &rates);
+    hf_keys_write(root, arch->more_keys, &rates);
+    json_object_set_new(root, TIED, json_boolean(config->tie_embeddings));
+    arch->write(root, config, hf_roles_ids(roles));
     hf_roles_write_eos(root, roles);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     char *line = g_strconcat(text, "\n", NULL);
@@ -92,7 +103,7 @@ char *hf_config_text(const HfKind *kind, const ModelConfig *config, const TokenR
     return line;
 }
 
-/* Whether option `row` says the same of both. */
+/* Whether option `row` has the same value in both. */
 static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelConfig *b)
 {
     switch (row->type) {
@@ -110,7 +121,7 @@ static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelC
     }
 }
 
-static const HfKind *nearest_kind(const ModelConfig *config)
+static const HfArchitecture *nearest_architecture(const ModelConfig *config)
 {
     bool bert = config->norm == NORM_LAYER;
     if (config->family == FAMILY_BERT && bert && config->position == POSITION_ROTARY)
@@ -124,19 +135,19 @@ static const HfKind *nearest_kind(const ModelConfig *config)
     return config->rel_per_block ? &hf_umt5 : &hf_t5;
 }
 
-const HfKind *hf_kind_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
+const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
-    const HfKind *kind = nearest_kind(config);
+    const HfArchitecture *arch = nearest_architecture(config);
     *fitted = *config;
-    if (kind->drop_heads)
-        kind->drop_heads(fitted);
+    if (arch->drop_heads)
+        arch->drop_heads(fitted);
     ModelConfig shaped = *fitted;
-    kind->shape(&shaped);
+    arch->shape(&shaped);
     for (int i = 0; i < n_model_options; i++)
         if (!same_option(&model_options[i], fitted, &shaped)) {
-            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", kind->architecture,
+            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model,
                       model_options[i].name);
             return NULL;
         }
-    return kind->check == NULL || kind->check(fitted, error) ? kind : NULL;
+    return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;
 }

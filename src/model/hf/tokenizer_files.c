@@ -1,4 +1,4 @@
-#include "model/hf_tokenizer.h"
+#include "model/hf/hf.h"
 
 #include "base/file.h"
 #include "base/log.h"

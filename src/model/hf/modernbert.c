@@ -1,46 +1,48 @@
-/* hf_modernbert.c: ModernBertForMaskedLM and the bare ModernBertModel. */
-#include "model/hf_kind.h"
+/* ModernBERT: ModernBertForMaskedLM and the bare ModernBertModel. */
+#include "model/hf/architecture.h"
 
-static const HfName names[] = {
-    HF_SAME("shared", "model.embeddings.tok_embeddings.weight"),
-    HF_SAME("lm_head", "decoder.weight"),
-    HF_SAME("lm_head.bias", "decoder.bias"),
-    HF_SAME("transform.dense", "head.dense.weight"),
-    HF_SAME("transform.norm", "head.norm.weight"),
-    HF_SAME("encoder.embed_norm", "model.embeddings.norm.weight"),
-    HF_SAME("encoder.#.self.norm", "model.layers.#.attn_norm.weight"),
-    HF_PART("encoder.#.self.q", "model.layers.#.attn.Wqkv.weight", 0, 3),
-    HF_PART("encoder.#.self.k", "model.layers.#.attn.Wqkv.weight", 1, 3),
-    HF_PART("encoder.#.self.v", "model.layers.#.attn.Wqkv.weight", 2, 3),
-    HF_SAME("encoder.#.self.o", "model.layers.#.attn.Wo.weight"),
-    HF_SAME("encoder.#.mlp.norm", "model.layers.#.mlp_norm.weight"),
-    HF_PART("encoder.#.mlp.wi_0", "model.layers.#.mlp.Wi.weight", 0, 2),
-    HF_PART("encoder.#.mlp.wi_1", "model.layers.#.mlp.Wi.weight", 1, 2),
-    HF_SAME("encoder.#.mlp.wo", "model.layers.#.mlp.Wo.weight"),
-    HF_SAME("encoder.final_norm", "model.final_norm.weight"),
+static const TensorName body[] = {
+    TENSOR("shared", "embeddings.tok_embeddings.weight"),
+    TENSOR("encoder.embed_norm", "embeddings.norm.weight"),
+    TENSOR("encoder.#.self.norm", "layers.#.attn_norm.weight"),
+    TENSOR_PART("encoder.#.self.q", "layers.#.attn.Wqkv.weight", 0, 3),
+    TENSOR_PART("encoder.#.self.k", "layers.#.attn.Wqkv.weight", 1, 3),
+    TENSOR_PART("encoder.#.self.v", "layers.#.attn.Wqkv.weight", 2, 3),
+    TENSOR("encoder.#.self.o", "layers.#.attn.Wo.weight"),
+    TENSOR("encoder.#.mlp.norm", "layers.#.mlp_norm.weight"),
+    TENSOR_PART("encoder.#.mlp.wi_0", "layers.#.mlp.Wi.weight", 0, 2),
+    TENSOR_PART("encoder.#.mlp.wi_1", "layers.#.mlp.Wi.weight", 1, 2),
+    TENSOR("encoder.#.mlp.wo", "layers.#.mlp.Wo.weight"),
+    TENSOR("encoder.final_norm", "final_norm.weight"),
+    { 0 },
 };
 
-static const char *const passed_over[] = { NULL };
-
-static const HfIntKey ints[] = {
-    { "vocab_size", offsetof(ModelConfig, vocab), 50368, 1, 1 << 24 },
-    { "hidden_size", offsetof(ModelConfig, width), 768, 1, 1 << 16 },
-    { "intermediate_size", offsetof(ModelConfig, ffn), 1152, 1, 1 << 20 },
-    { "num_hidden_layers", offsetof(ModelConfig, n_enc), 22, 1, 1000 },
-    { "num_attention_heads", offsetof(ModelConfig, heads), 12, 1, 1 << 10 },
-    { "max_position_embeddings", offsetof(ModelConfig, max_positions), 8192, 1, 1 << 24 },
-    { "local_attention", offsetof(ModelConfig, window), 128, 2, 1 << 20 },
-    { "global_attn_every_n_layers", offsetof(ModelConfig, global_every), 3, 1, 1000 },
+static const TensorName heads[] = {
+    TENSOR("lm_head", "decoder.weight"),
+    TENSOR("lm_head.bias", "decoder.bias"),
+    TENSOR("transform.dense", "head.dense.weight"),
+    TENSOR("transform.norm", "head.norm.weight"),
+    { 0 },
 };
 
-static const HfRealKey reals[] = {
-    { "norm_eps", offsetof(ModelConfig, norm_eps), 1e-5, 0, 1 },
-    { "initializer_range", offsetof(ModelConfig, init_std), 0.02, 0, 100 },
-};
-
-static const HfFixedKey fixed[] = {
-    { "attention_bias", "false" }, { "mlp_bias", "false" },        { "norm_bias", "false" },
-    { "decoder_bias", "true" },    { "classifier_bias", "false" },
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 50368, 1, 1 << 24),
+    HF_INT("hidden_size", width, 768, 1, 1 << 16),
+    HF_INT("intermediate_size", ffn, 1152, 1, 1 << 20),
+    HF_INT("num_hidden_layers", n_enc, 22, 1, 1000),
+    HF_INT("num_attention_heads", heads, 12, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 8192, 1, 1 << 24),
+    HF_INT("local_attention", window, 128, 2, 1 << 20),
+    HF_INT("global_attn_every_n_layers", global_every, 3, 1, 1000),
+    HF_REAL("norm_eps", norm_eps, 1e-5, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("hidden_activation", activation, "gelu"),
+    HF_FIXED("attention_bias", "false"),
+    HF_FIXED("mlp_bias", "false"),
+    HF_FIXED("norm_bias", "false"),
+    HF_FIXED("decoder_bias", "true"),
+    HF_FIXED("classifier_bias", "false"),
+    { 0 },
 };
 
 static void shape(ModelConfig *config)
@@ -73,7 +75,7 @@ static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
         if (g_strcmp0(json_string_value(json_array_get(types, i)), wanted) != 0)
             return fail_user(error, "layer_types is not full_attention on every n-th layer, the first included");
     }
-    /* One global layer in all says no more than that the next would come later. */
+    /* A single global layer says only that the next one would be beyond the last layer. */
     config->global_every = every < n ? (int64_t)every : MAX(config->global_every, (int64_t)n);
     return true;
 }
@@ -82,30 +84,26 @@ static const char *const rates[] = { "embedding_dropout", "attention_dropout", "
 
 static bool read_modernbert(const json_t *root, ModelConfig *config, GError **error)
 {
-    config->init = INIT_SCHEME_NORMAL;
-    config->inner_dropout = false;
-    config->init_scale_outputs = true;
-    int head;
-    if (!hf_activation_read(root, "classifier_activation", "gelu", &head, error))
+    const HfKey head = HF_ACTIVATION("classifier_activation", head_activation, "gelu");
+    if (!hf_key_read(root, &head, config, error))
         return false;
-    config->head_activation = head + 1;
+    config->head_activation++; /* an Activation + 1 */
     for (size_t i = 0; i < G_N_ELEMENTS(rates); i++)
-        hf_warn_unread_rate(root, rates[i], 0);
+        hf_warn_unused_rate(root, rates[i], 0);
     return read_layers(root, config, error) &&
            hf_rotary_read(root, "full_attention", "global_rope_theta", 160000, &config->rotary_base, error) &&
            hf_rotary_read(root, "sliding_attention", "local_rope_theta",
                           json_is_null(json_object_get(root, "local_rope_theta")) ? config->rotary_base : 10000,
                           &config->rotary_local, error) &&
-           hf_activation_read(root, "hidden_activation", "gelu", &config->activation, error) &&
            hf_check_heads(config, error);
 }
 
-static void look(GHashTable *tensors, ModelConfig *config)
+static void infer(GHashTable *tensors, ModelConfig *config)
 {
     config->head_transform = config->head_bias = g_hash_table_contains(tensors, "head.dense.weight");
 }
 
-/* Both generations' keys. */
+/* The keys of transformers 4 and of transformers 5. */
 static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
 {
     double local = config->rotary_local > 0 ? config->rotary_local : config->rotary_base;
@@ -121,10 +119,8 @@ static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
     json_object_set_new(root, "rope_parameters",
                         json_pack("{s:o, s:o}", "full_attention", hf_rotary_json(config->rotary_base),
                                   "sliding_attention", hf_rotary_json(local)));
-    json_object_set_new(root, "hidden_activation", json_string(hf_activation_name(config->activation)));
     json_object_set_new(root, "classifier_activation",
                         json_string(hf_activation_name((int)model_config_head_activation(config))));
-    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->tie_embeddings));
     hf_id_write(root, "pad_token_id", MAX(ids.pad, 0));
     hf_id_write(root, "eos_token_id", ids.eos);
 }
@@ -143,13 +139,17 @@ static bool check_modernbert(const ModelConfig *config, GError **error)
                      "ModernBERT has local attention (model.window) and global layers between (model.global_every)");
 }
 
-const HfKind hf_modernbert = { .model_type = "modernbert",
-                               .architecture = "ModernBertForMaskedLM",
-                               .prefix = "model.",
-                               HF_TABLES,
-                               .read = read_modernbert,
-                               .look = look,
-                               .write = write_modernbert,
-                               .shape = shape,
-                               .drop_heads = drop_heads,
-                               .check = check_modernbert };
+const HfArchitecture hf_modernbert = {
+    .model_type = "modernbert",
+    .names = { .model = "ModernBertForMaskedLM", .prefix = "model.", .body = body, .heads = heads },
+    .keys = keys,
+    .default_ids = HF_NO_IDS,
+    .init = INIT_SCHEME_NORMAL,
+    .init_scale_outputs = true,
+    .read = read_modernbert,
+    .infer = infer,
+    .write = write_modernbert,
+    .shape = shape,
+    .drop_heads = drop_heads,
+    .check = check_modernbert,
+};
