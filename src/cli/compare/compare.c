@@ -1,6 +1,6 @@
 /* compare.c: `loam compare`: how runs differ, in their options and in their losses. */
 #include "base/file.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare/curves.h"
