@@ -206,7 +206,7 @@ static void read_text(const Ctx *cx, float *hidden, Tensor x)
     size_t mark = arena_mark(cx->scratch);
 
     if (tensor_present(cx->tokens->text)) {
-        Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
+        Tensor all = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "text");
         Tensor text = tensor_slice_rows(all, 0, cx->tokens->text.d[0]);
         op_gather(cx->dev, text, x, cx->tokens->text);
         x = text;
@@ -227,7 +227,7 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     read_text(cx, hidden, x);
     if (pooled == NULL)
         return;
-    Tensor y = arena_tensor(cx->scratch, cx->dtype, batch->enc.n_seq, x.d[1], "pooled");
+    Tensor y = arena_tensor(cx->scratch, cx->precision.compute, batch->enc.n_seq, x.d[1], "pooled");
     params_acquire(model->params, BUCKET_POOLER, &w);
     pooler_fwd(cx, y, x, &w.pooler);
     params_release(model->params, BUCKET_POOLER);

@@ -37,9 +37,9 @@ Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w)
 
 Tensor ctx_activation(const Ctx *cx, Tensor t)
 {
-    if (t.dtype == cx->dtype)
+    if (t.dtype == cx->precision.compute)
         return t;
-    Tensor copy = arena_tensor(cx->save, cx->dtype, t.d[0], t.d[1], "ctx.activation");
+    Tensor copy = arena_tensor(cx->save, cx->precision.compute, t.d[0], t.d[1], "ctx.activation");
     op_copy(cx->dev, copy, t);
     return copy;
 }

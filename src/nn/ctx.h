@@ -66,8 +66,8 @@ typedef struct LayerSpec {
 /* Of a pass over one stream, within one layer. Who runs a layer sets `layer`; nobody below changes anything. */
 typedef struct Ctx {
     Device *dev;
-    DType dtype;         /* of activations: precision.compute */
-    Precision precision; /* of the model */
+    Precision
+        precision; /* of the model; activations have precision.compute, x and dx of sublayers precision.residual */
     const ModelSpec *model;
     const LayerSpec *layer;
     Arena *save;                  /* activations kept for backward */

@@ -7,7 +7,7 @@ static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
 
     if (!tensor_present(table))
         return;
-    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embedding.part");
+    Tensor part = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "embedding.part");
     op_gather(cx->dev, part, table, ids);
     op_add(cx->dev, x, x, part);
     arena_reset(cx->scratch, mark);
@@ -16,7 +16,7 @@ static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
 /* (m S, C) for the memory tokens of all sequences, with room for N. */
 static Tensor memory_part(const Ctx *cx, Tensor x)
 {
-    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embedding.memory");
+    Tensor part = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "embedding.memory");
     return tensor_slice_rows(part, 0, cx->tokens->memory_at.d[0]);
 }
 
@@ -67,7 +67,7 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
                    const EmbeddingSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor dsum = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "embedding.dsum");
+    Tensor dsum = arena_tensor(cx->scratch, cx->precision.compute, dy.d[0], dy.d[1], "embedding.dsum");
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
 
     op_dropout_bwd(cx->dev, dsum, dy, &drop);

@@ -6,7 +6,7 @@
 
 static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
 {
-    int64_t rows = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->dtype));
+    int64_t rows = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->precision.compute));
     rows = rows / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
     if (rows < CHUNK_MULTIPLE)
         rows = CHUNK_MULTIPLE;
@@ -25,7 +25,7 @@ static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSa
 {
     if (!head->transform)
         return x;
-    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "head.transform");
+    Tensor y = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "head.transform");
     transform_fwd(cx, y, x, head->transform, save);
     return y;
 }
@@ -50,9 +50,9 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
 {
     size_t mark = arena_mark(cx->scratch), saved = arena_mark(cx->save);
     int64_t m = rows.d[0], width = x.d[1];
-    Tensor logits = arena_tensor(cx->scratch, cx->dtype, m, head->w.d[0], "head.logits");
-    Tensor picked = arena_tensor(cx->scratch, cx->dtype, m, width, "head.picked");
-    Tensor d = arena_tensor(cx->scratch, cx->dtype, m, width, "head.d");
+    Tensor logits = arena_tensor(cx->scratch, cx->precision.compute, m, head->w.d[0], "head.logits");
+    Tensor picked = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.picked");
+    Tensor d = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.d");
     TransformSave save;
 
     op_gather(cx->dev, picked, x, rows);
@@ -90,7 +90,7 @@ void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
-    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, classes, "head.logits");
+    Tensor buffer = arena_tensor(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
         size_t saved = arena_mark(cx->save);

@@ -38,7 +38,7 @@ Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
 {
     if (!norm_before(cx, w))
         return ctx_activation(cx, x);
-    Tensor n = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "sublayer.n");
+    Tensor n = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "sublayer.n");
     norm_fwd(cx, n, x, w, save);
     return n;
 }

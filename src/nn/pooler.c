@@ -4,7 +4,7 @@ static const Dropout no_dropout = { 0 };
 
 static Tensor scratch_tensor(const Ctx *cx, int64_t n, int64_t width, const char *tag)
 {
-    return arena_tensor(cx->scratch, cx->dtype, n, width, tag);
+    return arena_tensor(cx->scratch, cx->precision.compute, n, width, tag);
 }
 
 /* Besides pooled (S,C): first (S,C), the first tokens of x, and h (S,C) = first denseᵀ. */
