@@ -97,9 +97,10 @@ static void set_dropout(const Ctx *cx, Part *part)
 /* Pools the sequences from first_seq on. */
 static Part pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t first_seq)
 {
-    tokens_bwd(cx, dn, dq, n, w, &all, save);
-    for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
-        pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
+    const int32_t *cu = cx->tokens->seq.cu.host, most = most_sequences(cx), heads = cx->model->heads;
+    Part p = { .first_seq = first_seq,
+               .n_seq = MIN(most, cx->tokens->seq.n - first_seq),
+               .first_token = cu[first_seq] };
 
     p.n_tokens = cu[first_seq + p.n_seq] - p.first_token;
     set_lengths(cx, &p);
@@ -212,16 +213,9 @@ void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
     for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
-<<<<<<< HEAD
-    rows_bwd(cx, dn, dq, n, w, &all, save);
-    for (int32_t s = 0; s < cx->tokens->seq.n; s++)
-        if (!is_empty(cx, s))
-            pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
-=======
-    tokens_bwd(cx, dn, dq, n, w, g, save);
+    tokens_bwd(cx, dn, dq, n, w, &all, save);
     for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
-        pool_bwd(cx, dn, da, dq, n, w, g, save, s);
->>>>>>> main
+        pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
     op_gemm(cx->dev, all.hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);
