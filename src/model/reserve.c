@@ -82,7 +82,7 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
 {
     Model *dry = model_open(device_open_null(), config, true, NULL);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
-    const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
+    const ModelLoss loss = { .train = true, .grad = true };
 
     CHECK(dry != NULL, "a checked configuration was refused");
     grads_begin(model_params(dry), 1);

@@ -133,7 +133,7 @@ static void t5_large_is_planned(void)
     config.rel_max_distance = 128;
     for (int i = 0; i < 3; i++) {
         GError *error = NULL;
-        const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
+        const ModelLoss loss = { .n_targets = { 1 }, .train = true, .grad = true };
         Device *dev = device_open_null_of(cases[i].precision);
         Model *model = model_open(dev, &config, true, &error);
         g_assert_no_error(error);
@@ -166,7 +166,7 @@ static void assert_bf16_activations_are_half(const void *data)
         Device *dev = device_open_null_of(precisions[i]);
         Model *model = model_open(dev, &config, true, &error);
         g_assert_no_error(error);
-        const ModelLoss loss = { .n_targets = 1, .n_labels = 1, .train = true, .grad = true };
+        const ModelLoss loss = { .n_targets = { 1, 1 }, .train = true, .grad = true };
         model_reserve(model, 64, config.n_enc ? LENGTH : 0, config.n_dec ? LENGTH : 0, &loss, &bytes[i], &error);
         g_assert_no_error(error);
         model_close(model);
