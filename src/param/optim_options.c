@@ -1,4 +1,4 @@
-/* optim_options.c: the options of group optim. */
+/* optim_options.c: the options optim.*. */
 #include "param/optim.h"
 #include "param/schedule.h"
 
