@@ -1,7 +1,6 @@
 #include "model/fairseq_lm.h"
 
 #include "format/torch_file.h"
-#include "model/tensor_names.h"
 #include "nn/ctx.h"
 
 #include <string.h>
@@ -10,9 +9,8 @@
 #define MAX_BLOCKS 1000
 #define FIRST_ROW  2 /* row of the first position, learned or sinusoidal: fairseq's padding is id 1 */
 
-static const TensorName body[] = {
+const TensorName fairseq_lm_body[] = {
     TENSOR("shared", "embed_tokens.weight"),
-    TENSOR("lm_head", "output_projection.weight"),
     TENSOR("decoder.positions", "embed_positions.weight"),
     TENSOR("decoder.embed_norm", "layernorm_embedding.weight"),
     TENSOR("decoder.embed_norm.bias", "layernorm_embedding.bias"),
@@ -37,10 +35,14 @@ static const TensorName body[] = {
     { 0 },
 };
 
+static const TensorName heads[] = { TENSOR("lm_head", PREFIX "output_projection.weight"), { 0 } };
+
 /* Buffers. */
 static const char *const ignored[] = { PREFIX "version", PREFIX "embed_positions._float_tensor", NULL };
 
-static const TensorNames names = { .model = "transformer_lm", .prefix = PREFIX, .body = body, .ignored = ignored };
+static const TensorNames names = {
+    .model = "transformer_lm", .prefix = PREFIX, .body = fairseq_lm_body, .heads = heads, .ignored = ignored
+};
 
 /* ---- options: Hydra's cfg of fairseq 0.10.2 and newer, or the Namespace args of before ---- */
 
