@@ -12,7 +12,7 @@ static Slot *slot_at(Model *model, int index, SlotState expected)
     return slot;
 }
 
-/* What the encoder reads: the batch's stream, or that with memory tokens before its sequences, with room for n_seq
+/* The encoder's stream: the batch's, or that with memory tokens before its sequences, with room for n_seq
  * times those. */
 static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
 {
@@ -71,7 +71,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     return slot;
 }
 
-/* The tensors that pass between this stage and the one before it. */
+/* Allocates the stacks' residual streams; returns where the message of the stage before goes. */
 static StageMessage begin_stacks(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;
