@@ -3,7 +3,7 @@
 static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
 
 #define AT(field) offsetof(DataConfig, field)
-const OptionRow data_options[] = {
+static const OptionRow data_options[] = {
     { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
       "token dataset to train on: PREFIX of loam prepare, or several: PREFIX,PREFIX or PREFIX:WEIGHT,PREFIX:WEIGHT",
       train_keys },
@@ -40,29 +40,17 @@ const OptionRow data_options[] = {
       "tokens of text that a sample takes at most; 0: what fills data.input_length", NULL },
     { "data.noise_density", OPT_F64, AT(noise_density), "0.15", 0.001, 0.999, OPT_IDENTITY,
       "share of the text that is masked", NULL },
-    { "data.mean_span_length", OPT_F64, AT(mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
-      "tokens of a masked span on average", NULL },
-    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY,
-      "clm: a document does not see the one before it", NULL },
-    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
-      "clm: positions start again with every document", NULL },
-    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
-      "clm: no loss where the input is the end of a document", NULL },
-    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
-      "mlm: the pieces of a word are masked together", NULL },
-    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
-      "mlm: words masked together at most; n with a probability in proportion to 1/n", NULL },
-    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
-      "mlm: samples are two parts of a text with a label: half of the time swapped (order), or the second one from "
-      "another document (next)",
-      sentence_pairs_names },
-    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
-      "mlm: share of samples that are cut to a random length; BERT: 0.1", NULL },
     { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
       "mlm: the same masks in every epoch", NULL },
 };
 #undef AT
-const int n_data_options = G_N_ELEMENTS(data_options);
+
+void data_option_groups(GArray *groups, size_t offset)
+{
+    const OptionGroup own = { data_options, G_N_ELEMENTS(data_options), offset };
+    g_array_append_val(groups, own);
+    objective_options(groups, offset + offsetof(DataConfig, settings));
+}
 
 const Objective *data_objective_row(const DataConfig *config)
 {
@@ -71,17 +59,11 @@ const Objective *data_objective_row(const DataConfig *config)
 
 ObjectiveConfig data_objective(const DataConfig *config)
 {
-    return (ObjectiveConfig){ .input_length = config->input_length,
-                              .target_length = config->target_length,
-                              .raw_length = config->raw_length,
-                              .memory_rows = config->memory_rows,
-                              .noise_density = config->noise_density,
-                              .mean_span_length = config->mean_span_length,
-                              .reset_attention = config->reset_attention,
-                              .reset_position = config->reset_position,
-                              .mask_eod = config->mask_eod,
-                              .whole_word = config->whole_word,
-                              .sentence_pairs = config->sentence_pairs,
-                              .short_sequence_probability = config->short_sequence_probability,
-                              .max_ngram = config->max_ngram };
+    ObjectiveConfig objective = objective_config(config->objective, &config->settings);
+    objective.input_length = config->input_length;
+    objective.target_length = config->target_length;
+    objective.raw_length = config->raw_length;
+    objective.memory_tokens = config->memory_tokens;
+    objective.noise_density = config->noise_density;
+    return objective;
 }

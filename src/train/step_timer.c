@@ -1,5 +1,6 @@
 #include "train/step_timer.h"
 
+#include "base/clock.h"
 #include <inttypes.h>
 
 /* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
@@ -84,14 +85,14 @@ static ModelLoss step_loss(const StepTimer *timer)
     return loss;
 }
 
-static double since(gint64 start)
+static double since(double start)
 {
-    return (double)(g_get_monotonic_time() - start) / 1e6;
+    return clock_seconds() - start;
 }
 
 static double time_micro(StepTimer *timer, const ModelLoss *loss)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     model_pass(timer->model, timer->batch, loss);
     device_synchronise(timer->dev);
     return since(start);
@@ -99,7 +100,7 @@ static double time_micro(StepTimer *timer, const ModelLoss *loss)
 
 static double time_update(StepTimer *timer)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     double norm = grads_norm(model_params(timer->model));
     optimizer_step(timer->optimizer, ++timer->updates, 1e-6, norm);
     device_synchronise(timer->dev);
@@ -146,7 +147,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     time_micro(timer, &loss); /* makes primitives and touches memory */
     time_update(timer);
     timer->dev->profile = profile;
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     do {
         grads_begin(model_params(timer->model), 1);
         double micro_s = time_micro(timer, &loss), update_s = time_update(timer);

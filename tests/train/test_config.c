@@ -113,7 +113,7 @@ static void a_renamed_option_reads_as_before(void)
         const char *const overrides[] = { "model.family=bert", "model.n_dec=0", "data.objective=mlm", cases[i].setting,
                                           NULL };
         g_assert_true(load(&config, overrides, NULL));
-        g_assert_cmpint(config.data.sentence_pairs, ==, cases[i].pairs);
+        g_assert_cmpint(config.data.settings.mlm.sentence_pairs, ==, cases[i].pairs);
         config_clear(&config);
     }
 }

@@ -85,7 +85,7 @@ bool config_check(const Config *config, GError **error)
 
 static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
-    return data->sentence_pairs == PAIRS_NONE || model->segments != 1 ||
+    return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->segments != 1 ||
            fail_user(error,
                      "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }

@@ -13,7 +13,7 @@ static const OptionRow run_options[] = {
 
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
-      "SentencePiece model; a resumed run compares its hash, not its path", NULL },
+      "file or folder of a tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
@@ -56,16 +56,25 @@ static const OptionRow train_options[] = {
 
 const OptionTable *config_options(void)
 {
-    static OptionGroup groups[6];
-    static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(Config) };
+    static OptionTable table;
     static gsize ready;
     if (g_once_init_enter(&ready)) {
-        groups[0] = (OptionGroup){ run_options, G_N_ELEMENTS(run_options), offsetof(Config, run) };
-        groups[1] = (OptionGroup){ model_options, n_model_options, offsetof(Config, model) };
-        groups[2] = (OptionGroup){ tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer) };
-        groups[3] = (OptionGroup){ data_options, n_data_options, offsetof(Config, data) };
-        groups[4] = (OptionGroup){ train_options, G_N_ELEMENTS(train_options), offsetof(Config, train) };
-        groups[5] = (OptionGroup){ optim_options, n_optim_options, offsetof(Config, optim) };
+        const OptionGroup before[] = {
+            { run_options, G_N_ELEMENTS(run_options), offsetof(Config, run) },
+            { model_options, n_model_options, offsetof(Config, model) },
+            { tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer) },
+        };
+        const OptionGroup after[] = {
+            { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train) },
+            { optim_options, n_optim_options, offsetof(Config, optim) },
+        };
+        GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
+        g_array_append_vals(groups, before, G_N_ELEMENTS(before));
+        data_option_groups(groups, offsetof(Config, data));
+        g_array_append_vals(groups, after, G_N_ELEMENTS(after));
+        table.n_groups = (int)groups->len;
+        table.config_size = sizeof(Config);
+        table.groups = (const OptionGroup *)(void *)g_array_free(groups, false);
         g_once_init_leave(&ready, 1);
     }
     return &table;

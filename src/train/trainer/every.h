@@ -7,7 +7,7 @@
 typedef struct Every {
     AmountUnit unit; /* UNIT_STEPS, UNIT_TOKENS or UNIT_SECONDS */
     double value;    /* 0: never */
-    gint64 last;     /* microseconds: since when a time counts */
+    double last;     /* clock_seconds() when it was last done, or at the start */
 } Every;
 
 /* Samples and epochs become steps, as do tokens unless count_tokens. A time counts from now. */

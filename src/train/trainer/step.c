@@ -1,4 +1,5 @@
 /* step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -11,19 +12,18 @@
 #define SHOW_AFTER_S 1 /* a step that takes longer is shown while it runs */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
 
-static bool load_batches(Trainer *t, StepStats *stats, GError **error)
+static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
 {
     memset(t->loss.n_targets, 0, sizeof t->loss.n_targets);
     for (int64_t i = 0; i < t->accum; i++) {
         int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
-        const Batch *ready;
         if (stop_requested())
             return fail_stopped(error);
-        if (!prefetch_get(t->prefetch, t->state.samples + offset, n, &ready, error))
+        const Batch *batch = t->batch[i] = prefetch_borrow(t->prefetch, t->state.samples + offset, n, error);
+        if (!batch)
             return false;
-        batch_copy(t->batch[i], ready);
-        stats->tokens += batch_input_stream(ready)->n_tokens;
-        loss_count(&t->loss, ready);
+        stats->tokens += batch_input_stream(batch)->n_tokens;
+        loss_count(&t->loss, batch);
     }
     return true;
 }
@@ -47,7 +47,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
 /* A stop abandons a step whose rest takes long: nothing of it is kept, the run that goes on makes it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     bool shown = false, goes_on = true;
     DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
@@ -57,7 +57,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
         if (done > 1)
             device_wait(t->dev, before);
         before = mark;
-        double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
+        double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
         goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
     }
@@ -86,11 +86,11 @@ static void count_step(Trainer *t, const StepStats *stats)
     loss_sums_add(&state->window, &stats->sums);
 }
 
-bool train_step(Trainer *t, StepStats *stats, GError **error)
+static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
     fault_point("step");
-    if (!load_batches(t, stats, error))
+    if (!borrow_batches(t, stats, error))
         return false;
     grads_begin(model_params(t->model), t->accum);
     if (!run_microbatches(t, &stats->sums, error))
@@ -104,4 +104,14 @@ bool train_step(Trainer *t, StepStats *stats, GError **error)
     }
     count_step(t, stats);
     return true;
+}
+
+bool train_step(Trainer *t, StepStats *stats, GError **error)
+{
+    bool made = make_step(t, stats, error);
+    for (int64_t i = 0; i < t->accum; i++) {
+        prefetch_give_back(t->prefetch, t->batch[i]);
+        t->batch[i] = NULL;
+    }
+    return made;
 }
