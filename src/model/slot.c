@@ -45,7 +45,7 @@ static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, 
     return arena_tensor(slot->save, model->dev->precision.compute, n_rows, model->config.width, tag);
 }
 
-Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss)
 {
     Slot *slot = slot_at(model, index, SLOT_FREE);
     const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
@@ -59,7 +59,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     slot->encoder_output = NO_TENSOR;
     slot->sent = slot->gradient = (StageMessage){ 0 };
     if (encodes) {
-        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, memory_rows);
+        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
     }
