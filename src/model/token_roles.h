@@ -1,6 +1,5 @@
-/* token_roles.h: the special tokens of a model (decoder start, padding, beginning and end of a text) and its generation
- * settings. They belong to the model as its weights do: read from config.json and generation_config.json, kept in
- * checkpoints, written on export. */
+/* token_roles.h: the token ids that start and end generated text, and a model's default settings of generation. They
+ * are read from config.json and generation_config.json, kept in checkpoints, and written on export. */
 #pragma once
 
 #include "base/error.h"
@@ -22,27 +21,27 @@ static inline bool token_list_has(const TokenList *list, int32_t id)
     return false;
 }
 
-/* An id of -1 means that it is not known. */
+/* An id of -1 means unknown. */
 typedef struct TokenRoles {
-    int32_t decoder_start;    /* first input of a T5's decoder, in training and in generation */
-    int32_t generation_start; /* first input of a T5's decoder in generation alone; -1 means decoder_start */
+    int32_t decoder_start;    /* T5: the decoder's first input token */
+    int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
     int32_t pad;
-    int32_t bos;        /* first input of a GPT whose prompt is empty */
-    TokenList eos;      /* generation ends after any of these */
-    json_t *generation; /* the other settings of generation_config.json; owned; NULL means none */
+    int32_t bos;        /* GPT: the first token where the prompt is empty */
+    TokenList eos;      /* generation stops after any of these */
+    json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
 TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
-/* Copies `from` into `to`, which must have been initialized. */
+/* *to, which holds roles already, becomes equal to *from. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
-/* Fills in unknown ids: padding and end of text from the tokenizer (NULL means no tokenizer), decoder_start with the
- * padding or 0, bos with the first of eos. */
+/* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes the padding token, or 0; bos becomes
+ * the first of eos, which stood between documents in training. */
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok);
-/* Adds an id to `eos`, unless it is -1 or already there. */
+/* Adds an id to roles->eos, unless it is -1 or is there already. */
 void token_roles_add_eos(TokenRoles *roles, int32_t id);
 
-/* The object "tokens" of state.json. */
+/* The object of state.json that token_roles_parse reads. */
 json_t *token_roles_json(const TokenRoles *roles);
-/* Reads that object into initialized roles. An id beyond the vocabulary is an error. */
+/* *roles holds roles already. Ids must be below `vocab`. */
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error);
