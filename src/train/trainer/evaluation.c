@@ -51,12 +51,12 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
     return true;
 }
 
-/* Keeps the loss (nats, that of its labels included) if it is the lowest of the same samples so far; where the curve
+/* Keeps the loss (nats, of all heads) if it is the lowest of the same samples so far; where the curve
  * starts (step 0) there is nothing to keep yet. */
 static bool note_best(Trainer *t, const LossSums *sums)
 {
     TrainState *state = &t->state;
-    double mean = sums->nll / sums->weight + loss_sums_label(sums);
+    double mean = loss_sums_total(sums);
     bool compares = state->best_step >= 0 && state->best_data == t->best_data;
     if (state->attempts == 0 || !isfinite(mean) || (compares && mean >= state->best_loss))
         return false;
