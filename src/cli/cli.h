@@ -32,6 +32,7 @@ bool verb_dataset(int argc, char **argv, GError **error);
 bool verb_plan(int argc, char **argv, GError **error);
 bool verb_train(int argc, char **argv, GError **error);
 bool verb_eval(int argc, char **argv, GError **error);
+bool verb_scores(int argc, char **argv, GError **error);
 bool verb_generate(int argc, char **argv, GError **error);
 bool verb_embed(int argc, char **argv, GError **error);
 bool verb_import(int argc, char **argv, GError **error);

@@ -1,3 +1,4 @@
+/* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"

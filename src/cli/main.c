@@ -14,6 +14,7 @@ static const SubVerb verbs[] = {
     { "plan", verb_plan, "what a configuration will do, before it does it" },
     { "train", verb_train, "pre-train a model, or go on from one" },
     { "eval", verb_eval, "loss and perplexity on held-out data" },
+    { "scores", verb_scores, "predictions against references: accuracy, F1, ROUGE, BLEU and others" },
     { "generate", verb_generate, "fill the blanks of lines, guess masks, or go on from them" },
     { "embed", verb_embed, "vectors of lines, from an encoder" },
     { "import", verb_import, "a Hugging Face folder to a loam model" },

@@ -9,7 +9,6 @@ typedef struct MemoryPlan {
 
 /* Runs the step on the null device. model.vocab must be resolved; lengths are the objective's. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
-size_t memory_total(const MemoryPlan *plan);
 /* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
 char *memory_describe(const MemoryPlan *plan);
 /* Refuses a plan that exceeds what the machine has free, or what a limit of the address space leaves beside so many

@@ -1,3 +1,4 @@
+/* checkpoint.c: `loam inspect checkpoint`: the tensors of a checkpoint and where its run stood. */
 #include "train/checkpoint/checkpoint.h"
 #include "base/text.h"
 #include "cli/cli.h"

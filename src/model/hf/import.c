@@ -1,3 +1,4 @@
+/* import.c: reads a model from a folder of Hugging Face. */
 #include "model/hf/hf.h"
 
 #include "base/log.h"

@@ -5,8 +5,6 @@
 
 #include "train/config/config.h"
 
-/* Parameters without the embedding matrices: the sizes that the tables speak of. */
-double recipe_size(const ModelConfig *model);
 /* Append settings ("data.objective" …). */
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
 /* optimizer: OptimKind. timed: the run's length is a time, so that its last step and shares of it are not known. */
