@@ -12,7 +12,7 @@ static Slot *slot_at(Model *model, int index, SlotState expected)
     return slot;
 }
 
-/* What the encoder reads: the batch's stream, or that with memory tokens before its sequences, with room for n_seq
+/* The encoder's stream: the batch's, or that with memory tokens before its sequences, with room for n_seq
  * times those. */
 static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
 {
@@ -40,12 +40,12 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
     return tokens;
 }
 
-static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, const char *tag)
+static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int64_t n_rows, const char *tag)
 {
-    return arena_tensor(slot->save, model->dev->precision.compute, n_rows, model->config.width, tag);
+    return arena_tensor(slot->save, dtype, n_rows, model->config.width, tag);
 }
 
-Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss)
 {
     Slot *slot = slot_at(model, index, SLOT_FREE);
     const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
@@ -59,7 +59,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     slot->encoder_output = NO_TENSOR;
     slot->sent = slot->gradient = (StageMessage){ 0 };
     if (encodes) {
-        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, memory_rows);
+        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
     }
@@ -71,7 +71,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     return slot;
 }
 
-/* The tensors that pass between this stage and the one before it. */
+/* Allocates the stacks' residual streams; returns where the message of the stage before goes. */
 static StageMessage begin_stacks(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;
@@ -87,7 +87,8 @@ static StageMessage begin_stacks(Model *model, Slot *slot)
     }
     in.x = dec->embeds ? NO_TENSOR : slot->decoder.x[0];
     if (model->config.n_enc > 0)
-        in.encoder_output = slot->encoder_output = slot_tensor(model, slot, slot->encoder.tokens.n, "slot.received");
+        in.encoder_output = slot->encoder_output =
+            slot_tensor(model, slot, model->dev->precision.compute, slot->encoder.tokens.n, "slot.received");
     return in;
 }
 
@@ -133,7 +134,7 @@ StageMessage slot_fwd(Model *model, int index)
     slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
     if (stage_has_heads(&model->config, model->stage)) {
         if (slot->loss.grad)
-            slot->gradient.x = slot_tensor(model, slot, (int32_t)y.d[0], "slot.dx");
+            slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
         heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
         return out;
     }
@@ -145,7 +146,8 @@ StageMessage slot_fwd(Model *model, int index)
 
 static Tensor gradient_of(const Model *model, const Slot *slot, Tensor t)
 {
-    return tensor_present(t) ? slot_tensor(model, slot, (int32_t)t.d[0], "slot.gradient") : NO_TENSOR;
+    return tensor_present(t) ? slot_tensor(model, slot, model->dev->precision.residual, t.d[0], "slot.gradient")
+                             : NO_TENSOR;
 }
 
 StageMessage slot_gradient(Model *model, int index)

@@ -1,4 +1,4 @@
-/* transformer.h: the inside of Model, for the files of this floor. */
+/* transformer.h: the inside of Model, for the files of this room. */
 #pragma once
 
 #include "model/slot.h"
@@ -19,7 +19,7 @@ typedef struct Slot {
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
     StackPass encoder, decoder;  /* the encoder's tokens are there in every stage that has cross-attention */
-    Tensor encoder_output;       /* (M,C) made here or received; absent before there is one */
+    Tensor encoder_output;       /* (E,C) made here or received; absent until then */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
 } Slot;
 
@@ -27,6 +27,7 @@ struct Model {
     Device *dev;
     ModelConfig config;
     Stage stage;
+    char **frozen; /* patterns of names, or NULL */
     TokenRoles roles;
     ParamStore *params;
     char *tokenizer_hash;   /* or NULL */
@@ -38,9 +39,9 @@ struct Model {
 
 /* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arenas, uploads the batch, with room for memory tokens of memory_rows sequences, and sets the
- * contexts. */
-Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss);
+/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: sequences that have room for memory
+ * tokens. */
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Forward through the stage's blocks; y (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
 /* The pass of the stage's last block. */
@@ -48,5 +49,5 @@ StackPass *slot_last(const Model *model, Slot *slot);
 
 /* The same stage of the same model on the null device, with measuring arenas: it computes nothing and counts
  * everything. */
-Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients);
+Model *model_open_dry(const Model *model, bool gradients);
 void model_close_dry(Model *model);
