@@ -25,9 +25,9 @@ static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NUL
 /* 0 means that of the blocks, else an Activation + 1. */
 static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
 
-#define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
+#define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
     {                                                                                                                  \
-        "model." name, type, offsetof(ModelConfig, field), standard, min, max, class, help, choices                    \
+        "model." name, type, offsetof(ModelConfig, field), initial, min, max, class, help, choices                     \
     }
 
 /* clang-format off */
@@ -48,33 +48,33 @@ const OptionRow model_options[] = {
     ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
     ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of every norm", norm_names),
     ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "layernorm adds a bias", NULL),
-    ROW("norm_after",       OPT_BOOL, norm_after, "false", 0, 0, OPT_IDENTITY, "norms stand after each sublayer's sum with its input (post-LN, BERT), not before the sublayer", NULL),
+    ROW("norm_after",       OPT_BOOL, norm_after, "false", 0, 0, OPT_IDENTITY, "norm after each sublayer and its residual sum (post-LN, BERT), not before the sublayer", NULL),
     ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm of the first block's self-attention; ModernBERT leaves it out", NULL),
-    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
+    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of the encoder and of the decoder", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
-    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how tokens know where they stand", position_names),
-    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions, relative_key or a sparse layout", NULL),
-    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of a sequence's first token; fairseq and RoBERTa leave 2 rows unused", NULL),
-    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: row that is all zeros, as XGLM has it for the id of its padding; -1: none", NULL),
-    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "wavelengths of rotary positions grow up to 2 pi times this", NULL),
-    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the layers with a window; 0: the same", NULL),
+    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how the model knows the positions of tokens", position_names),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence, with learned positions, relative_key, relative_key_query or a sparse pattern", NULL),
+    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of the table for position 0; fairseq and RoBERTa leave 2 rows unused", NULL),
+    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: row of the table that is all zeros, as in XGLM the row of the padding id; -1: none", NULL),
+    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "rotary positions: the longest wavelength is 2 pi times this", NULL),
+    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the blocks with a window; 0: the same", NULL),
     ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
     ROW("segments",         OPT_I64, segments, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
-    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: an encoder's token sees window/2 to each side, a decoder's itself and window - 1 before; 0: everything", NULL),
-    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... see everything; 0: none does", NULL),
+    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: a token of an encoder attends to window/2 tokens on each side, one of a decoder to itself and window - 1 tokens before; 0: to all", NULL),
+    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... attend to all tokens; 0: no block does", NULL),
     ROW("sparse_pattern",   OPT_ENUM, sparsity.pattern, "none", 0, 0, OPT_IDENTITY, "block-sparse self-attention of the encoder, or of a decoder alone, up to max_positions tokens", sparse_pattern_names),
     ROW("sparse_block",     OPT_I64, sparsity.block, "16", 4, 4096, OPT_IDENTITY, "tokens of a block of sparse attention", NULL),
     ROW("sparse_local",     OPT_STRING, sparsity.local, "", 0, 0, OPT_IDENTITY, "fixed, variable: blocks of a window, 2,4 for a window of two and then windows of four; empty: 4", NULL),
     ROW("sparse_window",    OPT_I64, sparsity.window, "3", 1, 4095, OPT_IDENTITY, "bigbird, longformer, sliding: blocks of the window around a block", NULL),
-    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: first blocks that everyone sees and that see everyone; fixed: last blocks of a window that everyone sees", NULL),
-    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: numbers of the blocks that everyone sees, such as 0,7-8; empty: 0", NULL),
-    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random blocks of each row; -1: 1 and 0", NULL),
-    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also see everyone", NULL),
-    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: so many heads differ in which blocks of a window are global", NULL),
-    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "heads have layouts of their own", NULL),
+    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: so many first blocks attend to all blocks and all to them; fixed: all blocks attend to so many last blocks of a window", NULL),
+    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: numbers of the blocks that all blocks attend to, such as 0,7-8; empty: 0", NULL),
+    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random key blocks of each query block; -1: 1 and 0", NULL),
+    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also attend to all blocks", NULL),
+    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: heads take turns among so many choices of a window's global blocks; needs sparse_per_head", NULL),
+    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "each head has a layout of its own", NULL),
     ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "of the random blocks", NULL),
-    ROW("prefix_lm",        OPT_BOOL, prefix_lm, "false", 0, 0, OPT_TUNABLE, "decoder alone: a prompt sees itself in both directions; data.objective prefix_lm sets it", NULL),
-    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "rows of learned memory that the encoder reads before each sequence; data.input_length does not count them", NULL),
+    ROW("prefix_lm",        OPT_BOOL, prefix_lm, "false", 0, 0, OPT_TUNABLE, "decoder alone: the tokens of a prompt attend to each other in both directions; data.objective prefix_lm sets it", NULL),
+    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "learned tokens that the encoder reads before each sequence; data.input_length does not count them", NULL),
     ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "the encoder's queries depend on their whole sequence, of which each head pools one vector (t5-experiments' cdQ)", NULL),
     ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
     ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are computed divided by the number of their layer and multiplied by it before the softmax, as Megatron does for f16: other rounding, the same model", NULL),
@@ -89,7 +89,7 @@ const OptionRow model_options[] = {
     ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
-    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and output activations, and where no other is given", NULL),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and on the outputs of sublayers", NULL),
     ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on attention weights; -1: as dropout", NULL),
     ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate inside the feed-forward network; -1: as dropout with inner_dropout, else 0", NULL),
     ROW("inner_dropout",    OPT_BOOL, inner_dropout, "true", 0, 0, OPT_IDENTITY, "dropout also inside the feed-forward network and after the final norm (T5)", NULL),
@@ -98,7 +98,7 @@ const OptionRow model_options[] = {
     ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
     ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances fall into buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
     ROW("rel_encoder_only", OPT_BOOL, rel_encoder_only, "false", 0, 0, OPT_IDENTITY, "the decoder has no relative position bias", NULL),
-    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else the blocks of a stack share one", NULL),
+    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else all blocks of the encoder share one, and all of the decoder", NULL),
 };
 /* clang-format on */
 
@@ -167,7 +167,7 @@ bool model_config_distances(const ModelConfig *config)
     return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
 }
 
-bool model_config_ends(const ModelConfig *config)
+bool model_config_bounds_length(const ModelConfig *config)
 {
     return model_config_learned_positions(config) || model_config_distances(config) ||
            config->sparsity.pattern != SPARSE_NONE;
@@ -175,7 +175,7 @@ bool model_config_ends(const ModelConfig *config)
 
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    if (!model_config_ends(config) || length <= config->max_positions)
+    if (!model_config_bounds_length(config) || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
