@@ -1,6 +1,6 @@
 /* beam.h: beam search for one prompt, apart from the model: it is fed the logits of its live hypotheses and says which
- * tokens to go on with. As in T5X: a finished hypothesis scores logp / ((5 + length) / 6)^alpha, its end included, and
- * the search stops when no live one can still beat the worst of the finished. */
+ * tokens to go on with. As in T5X: a finished hypothesis scores logp / ((5 + length) / 6)^alpha, EOS included in both,
+ * and the search stops when no live one can still beat the worst of the finished. */
 #pragma once
 
 #include "eval/generation.h"
@@ -9,7 +9,7 @@
 typedef struct BeamOptions {
     int32_t beams;
     double length_penalty;     /* alpha */
-    double repetition_penalty; /* of what was said and of `said`, n_said ids before it: the caller's */
+    double repetition_penalty; /* over the hypothesis and `said` (n_said), the ids before it, borrowed */
     const int32_t *said;
     int64_t n_said;
     int64_t max_tokens;
@@ -21,8 +21,8 @@ typedef struct BeamSearch BeamSearch;
 
 BeamSearch *beam_open(const BeamOptions *options);
 void beam_close(BeamSearch *search);
-/* logits (beams, V) of the live hypotheses, which may be changed; at the first call all rows are the same. Live
- * hypothesis i goes on from what was number from[i] with tokens[i]. False: the search is over. */
+/* logits (beams, V) of the live hypotheses, which it overwrites; at the first call all rows must be equal. New live
+ * hypothesis i is old hypothesis from[i] plus tokens[i]. Returns false when the search is over. */
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens);
-/* The best n ≤ beams, best first: finished ones, then those the limit cut. Returns how many there are. */
+/* The best n ≤ beams, best first: first the finished, then those that max_tokens cut off. Returns their number. */
 int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out);

@@ -1,4 +1,4 @@
-/* generation.h: an answer of a model. */
+/* generation.h: one generated sequence. */
 #pragma once
 
 #include <glib.h>
@@ -7,7 +7,7 @@
 
 typedef struct Generation {
     GArray *ids;    /* int32_t, without the decoder start and the closing EOS; owned */
-    double logprob; /* of what was generated, EOS included */
+    double logprob; /* of the generated tokens, EOS included */
     bool finished;  /* ended by EOS, not by the limit */
 } Generation;
 

@@ -9,9 +9,9 @@ typedef struct HeldoutSet {
     Loader *loader;
 } HeldoutSet;
 
-/* Opens PREFIX, or NAME:PREFIX,NAME:PREFIX …, in their order: HeldoutSet *, owned by the array, which is empty where
- * the option is, unless data.split keeps a part of data.train to validate on. Names are letters, digits, - and _, and
- * differ. */
+/* Opens PREFIX, or NAME:PREFIX,NAME:PREFIX …, in their order, as an array that owns its HeldoutSet *. An empty
+ * option gives an empty array, or the part of data.train that data.split holds out. Names are letters, digits, - and _,
+ * and differ. */
 GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error);
-/* loader_start_decoder of each. */
+/* Calls loader_start_decoder with the loader of each set. */
 void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);

@@ -18,7 +18,7 @@ typedef enum PositionKind {
     POSITION_NONE,
     POSITION_LEARNED_AND_BIAS,  /* AST-T5: POSITION_LEARNED and POSITION_RELATIVE_BIAS */
     POSITION_RELATIVE_KEY,      /* Shaw et al. 2018: scores add q · (learned embedding of the distance) */
-    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: and k · the same */
+    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: scores add (q + k) · (learned embedding of the distance) */
 } PositionKind;
 
 /* How initial weights are drawn: see model/init.h. */
@@ -79,7 +79,7 @@ typedef struct ModelConfig {
 
     /* Attention. */
     bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
-    bool qk_layer_scaling; /* Megatron: scores are divided by the block's number, then multiplied, for f16's range */
+    bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
     bool context_queries;  /* encoder: context-dependent queries (nn/context_query.h) */
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
