@@ -45,7 +45,8 @@ static void add_loss(void *context, const Batch *batch)
     const ModelLoss plain = { .n_targets = 1 };
     model_loss(loss->model, batch, &plain, loss->sums);
     loss->done += batch->n_samples;
-    progress_note("loss %.4f", loss->sums->nll / loss->sums->weight + loss_sums_label(loss->sums));
+    if (loss->sums->weight > 0)
+        progress_note("loss %.4f", loss->sums->nll / loss->sums->weight + loss_sums_label(loss->sums));
     progress_update((uint64_t)loss->done);
 }
 

@@ -5,6 +5,7 @@
 #include "model/hf.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/cpu_device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -184,7 +185,7 @@ static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
 {
     g_autofree char *found = NULL;
-    *loaded = (LoadedModel){ .dev = device_open_cpu(source->threads) };
+    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads) };
     loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
     if (loaded->model == NULL)
         return false;

@@ -1,5 +1,6 @@
 #include "train/step_timer.h"
 
+#include "train/cpu_device.h"
 #include <inttypes.h>
 
 /* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
@@ -51,7 +52,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     if (!config_check_objective(&config->data, &config->model, error) ||
         !timer->objective->plan(&timer->planned, error))
         return false;
-    timer->dev = device_open_cpu((int)config->train.threads);
+    timer->dev = cpu_device_open((int)config->train.threads);
     timer->micro = config_micro_samples(config);
     timer->accum = (config_batch_samples(config) + timer->micro - 1) / timer->micro;
     timer->enc = objective_enc_length(timer->objective, &timer->planned);

@@ -32,6 +32,8 @@ expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" 
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
 expect 1 'choose another objective' "$loam" eval "$work/bert" data.objective=full_lm
+expect 1 'standard input, line 2: "dihaki" has no <extra_id_0> to fill' \
+    bash -c "printf 'bace <extra_id_0>\ndihaki\n' | '$loam' generate --model '$work/bert'"
 
 # Samples so short that a step may hide nothing.
 "$loam" prepare --tokenizer "$work/tok.model" --split-sentences --out "$work/sentences" "$work/corpus.txt" 2>"$work/err" >&2 ||

@@ -33,6 +33,15 @@ typedef struct SetResult {
     double seconds;
 } SetResult;
 
+static void report_set(const Trainer *t, const HeldoutSet *set, const SetResult *result)
+{
+    if (result->sums.weight > 0)
+        metrics_valid(t->metrics, t->state.attempts, set->name, &result->sums, result->seconds);
+    else
+        log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
+                    t->state.attempts, set->prefix);
+}
+
 /* Every set, before any is reported: an evaluation that a stop abandons leaves no line of its step. */
 static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
 {
@@ -45,8 +54,7 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
         results[i].seconds = seconds_since(start);
     }
     for (guint i = 0; i < t->valid->len; i++)
-        metrics_valid(t->metrics, t->state.attempts, ((const HeldoutSet *)t->valid->pdata[i])->name, &results[i].sums,
-                      results[i].seconds);
+        report_set(t, t->valid->pdata[i], &results[i]);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "data/sources.h"
 #include "device/peak.h"
 #include "train/config/config.h"
+#include "train/cpu_device.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
 #include "train/trainer/disk_room.h"
@@ -176,7 +177,7 @@ bool trainer_open(Trainer *t, GError **error)
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
-    t->dev = device_open_cpu((int)config->train.threads);
+    t->dev = cpu_device_open((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
         return false;

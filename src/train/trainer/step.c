@@ -50,7 +50,8 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
         *shown = true;
     }
     model_take_sums(t->model, sums);
-    progress_note("loss %.4f", sums->loss / sums->weight + loss_sums_label(sums));
+    if (sums->weight > 0)
+        progress_note("loss %.4f", sums->loss / sums->weight + loss_sums_label(sums));
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
 

@@ -8,9 +8,10 @@
 
 #define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
 
-static void log_step(Trainer *t, const StepStats *stats)
+/* A line about the steps since the last log line, if one of them was an update. */
+static void log_window(const Trainer *t, const StepStats *stats)
 {
-    TrainState *state = &t->state;
+    const TrainState *state = &t->state;
     double elapsed = seconds_since(t->window_started);
     int64_t steps = MAX(state->attempts - t->window_step, 1);
     TrainRecord record = { .state = state,
@@ -25,12 +26,27 @@ static void log_step(Trainer *t, const StepStats *stats)
     record.mfu = record.flops_per_s / t->peak_flops;
     if (state->window_steps)
         metrics_train(t->metrics, &record);
-    state->window = (LossSums){ 0 };
-    state->window_steps = 0;
+}
+
+static void begin_window(Trainer *t)
+{
+    t->state.window = (LossSums){ 0 };
+    t->state.window_steps = 0;
     t->window_started = g_get_monotonic_time();
-    t->window_step = state->attempts;
+    t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = 0;
     every_done(&t->log_every);
+}
+
+/* The last step of a run is logged even where no log line is due: the window then stays as it is, so that a run that is
+ * made longer later logs what it would have logged. */
+static void log_step(Trainer *t, const StepStats *stats, bool end)
+{
+    bool due = trainer_due(t, &t->log_every);
+    if (due || end)
+        log_window(t, stats);
+    if (due)
+        begin_window(t);
 }
 
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
@@ -49,8 +65,7 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
 {
     bool best = false;
-    if (trainer_due(t, &t->log_every))
-        log_step(t, stats);
+    log_step(t, stats, end);
     if (!end && stop_requested())
         return fail_stopped(error);
     if (trainer_evaluation_due(t, end) && !trainer_evaluate(t, &best, error))
