@@ -1,5 +1,4 @@
-/* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
- * this folder. */
+/* main.c: the program `loam`: runs the verb that the first argument names. */
 #include "base/fatal.h"
 #include "cli/cli.h"
 
@@ -25,7 +24,7 @@ static const SubVerb verbs[] = {
     { "env", verb_env, "versions, processor, libraries: for bug reports" },
 };
 
-/* The status of the program, once all it printed is known to have arrived. */
+/* The exit status: a failure of the machine if standard output could not be written. */
 static int finish(int status)
 {
     errno = 0;
@@ -49,7 +48,7 @@ static int run_verb(int argc, char **argv)
 int main(int argc, char **argv)
 {
     fatal_install();
-    setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* UTF-8 text; the decimal point stays a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_verbs(argc < 2 ? stderr : stdout);

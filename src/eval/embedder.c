@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ROW_TEXTS   64 /* most in as many tokens as one text may have */
+#define ROW_TEXTS   64 /* most texts in the tokens of one text of full length */
 #define MOST_TOKENS (1 << 20)
 
 const char *const pooling_names[] = { "mean", "first", "pooler", "none", NULL };
@@ -14,11 +14,11 @@ struct Embedder {
     Model *model;
     Pooling pooling;
     Batch *batch;
-    float *hidden; /* (rows of the batch, C) */
+    float *hidden; /* (tokens of the batch, C) */
     float *pooled; /* (texts of the batch, C) */
 };
 
-static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error)
 {
     const ModelConfig *config = model_config(model);
     if (config->n_enc == 0)
@@ -31,7 +31,7 @@ static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64
     return model_config_fits(config, max_tokens, error);
 }
 
-Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error)
 {
     if (!check(model, pooling, max_tokens, rows, error))
         return NULL;
@@ -95,7 +95,7 @@ const float *embedder_run(Embedder *embedder)
     int32_t capacity = rows->max_tokens;
     bool pooler = embedder->pooling == POOLING_POOLER;
 
-    rows->max_tokens = rows->n_tokens; /* nothing is computed for rows without a token */
+    rows->max_tokens = rows->n_tokens; /* compute no hidden states beyond the tokens of the batch */
     model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
     rows->max_tokens = capacity;
     for (int32_t s = 0; s < rows->n_seq; s++) {

@@ -3,8 +3,8 @@
 #include "train/cpu_device.h"
 #include <inttypes.h>
 
-/* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
- * a decoder. */
+/* Random ids; an encoder alone or a decoder alone gets about as many targets as the objective would give it: anywhere
+ * in an encoder, after a prefix in a decoder. */
 static void fill_batch(StepTimer *timer)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
@@ -28,7 +28,7 @@ static void fill_batch(StepTimer *timer)
     }
 }
 
-/* A number in the configuration needs no tokenizer. */
+/* Opens the tokenizer only where model.vocab is auto. */
 static bool resolve_vocab(Config *config, GError **error)
 {
     if (config->model.vocab > 0)
@@ -143,7 +143,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
     grads_begin(model_params(timer->model), 1);
-    time_micro(timer, &loss); /* makes primitives and touches memory */
+    time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
     timer->dev->profile = profile;
     gint64 start = g_get_monotonic_time();

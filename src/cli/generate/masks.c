@@ -33,7 +33,7 @@ static bool print_json(const Tokenizer *tok, const char *prompt, const GArray *m
             json_array_append_new(guesses, json_pack("{s:i, s:s, s:o}", "id", mask->ids[i], "piece", piece,
                                                      "probability", json_finite(mask->probability[i])));
         }
-        json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->place, "guesses", guesses));
+        json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->index, "guesses", guesses));
     }
     json_t *object = json_pack("{s:s, s:o}", "prompt", prompt, "masks", list);
     if (replaced)

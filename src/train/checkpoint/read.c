@@ -85,7 +85,7 @@ typedef struct Target {
     int64_t filled; /* elements read so far */
 } Target;
 
-/* A box's start or shape: as many numbers as the tensor has dimensions, within its bounds. */
+/* Reads a box's start or shape: one number for each dimension of the tensor, within its bounds. */
 static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2])
 {
     const int64_t bounds[2] = { stored->rows, stored->cols };
@@ -99,7 +99,8 @@ static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2
     return true;
 }
 
-/* The box of an entry of the file: within the tensor, and of the shape that the file has. */
+/* Reads a tensor's box from state.json; false unless it lies within the parameter and has the shape of the tensor in
+ * the file. */
 static bool box_fits(const SafeTensor *source, json_t *entry, const StoredTensor *stored, Box *box)
 {
     int rank = stored->cols ? 2 : 1;
@@ -127,7 +128,7 @@ static bool read_box(const SafeTensor *source, json_t *entry, Target *target, GE
     return true;
 }
 
-/* Lays the tensors of a file into their targets. */
+/* Copies the tensors of a file to their targets. */
 static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, GError **error)
 {
     GError *problem = NULL;

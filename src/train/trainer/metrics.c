@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file that a failing disk keeps from being written is named once, and again when it goes on; training does not stop
- * for it. */
+/* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
+ * again. */
 typedef struct Sink {
     const char *name;
     bool failing;
@@ -27,7 +27,8 @@ struct Metrics {
     gint64 opened;
 };
 
-/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole; *wall grows to its "wall_s". */
+/* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
+ */
 static int64_t read_line(const char *line, size_t bytes, double *wall)
 {
     json_t *object = json_loadb(line, bytes, 0, NULL);
@@ -38,12 +39,12 @@ static int64_t read_line(const char *line, size_t bytes, double *wall)
     return value;
 }
 
-/* What a resumed run keeps of its lines. */
+/* The lines of metrics.jsonl that a resumed run keeps. */
 typedef struct KeptLines {
     GString *text;
-    size_t prefix;   /* bytes of the file before the first line that goes */
-    int64_t damaged; /* lines that cannot be read, a torn last one aside */
-    double wall;     /* the last "wall_s" of what is kept */
+    size_t prefix;   /* bytes before the first line that is removed */
+    int64_t damaged; /* invalid lines, without an incomplete last one */
+    double wall;     /* "wall_s" of the last line that is kept */
 } KeptLines;
 
 static KeptLines keep_lines(FILE *file, int64_t last)
@@ -115,7 +116,7 @@ void metrics_close(Metrics *metrics)
     g_free(metrics);
 }
 
-/* Frees the problem; NULL: there was none. */
+/* Logs a change between failing and working; frees `problem`, NULL means that writing worked. */
 static void note_problem(Sink *sink, GError *problem)
 {
     if (problem && !sink->failing)
@@ -151,7 +152,7 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
 {
     GError *problem = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(scalars[i].value)) { /* JSON knows no NaN */
+        if (!isfinite(scalars[i].value)) { /* JSON has no NaN */
             json_object_set_new(line, scalars[i].name, json_null());
             continue;
         }
@@ -165,8 +166,7 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     note_problem(&metrics->series, problem);
 }
 
-/* Where sequences have labels the loss is that of the tokens and that of the labels together; these tell them apart.
- */
+/* The losses of tokens and of labels separately: "loss" is their sum where sequences have labels. */
 static void add_labels(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, double tokens,
                        int64_t step)
 {
@@ -270,7 +270,7 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
 
 void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
-    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may name a file */
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may contain a file name that is not UTF-8 */
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
 }
 
@@ -278,7 +278,7 @@ void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
 {
     GError *problem = NULL;
     g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
-    g_autofree char *body = g_strjoinv("\n    ", lines); /* Markdown's code: it keeps the lines */
+    g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */
     g_autofree char *text = g_strconcat("    ", body, NULL);
     if (events_text(metrics->events, "options", step, text, &problem))
         events_flush(metrics->events, &problem);

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
+#define PEAK_SECONDS   0.2 /* for measuring the peak rate that mfu refers to */
 #define PREFETCH_DEPTH 8
 
 static bool open_loaders(Trainer *t, GError **error)
@@ -43,8 +43,9 @@ static void open_batches(Trainer *t)
         t->batch[i] = loader_batch(t->train, (int32_t)t->micro);
 }
 
-/* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
- * batches of another size. Tokens are counted as they are read, except by runs that began otherwise. */
+/* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
+ * batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
+ * (tokens_by_capacity). */
 static void plan_steps(Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
@@ -116,8 +117,7 @@ static bool open_model(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
-/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
- * generation too. */
+/* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
 static void start_decoders(Trainer *t)
 {
     TokenRoles *roles = model_roles(t->model);
@@ -136,7 +136,7 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
-/* What is said from here on is in log.txt. */
+/* Locks the run directory and starts log.txt. */
 static bool open_directory(Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
@@ -145,7 +145,7 @@ static bool open_directory(Trainer *t, GError **error)
     return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
 }
 
-/* A run that has steps left must be able to save them. */
+/* A run with steps left needs disk space for a checkpoint. */
 static bool check_room(const Trainer *t, GError **error)
 {
     return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);

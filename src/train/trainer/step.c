@@ -1,4 +1,4 @@
-/* step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+/* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
 #include "base/fault.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define SHOW_AFTER_S 1 /* a step that takes longer is shown while it runs */
+#define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
 
-/* Sequences of a batch that a sentence head has a label for. */
+/* Number of sequences that have a label for the sentence head. */
 static double count_labels(const Batch *batch)
 {
     double n = 0;
@@ -34,11 +34,12 @@ static bool load_batches(Trainer *t, StepStats *stats, GError **error)
         t->loss.n_targets += (double)ready->n_targets;
         t->loss.n_labels += count_labels(ready);
     }
-    t->loss.n_targets = MAX(t->loss.n_targets, 1); /* short samples may hide nothing: no gradient */
+    t->loss.n_targets =
+        MAX(t->loss.n_targets, 1); /* a batch of very short samples may have no target: its gradient is zero */
     return true;
 }
 
-/* On a terminal, of a step that takes long: its share, the loss so far and the time left. */
+/* Progress of a long step, on a terminal: samples done, the loss so far and the time left. */
 static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, bool *shown)
 {
     g_autofree char *what = NULL;
@@ -55,12 +56,13 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
 
-/* A stop abandons a step whose rest takes long: nothing of it is kept, the run that goes on makes it again. */
+/* After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     bool shown = false, goes_on = true;
-    DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
+    DeviceMark before =
+        0; /* one microbatch is queued while the one before is computed, so elapsed time is the device's */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
         model_pass(t->model, t->batch[done - 1], &t->loss);
@@ -77,7 +79,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     return goes_on;
 }
 
-/* The counters of data: a skipped step consumes its samples too. */
+/* Advances the counters; a skipped step consumes its samples too. */
 static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;

@@ -6,9 +6,9 @@
 
 #include <inttypes.h>
 
-#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
+#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run ends with an error */
 
-/* A line about the steps since the last log line, if one of them was an update. */
+/* Logs the means since the last log line, if there was an update since. */
 static void log_window(const Trainer *t, const StepStats *stats)
 {
     const TrainState *state = &t->state;
@@ -38,8 +38,8 @@ static void begin_window(Trainer *t)
     every_done(&t->log_every);
 }
 
-/* The last step of a run is logged even where no log line is due: the window then stays as it is, so that a run that is
- * made longer later logs what it would have logged. */
+/* The last step of a run is logged even where no log line is due. The window is then not reset, so that a run whose
+ * train.length grows later logs the same means as an uninterrupted one. */
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = trainer_due(t, &t->log_every);
@@ -61,7 +61,7 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
                      MAX_SKIPPED);
 }
 
-/* Log, evaluation and save, where they are due after a step. A stop leaves the evaluation to the run that goes on. */
+/* Logs, evaluates and saves, where due after a step. After a request to stop, the resumed run does the evaluation. */
 static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
 {
     bool best = false;
@@ -74,8 +74,8 @@ static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **er
            trainer_save(t, end, error);
 }
 
-/* Before the first step: the evaluation that begins the curve, or the one that a stop left no time for. A checkpoint of
- * this very step then knows of it. */
+/* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
+ * is then saved again, with the evaluation recorded. */
 static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
@@ -102,7 +102,7 @@ static bool train_loop(Trainer *t, GError **error)
     return true;
 }
 
-/* Why a run ended before its time: standard error is told by the program's end. */
+/* Writes the reason of an early end to log.txt and metrics.jsonl; main prints it to standard error. */
 static void note_end(Trainer *t, const char *reason)
 {
     log_file_only("%s", reason);
