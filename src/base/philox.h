@@ -26,7 +26,7 @@ typedef enum PhiloxPurpose {
     PHILOX_MIXTURE = 7,  /* the seeds of a mixture's datasets */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* the text that does not follow another */
-    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/nn.h */
+    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
 } PhiloxPurpose;
 
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);

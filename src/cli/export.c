@@ -1,6 +1,6 @@
 #include "base/log.h"
 #include "cli/cli.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 #include "train/model_path.h"
 
 #include <string.h>

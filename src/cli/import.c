@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "cli/cli.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 #include "model/t5x.h"
 #include "text/tokenizer.h"
 #include "train/checkpoint/checkpoint.h"

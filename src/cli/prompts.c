@@ -1,6 +1,6 @@
 #include "cli/prompts.h"
 
-#include "nn/nn.h"
+#include "nn/ctx.h"
 #include "text/post_processor.h"
 
 #include <errno.h>

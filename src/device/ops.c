@@ -13,6 +13,8 @@ static void check_dropout(const char *op, const Dropout *drop)
 {
     CHECK(drop->rate >= 0 && drop->rate < 1, "%s: dropout rate %g is not in [0, 1)", op, (double)drop->rate);
     CHECK(drop->rate == 0 || (drop->sample && drop->position), "%s: dropout without samples or positions", op);
+    CHECK(drop->first_channel >= 0 && drop->first_channel % 4 == 0, "%s: dropout from channel %lld on", op,
+          (long long)drop->first_channel);
 }
 
 static void check_act(const char *op, Tensor gate, Tensor dgate, Activation act, const Dropout *drop)
@@ -32,6 +34,12 @@ static void check_rotary(const char *op, Tensor x, Tensor table, int32_t head_di
 {
     CHECK(head_dim > 0 && x.d[1] % head_dim == 0 && table.d[1] % 2 == 0 && table.d[1] <= head_dim,
           "%s: %lld of %d channels a head, %lld in all", op, (long long)table.d[1], head_dim, (long long)x.d[1]);
+}
+
+static void check_alibi(const char *op, Tensor bias, int32_t first_head, int32_t heads)
+{
+    CHECK(first_head >= 0 && first_head + bias.d[0] <= heads, "%s: heads %d to %lld of %d", op, first_head,
+          (long long)(first_head + bias.d[0]), heads);
 }
 
 static void check_relpos(const char *op, const RelposSpec *spec)
@@ -55,8 +63,8 @@ static void check_layout(const char *op, const AttnSpec *spec)
 {
     const BlockLayout *layout = spec->layout;
     CHECK(layout->size > 0 && layout->size % 4 == 0, "%s: blocks of %d tokens", op, layout->size);
-    CHECK(layout->heads == 1 || layout->heads == spec->heads, "%s: a layout of %d heads for %d", op, layout->heads,
-          spec->heads);
+    CHECK(layout->heads == 1 || spec->first_head + spec->heads <= layout->heads,
+          "%s: a layout of %d heads for %d from %d on", op, layout->heads, spec->heads, spec->first_head);
     for (int32_t s = 0; s < spec->n_seq; s++) {
         int64_t tq = spec->cu_q.host[s + 1] - spec->cu_q.host[s], tk = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
         CHECK(tq <= tk && tk <= (int64_t)layout->size * layout->blocks, "%s: %lld x %lld under %d blocks of %d", op,
@@ -83,6 +91,8 @@ static void check_distance(const char *op, const Device *dev, const AttnSpec *sp
     CHECK(!biased && !spec->layout, "%s: distances with a bias or a layout", op);
 }
 
+enum { MOST_HEADS = 1 << 16 }; /* see philox_attention */
+
 static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Tensor bias, const AttnSpec *spec,
                        const Dropout *drop)
 {
@@ -91,6 +101,8 @@ static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Te
     CHECK(spec->kv_heads >= 0 && spec->heads % attn_kv_heads(spec) == 0, "%s: %d heads over %d of keys", op,
           spec->heads, spec->kv_heads);
     CHECK(k.d[1] == q.d[1] / spec->heads * attn_kv_heads(spec), "%s: keys of %lld channels", op, (long long)k.d[1]);
+    CHECK(spec->first_head >= 0 && spec->first_head + spec->heads <= MOST_HEADS, "%s: heads %d to %d", op,
+          spec->first_head, spec->first_head + spec->heads);
     CHECK(spec->window >= 0, "%s: a window of %d", op, spec->window);
     CHECK(spec->n_seq >= 0 && spec->max_q > 0 && spec->max_k > 0, "%s: %d sequences up to %d x %d", op, spec->n_seq,
           spec->max_q, spec->max_k);

@@ -41,6 +41,8 @@ typedef struct AttnSpec {
     BothSides k_first;
     int32_t n_seq, max_q, max_k;
     int32_t heads, kv_heads; /* kv_heads 0: as many; else query head h reads key head h / (heads / kv_heads) */
+    int32_t
+        first_head; /* number of head 0 in the whole layer, whose masks and layout these are; 0 means all are here */
     int32_t window; /* 0: none; else keys further than this from the query, |j - i - (Tk - Tq)|, are not seen */
     bool causal;    /* key j is seen by query i if j - i <= Tk - Tq: the last query sees every key */
     float scale;    /* on q·k; T5: 1 */
@@ -67,13 +69,14 @@ static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, i
     return (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
 }
 
-/* Elementwise dropout over rows of tokens; rate 0 switches it off and nothing else is read. The mask is a function of
- * (key, sample, position, channel): see base/philox.h. Both arrays are memory of the device. */
+/* Elementwise dropout over rows of tokens; rate 0 means none, and nothing else is read. The mask is a function of
+ * (key, sample, position, channel in the whole tensor): see base/philox.h. Both arrays are memory of the device. */
 typedef struct Dropout {
     PhiloxKey key;
     float rate;
     const int64_t *sample;   /* (N) global sample index of each row */
     const int32_t *position; /* (N) token position in its sample */
+    int64_t first_channel;   /* number of channel 0 in the whole tensor, a multiple of 4; 0 means all are here */
 } Dropout;
 
 typedef enum Activation { ACT_RELU, ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU, ACT_TANH, ACT_COUNT } Activation;

@@ -10,15 +10,13 @@
 #define MAX_LEAVES     (1 << 18)
 #define NDARRAY        1 /* Flax's extension types; the others are numbers */
 
-struct FlaxFile {
-    GMappedFile *map;
+typedef struct Reader {
     const unsigned char *at, *end;
     GString *path; /* of the value being read */
     int depth, n_leaves;
-    GPtrArray *arrays;     /* SafeTensor *, their names owned */
-    GHashTable *by_name;   /* name -> SafeTensor * */
-    GHashTable *elsewhere; /* names of leaves that are no arrays, owned */
-};
+    TensorFile *arrays;
+    GHashTable *others; /* names of leaves that are no arrays, owned */
+} Reader;
 
 /* One MessagePack value without what follows it: a number, or how many bytes or values follow. */
 typedef enum ValueKind { VALUE_SCALAR, VALUE_TEXT, VALUE_BINARY, VALUE_ARRAY, VALUE_MAP, VALUE_EXTENSION } ValueKind;
@@ -29,48 +27,27 @@ typedef struct Value {
     bool whole; /* n is a whole number >= 0 */
 } Value;
 
-static void array_free(void *pointer)
+static bool fail_short(const Reader *reader, GError **error)
 {
-    SafeTensor *array = pointer;
-    g_free((char *)array->name);
-    g_free(array);
-}
-
-void flax_close(FlaxFile *file)
-{
-    if (file == NULL)
-        return;
-    g_hash_table_unref(file->by_name);
-    g_hash_table_unref(file->elsewhere);
-    g_ptr_array_unref(file->arrays);
-    g_string_free(file->path, TRUE);
-    if (file->map)
-        g_mapped_file_unref(file->map);
-    g_free(file);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(FlaxFile, flax_close)
-
-static bool fail_short(const FlaxFile *file, GError **error)
-{
-    return fail_user(error, "it ends in the middle of %s", file->path->len ? file->path->str : "its first value");
+    return fail_user(error, "it ends in the middle of %s", reader->path->len ? reader->path->str : "its first value");
 }
 
 /* The next bytes; NULL if there are fewer. */
-static const unsigned char *take(FlaxFile *file, uint64_t bytes, GError **error)
+static const unsigned char *take(Reader *reader, uint64_t bytes, GError **error)
 {
-    const unsigned char *p = file->at;
-    if (bytes > (uint64_t)(file->end - p)) {
-        fail_short(file, error);
+    const unsigned char *p = reader->at;
+    if (bytes > (uint64_t)(reader->end - p)) {
+        fail_short(reader, error);
         return NULL;
     }
-    file->at += bytes;
+    reader->at += bytes;
     return p;
 }
 
 /* A number of 1, 2, 4 or 8 bytes, the highest first. */
-static bool take_big_endian(FlaxFile *file, int bytes, uint64_t *out, GError **error)
+static bool take_big_endian(Reader *reader, int bytes, uint64_t *out, GError **error)
 {
-    const unsigned char *p = take(file, (uint64_t)bytes, error);
+    const unsigned char *p = take(reader, (uint64_t)bytes, error);
     *out = 0;
     if (p == NULL)
         return false;
@@ -96,9 +73,9 @@ static const struct {
     [0x1f] = { VALUE_MAP, 4, 0 },
 };
 
-static bool read_value(FlaxFile *file, Value *value, GError **error)
+static bool read_value(Reader *reader, Value *value, GError **error)
 {
-    const unsigned char *first = take(file, 1, error);
+    const unsigned char *first = take(reader, 1, error);
     *value = (Value){ .kind = VALUE_SCALAR };
     if (first == NULL)
         return false;
@@ -118,12 +95,12 @@ static bool read_value(FlaxFile *file, Value *value, GError **error)
         value->n = wide[row].fixed;
         value->whole = row >= 0x0c && row <= 0x0f;
         if (c == 0xc1)
-            return fail_user(error, "byte 0xc1 begins no value, at %s", file->path->str);
-        if (wide[row].bytes > 0 && !take_big_endian(file, wide[row].bytes, &value->n, error))
+            return fail_user(error, "byte 0xc1 begins no value, at %s", reader->path->str);
+        if (wide[row].bytes > 0 && !take_big_endian(reader, wide[row].bytes, &value->n, error))
             return false;
     }
     if (value->kind == VALUE_EXTENSION) {
-        const unsigned char *type = take(file, 1, error);
+        const unsigned char *type = take(reader, 1, error);
         if (type == NULL)
             return false;
         value->type = (signed char)*type;
@@ -131,11 +108,11 @@ static bool read_value(FlaxFile *file, Value *value, GError **error)
     return true;
 }
 
-static bool read_kind(FlaxFile *file, ValueKind kind, const char *what, Value *value, GError **error)
+static bool read_kind(Reader *reader, ValueKind kind, const char *what, Value *value, GError **error)
 {
-    if (!read_value(file, value, error))
+    if (!read_value(reader, value, error))
         return false;
-    return value->kind == kind || fail_user(error, "%s: no %s where one should be", file->path->str, what);
+    return value->kind == kind || fail_user(error, "%s: no %s where one should be", reader->path->str, what);
 }
 
 static const char *dtype_of(const unsigned char *name, uint64_t bytes)
@@ -149,170 +126,155 @@ static const char *dtype_of(const unsigned char *name, uint64_t bytes)
     return NULL;
 }
 
-static bool read_shape(FlaxFile *file, SafeTensor *array, uint64_t *count, GError **error)
+static bool read_shape(Reader *reader, FileTensor *array, uint64_t *count, GError **error)
 {
     Value value;
     *count = 1;
-    if (!read_kind(file, VALUE_ARRAY, "shape", &value, error))
+    if (!read_kind(reader, VALUE_ARRAY, "shape", &value, error))
         return false;
-    if (value.n > SAFETENSORS_MAX_RANK)
-        return fail_user(error, "%s has %" G_GUINT64_FORMAT " dimensions", file->path->str, value.n);
+    if (value.n > FILE_TENSOR_MAX_RANK)
+        return fail_user(error, "%s has %" G_GUINT64_FORMAT " dimensions", reader->path->str, value.n);
     array->rank = (int)value.n;
     for (int i = 0; i < array->rank; i++) {
-        if (!read_value(file, &value, error))
+        if (!read_value(reader, &value, error))
             return false;
         if (!value.whole || value.n > G_MAXINT32 || __builtin_mul_overflow(*count, value.n, count))
-            return fail_user(error, "%s has an impossible shape", file->path->str);
+            return fail_user(error, "%s has an impossible shape", reader->path->str);
         array->shape[i] = (int64_t)value.n;
     }
     return true;
 }
 
 /* An array of three: the shape, numpy's name of the type, the bytes. */
-static bool read_array(FlaxFile *file, SafeTensor *array, GError **error)
+static bool read_array(Reader *reader, FileTensor *array, GError **error)
 {
     Value value;
     uint64_t count;
     const unsigned char *p;
-    if (!read_kind(file, VALUE_ARRAY, "array", &value, error))
+    if (!read_kind(reader, VALUE_ARRAY, "array", &value, error))
         return false;
     if (value.n != 3)
-        return fail_user(error, "%s is not an array of numpy's", file->path->str);
-    if (!read_shape(file, array, &count, error) || !read_kind(file, VALUE_TEXT, "type", &value, error) ||
-        !(p = take(file, value.n, error)))
+        return fail_user(error, "%s is not an array of numpy's", reader->path->str);
+    if (!read_shape(reader, array, &count, error) || !read_kind(reader, VALUE_TEXT, "type", &value, error) ||
+        !(p = take(reader, value.n, error)))
         return false;
     array->dtype = dtype_of(p, value.n);
     if (array->dtype == NULL)
-        return fail_user(error, "%s is of type %.*s, which cannot be read", file->path->str, (int)MIN(value.n, 32), p);
-    if (!read_kind(file, VALUE_BINARY, "data", &value, error) || !(p = take(file, value.n, error)))
+        return fail_user(error, "%s is of type %.*s, which cannot be read", reader->path->str, (int)MIN(value.n, 32),
+                         p);
+    if (!read_kind(reader, VALUE_BINARY, "data", &value, error) || !(p = take(reader, value.n, error)))
         return false;
     uint64_t width = (uint64_t)safetensors_dtype(array->dtype)->bits / 8, want;
     if (__builtin_mul_overflow(count, width, &want) || value.n != want)
-        return fail_user(error, "%s has %" G_GUINT64_FORMAT " bytes, which its shape does not give", file->path->str,
+        return fail_user(error, "%s has %" G_GUINT64_FORMAT " bytes, which its shape does not give", reader->path->str,
                          value.n);
     array->data = p;
     array->bytes = value.n;
     return true;
 }
 
-static bool count_leaf(FlaxFile *file, GError **error)
+static bool count_leaf(Reader *reader, GError **error)
 {
-    return ++file->n_leaves <= MAX_LEAVES || fail_user(error, "it has more than %d leaves", MAX_LEAVES);
+    return ++reader->n_leaves <= MAX_LEAVES || fail_user(error, "it has more than %d leaves", MAX_LEAVES);
 }
 
 /* The array fills its extension; nothing in it is read beyond. */
-static bool add_array(FlaxFile *file, uint64_t bytes, GError **error)
+static bool add_array(Reader *reader, uint64_t bytes, GError **error)
 {
-    const unsigned char *begin, *end = file->end;
-    if (!count_leaf(file, error) || !(begin = take(file, bytes, error)))
+    const unsigned char *start, *end = reader->end;
+    if (!count_leaf(reader, error) || !(start = take(reader, bytes, error)))
         return false;
-    const unsigned char *after = file->at;
-    SafeTensor *array = g_new0(SafeTensor, 1);
-    array->name = g_strdup(file->path->str);
-    g_ptr_array_add(file->arrays, array);
-    file->at = begin;
-    file->end = after;
-    bool ok = read_array(file, array, error);
-    if (ok && file->at != after)
-        ok = fail_user(error, "%s: bytes follow the array", file->path->str);
-    file->at = after;
-    file->end = end;
-    if (ok && !g_hash_table_insert(file->by_name, (char *)array->name, array))
-        ok = fail_user(error, "%s occurs twice", file->path->str);
+    const unsigned char *after = reader->at;
+    FileTensor array = { .name = reader->path->str };
+    reader->at = start;
+    reader->end = after;
+    bool ok = read_array(reader, &array, error);
+    if (ok && reader->at != after)
+        ok = fail_user(error, "%s: bytes follow the array", array.name);
+    reader->at = after;
+    reader->end = end;
+    if (ok && !tensor_file_add(reader->arrays, &array))
+        ok = fail_user(error, "%s occurs twice", array.name);
     return ok;
 }
 
-static bool read_tree(FlaxFile *file, GError **error);
+static bool read_tree(Reader *reader, GError **error);
 
-static bool read_pair(FlaxFile *file, GError **error)
+static bool read_pair(Reader *reader, GError **error)
 {
     Value key;
     const unsigned char *text;
-    size_t before = file->path->len;
-    if (!read_kind(file, VALUE_TEXT, "key", &key, error) || !(text = take(file, key.n, error)))
+    size_t before = reader->path->len;
+    if (!read_kind(reader, VALUE_TEXT, "key", &key, error) || !(text = take(reader, key.n, error)))
         return false;
     if (before + 1 + key.n > MAX_NAME_BYTES)
         return fail_user(error, "a name is longer than %d bytes", MAX_NAME_BYTES);
     if (!g_utf8_validate((const char *)text, (gssize)key.n, NULL))
-        return fail_user(error, "%s: a key that is not UTF-8", file->path->str);
+        return fail_user(error, "%s: a key that is not UTF-8", reader->path->str);
     if (before > 0)
-        g_string_append_c(file->path, '/');
-    g_string_append_len(file->path, (const char *)text, (gssize)key.n);
-    bool ok = read_tree(file, error);
+        g_string_append_c(reader->path, '/');
+    g_string_append_len(reader->path, (const char *)text, (gssize)key.n);
+    bool ok = read_tree(reader, error);
     if (ok)
-        g_string_truncate(file->path, before);
+        g_string_truncate(reader->path, before);
     return ok;
 }
 
-static bool read_many(FlaxFile *file, uint64_t n, bool pairs, GError **error)
+static bool read_many(Reader *reader, uint64_t n, bool pairs, GError **error)
 {
-    bool ok = ++file->depth <= MAX_DEPTH;
+    bool ok = ++reader->depth <= MAX_DEPTH;
     if (!ok)
         return fail_user(error, "maps lie more than %d deep", MAX_DEPTH);
     for (uint64_t i = 0; ok && i < n; i++)
-        ok = pairs ? read_pair(file, error) : read_tree(file, error);
-    file->depth--;
+        ok = pairs ? read_pair(reader, error) : read_tree(reader, error);
+    reader->depth--;
     return ok;
 }
 
-static bool read_tree(FlaxFile *file, GError **error)
+static bool read_tree(Reader *reader, GError **error)
 {
     Value value;
-    if (!read_value(file, &value, error))
+    if (!read_value(reader, &value, error))
         return false;
     if (value.kind == VALUE_EXTENSION && value.type == NDARRAY)
-        return add_array(file, value.n, error);
+        return add_array(reader, value.n, error);
     if (value.kind == VALUE_MAP)
-        return read_many(file, value.n, true, error);
-    if (!count_leaf(file, error))
+        return read_many(reader, value.n, true, error);
+    if (!count_leaf(reader, error))
         return false;
-    g_hash_table_add(file->elsewhere, g_strdup(file->path->str));
+    g_hash_table_add(reader->others, g_strdup(reader->path->str));
     if (value.kind == VALUE_ARRAY)
-        return read_many(file, value.n, false, error);
-    return value.kind == VALUE_SCALAR || take(file, value.n, error) != NULL;
+        return read_many(reader, value.n, false, error);
+    return value.kind == VALUE_SCALAR || take(reader, value.n, error) != NULL;
 }
 
-FlaxFile *flax_open(const char *path, GError **error)
+static bool read_whole(Reader *reader, GError **error)
 {
-    g_autoptr(FlaxFile) file = g_new0(FlaxFile, 1);
-    file->arrays = g_ptr_array_new_with_free_func(array_free);
-    file->by_name = g_hash_table_new(g_str_hash, g_str_equal);
-    file->elsewhere = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    file->path = g_string_new(NULL);
-    file->map = map_file(path, error);
-    if (file->map == NULL)
+    if (!read_tree(reader, error))
+        return false;
+    if (reader->at != reader->end)
+        return fail_user(error, "%zu bytes follow its one value", (size_t)(reader->end - reader->at));
+    return tensor_file_count(reader->arrays) > 0 || fail_user(error, "it holds no arrays");
+}
+
+TensorFile *flax_open(const char *path, GHashTable **others, GError **error)
+{
+    GMappedFile *map = map_file(path, error);
+    if (map == NULL)
         return NULL;
-    size_t bytes = g_mapped_file_get_length(file->map); /* an empty file is not mapped */
-    file->at = bytes ? (const unsigned char *)g_mapped_file_get_contents(file->map) : (const unsigned char *)"";
-    file->end = file->at + bytes;
-    bool ok = read_tree(file, error);
-    if (ok && file->at != file->end)
-        ok = fail_user(error, "%zu bytes follow its one value", (size_t)(file->end - file->at));
-    if (ok && file->arrays->len == 0)
-        ok = fail_user(error, "it holds no arrays");
-    if (!ok) {
-        fail_context(error, "%s: not a checkpoint of Flax", path);
-        return NULL;
-    }
-    return g_steal_pointer(&file);
-}
-
-int flax_count(const FlaxFile *file)
-{
-    return (int)file->arrays->len;
-}
-
-const SafeTensor *flax_get(const FlaxFile *file, int index)
-{
-    return file->arrays->pdata[index];
-}
-
-const SafeTensor *flax_find(const FlaxFile *file, const char *name)
-{
-    return g_hash_table_lookup(file->by_name, name);
-}
-
-bool flax_is_elsewhere(const FlaxFile *file, const char *name)
-{
-    return g_hash_table_contains(file->elsewhere, name);
+    g_autoptr(TensorFile) arrays = tensor_file_new();
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    size_t bytes = g_mapped_file_get_length(map); /* an empty file is not mapped */
+    Reader reader = { .at = bytes ? (const unsigned char *)g_mapped_file_get_contents(map) : (const unsigned char *)"",
+                      .path = g_string_new(NULL),
+                      .arrays = arrays,
+                      .others = names };
+    reader.end = reader.at + bytes;
+    tensor_file_own(arrays, g_mapped_file_get_bytes(map));
+    bool ok = read_whole(&reader, error) || fail_context(error, "%s: not a checkpoint of Flax", path);
+    g_string_free(reader.path, TRUE);
+    g_mapped_file_unref(map);
+    if (ok && others)
+        *others = g_steal_pointer(&names);
+    return ok ? g_steal_pointer(&arrays) : NULL;
 }

@@ -1,6 +1,5 @@
 #include "format/safetensors.h"
 
-#include "base/check.h"
 #include "base/file.h"
 #include "format/map.h"
 #include "format/safetensors_dtype.h"
@@ -13,44 +12,7 @@
 typedef json_t Json;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
 
-struct SafeTensors {
-    GPtrArray *maps;      /* GMappedFile, one a file */
-    GArray *tensors;      /* SafeTensor */
-    GStringChunk *names;  /* what SafeTensor.name and the keys point to */
-    GHashTable *by_name;  /* name -> index + 1 in `tensors` */
-    GHashTable *metadata; /* key -> value, owned */
-};
-
-static SafeTensors *set_new(void)
-{
-    SafeTensors *set = g_new0(SafeTensors, 1);
-    set->maps = g_ptr_array_new_with_free_func((GDestroyNotify)g_mapped_file_unref);
-    set->tensors = g_array_new(FALSE, TRUE, sizeof(SafeTensor));
-    set->names = g_string_chunk_new(4096);
-    set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
-    set->metadata = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    return set;
-}
-
-void safetensors_close(SafeTensors *file)
-{
-    if (file == NULL)
-        return;
-    g_hash_table_unref(file->by_name);
-    g_hash_table_unref(file->metadata);
-    g_array_unref(file->tensors);
-    g_string_chunk_free(file->names);
-    g_ptr_array_unref(file->maps);
-    g_free(file);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(SafeTensors, safetensors_close)
-
-static SafeTensor *tensor_at(const SafeTensors *set, guint index)
-{
-    return &g_array_index(set->tensors, SafeTensor, index);
-}
-
-static bool read_metadata(SafeTensors *set, Json *metadata, GError **error)
+static bool read_metadata(TensorFile *file, Json *metadata, GError **error)
 {
     if (!json_is_object(metadata))
         return fail_user(error, "__metadata__ is not an object");
@@ -60,19 +22,19 @@ static bool read_metadata(SafeTensors *set, Json *metadata, GError **error)
     {
         if (!json_is_string(value))
             return fail_user(error, "__metadata__.%s is not a string", key);
-        g_hash_table_replace(set->metadata, g_strdup(key), g_strdup(json_string_value(value)));
+        tensor_file_set_metadata(file, key, json_string_value(value));
     }
     return true;
 }
 
 /* Fills `shape` and `rank`; *elements is their product. */
-static bool read_shape(SafeTensor *tensor, const Json *shape, int64_t *elements, GError **error)
+static bool read_shape(FileTensor *tensor, const Json *shape, int64_t *elements, GError **error)
 {
     if (!json_is_array(shape))
         return fail_user(error, "shape is not a list of whole numbers");
-    if (json_array_size(shape) > SAFETENSORS_MAX_RANK)
+    if (json_array_size(shape) > FILE_TENSOR_MAX_RANK)
         return fail_user(error, "shape has %zu dimensions, at most %d are read", json_array_size(shape),
-                         SAFETENSORS_MAX_RANK);
+                         FILE_TENSOR_MAX_RANK);
     tensor->rank = (int)json_array_size(shape);
     *elements = 1;
     for (int i = 0; i < tensor->rank; i++) {
@@ -87,7 +49,7 @@ static bool read_shape(SafeTensor *tensor, const Json *shape, int64_t *elements,
 }
 
 /* The bytes that shape and dtype ask for must be those between the offsets. */
-static bool check_bytes(const SafeTensor *tensor, const SafeDType *dtype, int64_t elements, GError **error)
+static bool check_bytes(const FileTensor *tensor, const SafeDType *dtype, int64_t elements, GError **error)
 {
     int64_t bits;
     if (__builtin_mul_overflow(elements, (int64_t)dtype->bits, &bits))
@@ -100,7 +62,7 @@ static bool check_bytes(const SafeTensor *tensor, const SafeDType *dtype, int64_
     return true;
 }
 
-static bool read_tensor(SafeTensor *tensor, const Json *entry, const char *data, size_t data_bytes, GError **error)
+static bool read_tensor(FileTensor *tensor, const Json *entry, const char *data, size_t data_bytes, GError **error)
 {
     if (!json_is_object(entry))
         return fail_user(error, "its entry is not an object");
@@ -129,7 +91,7 @@ static bool read_tensor(SafeTensor *tensor, const Json *entry, const char *data,
 
 static int by_offset(const void *a, const void *b)
 {
-    const SafeTensor *x = a, *y = b;
+    const FileTensor *x = a, *y = b;
     const char *p = x->data, *q = y->data;
     if (p != q)
         return p < q ? -1 : 1;
@@ -138,16 +100,16 @@ static int by_offset(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Tensors [first, …) sorted by offset must tile `data` exactly. */
-static bool check_layout(const SafeTensors *set, guint first, const char *data, size_t data_bytes, GError **error)
+/* Tensors sorted by offset must tile `data` exactly. */
+static bool check_layout(const GArray *tensors, const char *data, size_t data_bytes, GError **error)
 {
     size_t at = 0;
-    for (guint i = first; i < set->tensors->len; i++) {
-        const SafeTensor *tensor = tensor_at(set, i);
-        size_t begin = (size_t)((const char *)tensor->data - data);
-        if (begin != at)
-            return fail_user(error, "tensor %s begins at byte %zu of the data, %s %zu", tensor->name, begin,
-                             begin < at ? "overlapping the one before, which ends at" : "leaving a hole after", at);
+    for (guint i = 0; i < tensors->len; i++) {
+        const FileTensor *tensor = &g_array_index(tensors, FileTensor, i);
+        size_t start = (size_t)((const char *)tensor->data - data);
+        if (start != at)
+            return fail_user(error, "tensor %s begins at byte %zu of the data, %s %zu", tensor->name, start,
+                             start < at ? "overlapping the one before, which ends at" : "leaving a hole after", at);
         at += tensor->bytes;
     }
     if (at != data_bytes)
@@ -174,34 +136,49 @@ static bool read_header_bytes(const char *file, size_t bytes, size_t *header_byt
     return true;
 }
 
-static bool read_entries(SafeTensors *set, Json *header, const char *data, size_t data_bytes, GError **error)
+/* Appends the tensors that the header lists; their names are the header's. */
+static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const char *data, size_t data_bytes,
+                         GError **error)
 {
     const char *name;
     Json *entry;
     json_object_foreach(header, name, entry)
     {
         if (strcmp(name, "__metadata__") == 0) {
-            if (!read_metadata(set, entry, error))
+            if (!read_metadata(file, entry, error))
                 return false;
             continue;
         }
-        SafeTensor tensor = { .name = name };
+        FileTensor tensor = { .name = name };
         if (!read_tensor(&tensor, entry, data, data_bytes, error))
             return fail_context(error, "tensor %s", name);
-        tensor.name = g_string_chunk_insert(set->names, name);
-        g_array_append_val(set->tensors, tensor);
+        g_array_append_val(tensors, tensor);
     }
     return true;
 }
 
-/* Appends the tensors of one mapped file, by offset. */
-static bool read_file(SafeTensors *set, GMappedFile *map, GError **error)
+/* weight_map of an index, and the file name of one of its shards; NULL and NULL for a file without an index. */
+typedef struct Shard {
+    const Json *weight_map;
+    const char *name;
+} Shard;
+
+/* Whether the index says that this shard holds the tensor. */
+static bool in_shard(const Shard *shard, const char *tensor)
 {
-    const char *file = g_mapped_file_get_contents(map);
+    return shard->weight_map == NULL ||
+           g_strcmp0(json_string_value(json_object_get(shard->weight_map, tensor)), shard->name) == 0;
+}
+
+/* Appends the tensors of one mapped file, by offset, without those that its index places elsewhere or does not list. */
+static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+{
+    tensor_file_own(file, g_mapped_file_get_bytes(map));
+    const char *start = g_mapped_file_get_contents(map);
     size_t bytes = g_mapped_file_get_length(map), header_bytes = 0;
-    if (!read_header_bytes(file, bytes, &header_bytes, error))
+    if (!read_header_bytes(start, bytes, &header_bytes, error))
         return false;
-    const char *text = file + 8, *data = text + header_bytes;
+    const char *text = start + 8, *data = text + header_bytes;
     size_t data_bytes = bytes - 8 - header_bytes;
     if (header_bytes == 0 || text[0] != '{')
         return fail_user(error, "not a safetensors file: its header does not begin with {");
@@ -209,53 +186,38 @@ static bool read_file(SafeTensors *set, GMappedFile *map, GError **error)
     g_autoptr(Json) header = json_loadb(text, header_bytes, JSON_REJECT_DUPLICATES, &wrong);
     if (header == NULL)
         return fail_user(error, "its header is not valid JSON: %s (byte %d)", wrong.text, wrong.position);
-    guint first = set->tensors->len;
-    if (!read_entries(set, header, data, data_bytes, error))
+    g_autoptr(GArray) tensors = g_array_new(FALSE, TRUE, sizeof(FileTensor));
+    if (!read_entries(file, tensors, header, data, data_bytes, error))
         return false;
-    if (set->tensors->len > first)
-        qsort(tensor_at(set, first), set->tensors->len - first, sizeof(SafeTensor), by_offset);
-    return check_layout(set, first, data, data_bytes, error);
+    g_array_sort(tensors, by_offset);
+    if (!check_layout(tensors, data, data_bytes, error))
+        return false;
+    for (guint i = 0; i < tensors->len; i++)
+        if (in_shard(shard, g_array_index(tensors, FileTensor, i).name))
+            tensor_file_add(file, &g_array_index(tensors, FileTensor, i));
+    return true;
 }
 
-static bool load_file(SafeTensors *set, const char *path, GError **error)
+static bool load_file(TensorFile *file, const char *path, const Shard *shard, GError **error)
 {
     GMappedFile *map = map_file(path, error);
     if (map == NULL)
         return false;
-    g_ptr_array_add(set->maps, map);
-    return read_file(set, map, error) || fail_context(error, "%s", path);
+    bool done = read_file(file, map, shard, error) || fail_context(error, "%s", path);
+    g_mapped_file_unref(map);
+    return done;
 }
 
-static SafeTensors *index_names(SafeTensors *set)
+TensorFile *safetensors_open(const char *path, GError **error)
 {
-    for (guint i = 0; i < set->tensors->len; i++)
-        g_hash_table_insert(set->by_name, (char *)tensor_at(set, i)->name, GUINT_TO_POINTER(i + 1));
-    return set;
+    g_autoptr(TensorFile) file = tensor_file_new();
+    return load_file(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }
 
-SafeTensors *safetensors_open(const char *path, GError **error)
+TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error)
 {
-    g_autoptr(SafeTensors) set = set_new();
-    return load_file(set, path, error) ? index_names(g_steal_pointer(&set)) : NULL;
-}
-
-SafeTensors *safetensors_open_mapped(GMappedFile *map, GError **error)
-{
-    g_autoptr(SafeTensors) set = set_new();
-    g_ptr_array_add(set->maps, g_mapped_file_ref(map));
-    return read_file(set, map, error) ? index_names(g_steal_pointer(&set)) : NULL;
-}
-
-/* Of the tensors [first, …), those that the index places elsewhere or does not know are left out. */
-static void keep_mapped(SafeTensors *set, guint first, const Json *weight_map, const char *shard)
-{
-    guint kept = first;
-    for (guint i = first; i < set->tensors->len; i++) {
-        const char *place = json_string_value(json_object_get(weight_map, tensor_at(set, i)->name));
-        if (place && strcmp(place, shard) == 0)
-            *tensor_at(set, kept++) = *tensor_at(set, i);
-    }
-    g_array_set_size(set->tensors, kept);
+    g_autoptr(TensorFile) file = tensor_file_new();
+    return read_file(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }
 
 static int by_text(const void *a, const void *b)
@@ -283,30 +245,27 @@ static bool list_shards(Json *weight_map, GPtrArray *shards, GError **error)
     return true;
 }
 
-static bool load_shards(SafeTensors *set, const char *folder, Json *weight_map, GError **error)
+static bool load_shards(TensorFile *file, const char *folder, Json *weight_map, GError **error)
 {
     g_autoptr(GPtrArray) shards = g_ptr_array_new();
     if (!list_shards(weight_map, shards, error))
         return false;
     for (guint i = 0; i < shards->len; i++) {
         g_autofree char *path = g_build_filename(folder, shards->pdata[i], NULL);
-        guint first = set->tensors->len;
-        if (!load_file(set, path, error))
+        if (!load_file(file, path, &(Shard){ weight_map, shards->pdata[i] }, error))
             return false;
-        keep_mapped(set, first, weight_map, shards->pdata[i]);
     }
-    index_names(set);
     const char *name;
     Json *shard;
     json_object_foreach(weight_map, name, shard)
     {
-        if (!g_hash_table_contains(set->by_name, name))
+        if (tensor_file_find(file, name) == NULL)
             return fail_user(error, "tensor %s is not in %s", name, json_string_value(shard));
     }
     return true;
 }
 
-SafeTensors *safetensors_open_folder(const char *path, GError **error)
+TensorFile *safetensors_open_folder(const char *path, GError **error)
 {
     g_autofree char *single = g_build_filename(path, "model.safetensors", NULL);
     if (g_file_test(single, G_FILE_TEST_EXISTS))
@@ -327,46 +286,10 @@ SafeTensors *safetensors_open_folder(const char *path, GError **error)
         fail_user(error, "%s: %s", index, root ? "weight_map is missing or not an object" : wrong.text);
         return NULL;
     }
-    g_autoptr(SafeTensors) set = set_new();
-    if (!load_shards(set, path, weight_map, error)) {
+    g_autoptr(TensorFile) file = tensor_file_new();
+    if (!load_shards(file, path, weight_map, error)) {
         fail_context(error, "%s", index);
         return NULL;
     }
-    return g_steal_pointer(&set);
-}
-
-int safetensors_count(const SafeTensors *file)
-{
-    return (int)file->tensors->len;
-}
-
-const SafeTensor *safetensors_get(const SafeTensors *file, int index)
-{
-    CHECK(index >= 0 && index < safetensors_count(file), "tensor %d of %d", index, safetensors_count(file));
-    return tensor_at(file, (guint)index);
-}
-
-const SafeTensor *safetensors_find(const SafeTensors *file, const char *name)
-{
-    guint place = GPOINTER_TO_UINT(g_hash_table_lookup(file->by_name, name));
-    return place ? tensor_at(file, place - 1) : NULL;
-}
-
-const char *safetensors_metadata(const SafeTensors *file, const char *key)
-{
-    return g_hash_table_lookup(file->metadata, key);
-}
-
-bool safetensors_read_f32(const SafeTensor *tensor, int64_t first, int64_t n, float *out, GError **error)
-{
-    const SafeDType *dtype = safetensors_dtype(tensor->dtype);
-    CHECK(dtype != NULL, "dtype %s", tensor->dtype);
-    if (dtype->to_f32 == NULL)
-        return fail_user(error, "tensor %s has dtype %s; F32, F16, BF16 and F64 can be read", tensor->name,
-                         tensor->dtype);
-    int64_t size = dtype->bits / 8, elements = (int64_t)tensor->bytes / size;
-    CHECK(first >= 0 && n >= 0 && first <= elements && n <= elements - first, "%s: elements [%lld, + %lld) of %lld",
-          tensor->name, (long long)first, (long long)n, (long long)elements);
-    dtype->to_f32(out, (const char *)tensor->data + first * size, n);
-    return true;
+    return g_steal_pointer(&file);
 }

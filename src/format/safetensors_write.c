@@ -13,7 +13,7 @@ typedef json_t Json;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
 
 typedef struct Declared {
-    SafeTensor tensor; /* its name is owned */
+    FileTensor tensor; /* its name is owned */
     const SafeDType *dtype;
     bool rounded;    /* the data are f32, the dtype is another */
     SafeFetch fetch; /* NULL: the data are there */
@@ -30,7 +30,7 @@ struct SafeWriter {
     int64_t bytes;             /* in it so far */
 };
 
-static const SafeTensor *tensor_at(const SafeWriter *writer, guint i)
+static const FileTensor *tensor_at(const SafeWriter *writer, guint i)
 {
     return &g_array_index(writer->declared, Declared, i).tensor;
 }
@@ -84,7 +84,7 @@ void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dt
     Declared new = { .tensor = { .name = g_strdup(name), .rank = rank, .data = data },
                      .dtype = safetensors_dtype(dtype) };
     CHECK(new.dtype != NULL, "%s: unknown dtype %s", name, dtype);
-    CHECK(rank >= 0 && rank <= SAFETENSORS_MAX_RANK, "%s: rank %d", name, rank);
+    CHECK(rank >= 0 && rank <= FILE_TENSOR_MAX_RANK, "%s: rank %d", name, rank);
     CHECK(strcmp(name, "__metadata__") != 0, "a tensor cannot have the name %s", name);
     int64_t bits = new.dtype->bits;
     for (int i = 0; i < rank; i++) {
@@ -135,7 +135,7 @@ static Json *header_json(const SafeWriter *writer, guint first, guint last)
     }
     size_t at = 0;
     for (guint i = first; i < last; i++) {
-        const SafeTensor *tensor = tensor_at(writer, i);
+        const FileTensor *tensor = tensor_at(writer, i);
         Json *shape = json_array();
         for (int d = 0; d < tensor->rank; d++)
             json_array_append_new(shape, json_integer(tensor->shape[d]));

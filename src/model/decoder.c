@@ -12,8 +12,8 @@ struct Decoder {
     StackPass pass;     /* of steps, whose rows are `rows` below */
     TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
     TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
-    Rows input_rows;
-    CacheRows cache_rows;
+    Tokens input_tokens;
+    DecodeStep step;
     int32_t t, max_tokens, capacity;
     int32_t *first;       /* (sequences) rows of the caches that hold the prompt */
     int32_t *last;        /* (prompts) last token of each */
@@ -135,7 +135,7 @@ static void encode(Decoder *d)
     StackPass pass;
 
     stack_pass_init(&pass, &model->encoder);
-    pass.rows = d->input_rows;
+    pass.tokens = d->input_tokens;
     stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
     stack_begin(&model->encoder, &pass);
     Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
@@ -143,7 +143,7 @@ static void encode(Decoder *d)
         int bucket = model->decoder.block_bucket + i;
         BlockW w = { 0 };
         params_acquire(model->params, bucket, &w);
-        attention_remember(&d->pass.cx, &d->caches[i].cross, encoder_output, &w.cross);
+        attention_cache_encoder(&d->pass.cx, &d->caches[i].cross, encoder_output, &w.cross);
         params_release(model->params, bucket);
     }
     stack_pass_clear(&pass);
@@ -166,7 +166,7 @@ static void prefill(Decoder *d)
 {
     Model *model = d->model;
     const Stack *stack = &model->decoder;
-    StackPass pass = { .rows = d->input_rows };
+    StackPass pass = { .tokens = d->input_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
     StackW w = { 0 };
@@ -182,9 +182,9 @@ static void prefill(Decoder *d)
         size_t mark = arena_mark(d->work.save);
         BlockW block = { 0 };
         BlockSave kept;
-        stack_enter_layer(stack, &pass, i);
+        Ctx cx = stack_layer(stack, &pass, i);
         params_acquire(model->params, bucket, &block);
-        block_fwd(&pass.cx, x, x, NO_TENSOR, pass.bias, &block, &kept);
+        block_fwd(&cx, x, x, NO_TENSOR, pass.bias, &block, &kept);
         remember_prompts(d, &d->caches[i].self, kept.self.p.kv);
         params_release(model->params, bucket);
         arena_reset(d->work.save, mark);
@@ -199,17 +199,17 @@ static void upload_rows(Decoder *d)
     Arena *save = d->work.save;
     int32_t n = d->rows.max_tokens;
 
-    d->input_rows = encoder_upload(d->model, save, &d->inputs);
-    d->pass.rows = rows_upload(dev, save, &d->rows);
+    d->input_tokens = encoder_upload(d->model, save, &d->inputs);
+    d->pass.tokens = tokens_upload(dev, save, &d->rows);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
     Tensor start = indices_upload(dev, save, d->start, n, n, "decoder.start");
-    d->cache_rows = (CacheRows){ .cu_q = both_sides(d->cu_q, cu_q),
-                                 .cu_k = both_sides(d->cu_k, d->cu_k_device),
-                                 .first = both_sides(d->start, start),
-                                 .own = indices_upload(dev, save, d->own, n, n, "decoder.own"),
-                                 .n_seq = n,
-                                 .capacity = d->capacity };
+    d->step = (DecodeStep){
+        .queries = { .n = n, .max_len = 1, .cu = both_sides(d->cu_q, cu_q) },
+        .keys = { .n = n, .cu = both_sides(d->cu_k, d->cu_k_device), .first = both_sides(d->start, start) },
+        .new_rows = indices_upload(dev, save, d->own, n, n, "decoder.own"),
+        .capacity = d->capacity
+    };
 }
 
 /* The same for the next step, of the tokens in d->rows. */
@@ -217,17 +217,17 @@ static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;
 
-    d->cache_rows.max_k = 0;
+    d->step.keys.max_len = 0;
     for (int32_t r = 0; r < d->rows.max_tokens; r++) {
         int32_t before = d->first[r] + d->t;
         d->rows.position_ids[r] = before;
         d->own[r] = d->start[r] + before;
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
-        d->cache_rows.max_k = MAX(d->cache_rows.max_k, before + 1);
+        d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
     }
-    tensor_upload(dev, d->pass.rows.ids, d->rows.ids);
-    tensor_upload(dev, d->pass.rows.place, d->rows.position_ids);
-    tensor_upload(dev, d->cache_rows.own, d->own);
+    tensor_upload(dev, d->pass.tokens.ids, d->rows.ids);
+    tensor_upload(dev, d->pass.tokens.position_ids, d->rows.position_ids);
+    tensor_upload(dev, d->step.new_rows, d->own);
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
 
@@ -240,7 +240,7 @@ static void begin(Decoder *d)
     StackW w = { 0 };
 
     upload_rows(d);
-    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->input_rows, &forward);
+    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->input_tokens, &forward);
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, stack->bucket);
@@ -267,9 +267,9 @@ static void run_blocks(Decoder *d, Tensor x)
     for (int i = 0; i < model->config.n_dec; i++) {
         int bucket = model->decoder.block_bucket + i;
         BlockW w = { 0 };
-        stack_enter_layer(&model->decoder, &d->pass, i);
+        Ctx cx = stack_layer(&model->decoder, &d->pass, i);
         params_acquire(model->params, bucket, &w);
-        block_step(&d->pass.cx, x, x, d->pass.bias, &w, &d->caches[i], &d->cache_rows);
+        block_step(&cx, x, x, d->pass.bias, &w, &d->caches[i], &d->step);
         params_release(model->params, bucket);
     }
 }
@@ -291,7 +291,7 @@ static void step(Decoder *d)
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
     heads_acquire(model, &w);
-    HeadW head = heads_weights(model, &w, &none);
+    HeadW head = heads_weights(model, &w, &none, 0);
     head_logits(&d->pass.cx, d->logits, y, &head);
     heads_release(model);
     arena_reset(d->work.save, save);

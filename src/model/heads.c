@@ -17,7 +17,7 @@ void heads_release(Model *model)
     params_release(model->params, BUCKET_LM_HEAD);
 }
 
-HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g)
+HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g, float beta)
 {
     bool tied = model->config.tie_embeddings;
     return (HeadW){ .w = tied ? w->shared : w->lm_head,
@@ -26,15 +26,17 @@ HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g)
                     .db = g->head_bias,
                     .transform = model->config.head_transform ? &w->transform : NULL,
                     .dtransform = model->config.head_transform ? &g->transform : NULL,
-                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1 };
+                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1,
+                    .beta = beta };
 }
 
 /* The buckets of the head are first touched here, all of them: they take the same beta. */
-static void head_gradients_acquire(Model *model, Ctx *cx, ModelW *g)
+static float head_gradients_acquire(Model *model, ModelW *g)
 {
-    cx->g_beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
+    float beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
     if (model->config.tie_embeddings)
-        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == cx->g_beta, "the head's buckets in step");
+        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == beta, "the head's buckets in step");
+    return beta;
 }
 
 static void head_gradients_ready(Model *model)
@@ -45,7 +47,7 @@ static void head_gradients_ready(Model *model)
 }
 
 /* Σ of the statistics into sums (XENT_STATS) f64; with loss->grad dx (N,C) and the head's gradient. */
-static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
     XentSpec xent = { .label_smoothing = loss->label_smoothing,
@@ -62,9 +64,8 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
     CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
     op_fill(cx->dev, weights, batch->n_targets > 0);
     heads_acquire(model, &w);
-    if (loss->grad)
-        head_gradients_acquire(model, cx, &g);
-    HeadW head = heads_weights(model, &w, &g);
+    float beta = loss->grad ? head_gradients_acquire(model, &g) : 0;
+    HeadW head = heads_weights(model, &w, &g, beta);
     head_loss(cx, sums, dx, x, &head, rows, ids, weights, &xent);
     if (loss->grad)
         head_gradients_ready(model);
@@ -73,7 +74,7 @@ static void token_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, 
 }
 
 /* 1 for each sequence that has a label, else 0. */
-static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
+static Tensor label_weights(const Ctx *cx, const int32_t *labels, int64_t n)
 {
     Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights");
     g_autofree float *values = g_new(float, n);
@@ -85,27 +86,26 @@ static Tensor label_weights(Ctx *cx, const int32_t *labels, int64_t n)
 }
 
 /* The loss of the labels, whose gradient is added to dx. */
-static void label_loss(Model *model, Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+static void label_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                        const ModelLoss *loss)
 {
     XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = cx->rows->n_seq;
+    int64_t n = cx->tokens->seq.n;
     Tensor labels = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels");
     Tensor weights = label_weights(cx, batch->labels, n);
 
     params_acquire(model->params, BUCKET_POOLER, &w);
-    if (loss->grad)
-        cx->g_beta = grads_acquire(model->params, BUCKET_POOLER, &g);
-    sentence_loss(cx, sums, dx, x, &w.pooler, &g.pooler, labels, weights, &xent);
+    float beta = loss->grad ? grads_acquire(model->params, BUCKET_POOLER, &g) : 0;
+    pooler_loss(cx, sums, dx, x, &w.pooler, &g.pooler, beta, labels, weights, &xent);
     if (loss->grad)
         grads_ready(model->params, BUCKET_POOLER);
     params_release(model->params, BUCKET_POOLER);
     arena_reset(cx->scratch, mark);
 }
 
-void heads_loss(Model *model, Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss)
+void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor sums = arena_vector(cx->scratch, DT_F64, 2 * XENT_STATS, "sums");

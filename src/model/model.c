@@ -168,20 +168,20 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     Tensor x = slot_run(model, slot);
     slot->state = SLOT_FREE;
     heads_acquire(model, &w);
-    HeadW head = heads_weights(model, &w, &none);
+    HeadW head = heads_weights(model, &w, &none, 0);
     head_logits(&slot_last(model, slot)->cx, logits, x, &head);
     heads_release(model);
 }
 
 /* The rows of x that are text, of a stream behind memory; else all. */
-static void read_text(Ctx *cx, float *hidden, Tensor x)
+static void read_text(const Ctx *cx, float *hidden, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);
 
-    if (tensor_present(cx->rows->text)) {
+    if (tensor_present(cx->tokens->text)) {
         Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
-        Tensor text = tensor_slice_rows(all, 0, cx->rows->text.d[0]);
-        op_gather(cx->dev, text, x, cx->rows->text);
+        Tensor text = tensor_slice_rows(all, 0, cx->tokens->text.d[0]);
+        op_gather(cx->dev, text, x, cx->tokens->text);
         x = text;
     }
     tensor_read(cx->dev, hidden, DT_F32, x);
@@ -192,7 +192,7 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
 {
     const ModelLoss forward = { 0 };
     Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
-    Ctx *cx = &slot->encoder.cx;
+    const Ctx *cx = &slot->encoder.cx;
     ModelW w = { 0 };
 
     stack_begin(&model->encoder, &slot->encoder);

@@ -1,6 +1,6 @@
 #include "model/model_config.h"
 
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
 static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "model/stage.h"
-#include "nn/nn.h"
+#include "nn/block.h"
+#include "nn/embedding.h"
+#include "nn/head.h"
+#include "nn/pooler.h"
 #include "param/param.h"
 
 typedef struct ModelW {
@@ -16,7 +19,7 @@ typedef struct ModelW {
 typedef struct StackW {
     Tensor relpos; /* (buckets,H) */
     NormW final_norm;
-    EmbedW embed; /* but for its table */
+    EmbeddingW embed; /* but for its table */
 } StackW;
 
 /* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW (the first three), StackW and

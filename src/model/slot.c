@@ -30,12 +30,12 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
     return kept;
 }
 
-Rows encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
+Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
 {
-    Rows rows = rows_upload(model->dev, save, enc);
+    Tokens tokens = tokens_upload(model->dev, save, enc);
     if (model->config.memory_tokens > 0)
-        rows_upload_memory(&rows, model->dev, save, (int32_t)model->config.memory_tokens);
-    return rows;
+        tokens_upload_memory(&tokens, model->dev, save, (int32_t)model->config.memory_tokens);
+    return tokens;
 }
 
 static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, const char *tag)
@@ -58,13 +58,13 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     slot->sent = slot->gradient = (StageMessage){ 0 };
     if (encodes) {
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, memory_rows);
-        slot->encoder.rows = encoder_upload(model, slot->save, enc);
+        slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
     }
     if (decodes && stack_blocks(&model->decoder) > 0) {
-        slot->decoder.rows = rows_upload(model->dev, slot->save, &batch->dec);
+        slot->decoder.tokens = tokens_upload(model->dev, slot->save, &batch->dec);
         stack_context(&model->decoder, &slot->decoder, slot->save, &model->work.scratch,
-                      encodes ? &slot->encoder.rows : NULL, loss);
+                      encodes ? &slot->encoder.tokens : NULL, loss);
     }
     return slot;
 }
@@ -85,7 +85,7 @@ static StageMessage begin_stacks(Model *model, Slot *slot)
     }
     in.x = dec->embeds ? NO_TENSOR : slot->decoder.x[0];
     if (model->config.n_enc > 0)
-        in.encoder_output = slot->encoder_output = slot_tensor(model, slot, slot->encoder.rows.n_rows, "slot.received");
+        in.encoder_output = slot->encoder_output = slot_tensor(model, slot, slot->encoder.tokens.n, "slot.received");
     return in;
 }
 

@@ -1,7 +1,5 @@
 #include "model/stack.h"
 
-#include <math.h>
-
 static Tensor layout_firsts(Arena *arena, const BlockLayout *layout)
 {
     return arena_vector(arena, DT_I32, (int64_t)layout->heads * layout->blocks + 1, "layout.first");
@@ -50,15 +48,19 @@ bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore
                       .end = blocks.end,
                       .embeds = stage_embeds(config, stage, decoder),
                       .finishes = stage_finishes(config, stage, decoder),
+                      .spec = model_spec(config),
+                      .outer = layer_spec_outer(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
-    if (config->sparsity.pattern == SPARSE_NONE || decoder != (config->family == FAMILY_GPT))
-        return true;
-    stack->layouts = g_new(BlockLayout *, stack_blocks(stack));
-    for (int i = stack->first; i < stack->end; i++)
-        stack->layouts[i - stack->first] =
-            sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
-    return upload_layouts(stack);
+    stack->layers = g_new(LayerSpec, stack_blocks(stack));
+    if (config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT))
+        stack->layouts = g_new(BlockLayout *, stack_blocks(stack));
+    for (int here = 0, i = stack->first; i < stack->end; here++, i++) {
+        if (stack->layouts)
+            stack->layouts[here] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
+        stack->layers[here] = layer_spec_block(config, decoder, i, stack->layouts ? stack->layouts[here] : NULL);
+    }
+    return !stack->layouts || upload_layouts(stack);
 }
 
 void stack_clear(Stack *stack)
@@ -67,6 +69,7 @@ void stack_clear(Stack *stack)
     for (int i = 0; stack->layouts && i < stack_blocks(stack); i++)
         sparsity_layout_free(stack->layouts[i]);
     g_free(stack->layouts);
+    g_free(stack->layers);
 }
 
 void stack_pass_init(StackPass *pass, const Stack *stack)
@@ -81,48 +84,26 @@ void stack_pass_clear(StackPass *pass)
     g_free(pass->blocks);
 }
 
-static void set_dropout(Ctx *cx, const ModelConfig *config)
-{
-    cx->dropout = (float)config->dropout;
-    cx->attention_dropout = (float)model_config_attention_dropout(config);
-    cx->activation_dropout = (float)model_config_activation_dropout(config);
-    cx->final_dropout = (float)(config->inner_dropout ? config->dropout : 0);
-}
-
-static RelposSpec relpos_spec(const ModelConfig *config, bool decoder)
-{
-    return (RelposSpec){ .n_buckets = (int32_t)config->rel_buckets,
-                         .max_distance = (int32_t)config->rel_max_distance,
-                         .rule = (RelposRule)config->rel_rule,
-                         .bidirectional = !decoder };
-}
-
-void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Rows *encoder_rows,
+void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Tokens *encoder_tokens,
                    const ModelLoss *loss)
 {
-    const ModelConfig *config = stack->config;
-    Ctx cx = { .dev = stack->dev,
-               .save = save,
-               .scratch = scratch,
-               .dtype = stack->dev->precision.compute,
-               .rows = &pass->rows,
-               .memory_rows = encoder_rows,
-               .heads = (int32_t)config->heads,
-               .kv_heads = (int32_t)model_config_kv_heads(config),
-               .activation = (Activation)config->activation,
-               .head_activation = model_config_head_activation(config),
-               .norm = (NormKind)config->norm,
-               .norm_after = config->norm_after,
-               .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
-               .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,
-               .decoder = stack->decoder,
-               .relpos = relpos_spec(config, stack->decoder),
-               .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
-               .seed = loss->seed,
-               .eps = (float)config->norm_eps };
-    if (loss->train)
-        set_dropout(&cx, config);
-    pass->cx = cx;
+    pass->cx = (Ctx){ .dev = stack->dev,
+                      .dtype = stack->dev->precision.compute,
+                      .model = &stack->spec,
+                      .layer = &stack->outer,
+                      .save = save,
+                      .scratch = scratch,
+                      .tokens = &pass->tokens,
+                      .encoder_tokens = encoder_tokens,
+                      .seed = loss->seed,
+                      .train = loss->train };
+}
+
+Ctx stack_layer(const Stack *stack, const StackPass *pass, int i)
+{
+    Ctx cx = pass->cx;
+    cx.layer = &stack->layers[i - stack->first];
+    return cx;
 }
 
 /* table (n, C): the sinusoids of position_ids 0 to n - 1. */
@@ -139,19 +120,19 @@ void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32
                      int32_t n_positions)
 {
     const ModelConfig *config = stack->config;
-    const Ctx *cx = &pass->cx;
+    Ctx *cx = &pass->cx;
     int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
-    RelposSpec relpos = cx->relpos;
+    RelposSpec relpos = stack->outer.relpos;
     bool local = config->window > 0 && config->rotary_local > 0;
 
     relpos.first = first;
-    pass->bias = pass->rotary[0] = pass->rotary[1] = pass->sinusoids = NO_TENSOR;
+    pass->bias = cx->rotary[0] = cx->rotary[1] = pass->sinusoids = NO_TENSOR;
     if (tensor_present(w->relpos) || config->position == POSITION_ALIBI)
-        pass->bias = arena_tensor(cx->save, cx->dtype, cx->heads, n, "stack.bias");
+        pass->bias = arena_tensor(cx->save, cx->dtype, cx->model->heads, n, "stack.bias");
     if (tensor_present(w->relpos))
         op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
-        op_alibi(cx->dev, pass->bias, first);
+        op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
     if (config->position == POSITION_SINUSOIDAL && stack->embeds) {
         pass->sinusoids = arena_tensor(cx->save, cx->dtype, n_positions, config->width, "stack.sinusoids");
         make_sinusoids(pass->sinusoids, cx, config);
@@ -159,31 +140,17 @@ void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32
     if (config->position != POSITION_ROTARY)
         return;
     for (int i = 0; i < 2; i++) {
-        pass->rotary[i] = arena_tensor(cx->save, cx->dtype, n_positions, rotated, "stack.rotary");
-        op_rotary_table(cx->dev, pass->rotary[i], i && local ? config->rotary_local : config->rotary_base);
+        cx->rotary[i] = arena_tensor(cx->save, cx->dtype, n_positions, rotated, "stack.rotary");
+        op_rotary_table(cx->dev, cx->rotary[i], i && local ? config->rotary_local : config->rotary_base);
     }
-}
-
-void stack_enter_layer(const Stack *stack, StackPass *pass, int i)
-{
-    const ModelConfig *config = stack->config;
-    Ctx *cx = &pass->cx;
-    bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
-    int64_t window = stack->decoder ? config->window - 1 : config->window / 2;
-
-    cx->layer = i;
-    cx->window = local ? (int32_t)MAX(1, window) : 0;
-    cx->rotary = pass->rotary[local];
-    cx->score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
-    cx->layout = stack->layouts ? stack->layouts[i - stack->first] : NULL;
 }
 
 /* The weights of the stack's embedding, or their gradients: with the table that encoder, decoder and head share, and
  * learned positions from model.position_offset on. */
-static EmbedW embed_weights(const Stack *stack, const StackW *w, Tensor table)
+static EmbeddingW embed_weights(const Stack *stack, const StackW *w, Tensor table)
 {
     int64_t offset = stack->config->position_offset;
-    EmbedW embed = w->embed;
+    EmbeddingW embed = w->embed;
     embed.table = table;
     if (tensor_present(embed.positions))
         embed.positions = tensor_slice_rows(embed.positions, offset, embed.positions.d[0] - offset);
@@ -194,31 +161,28 @@ void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w)
 {
     ModelW shared = { 0 };
 
-    pass->cx.layer = 0;
     params_acquire(stack->params, BUCKET_SHARED, &shared);
-    EmbedW embed = embed_weights(stack, w, shared.shared);
+    EmbeddingW embed = embed_weights(stack, w, shared.shared);
     if (tensor_present(pass->sinusoids))
         embed.positions = pass->sinusoids;
-    embed_fwd(&pass->cx, x, &embed, &pass->embed);
+    embedding_fwd(&pass->cx, x, &embed, &pass->embed);
     params_release(stack->params, BUCKET_SHARED);
 }
 
 /* Block i of the whole, its activations into `arena`. */
 static void run_block(const Stack *stack, StackPass *pass, Arena *arena, int i, Tensor encoder_output)
 {
-    Arena *save = pass->cx.save;
+    Ctx cx = stack_layer(stack, pass, i);
     int here = i - stack->first;
     BlockW w = { 0 };
 
-    stack_enter_layer(stack, pass, i);
-    pass->cx.save = arena;
+    cx.save = arena;
     params_acquire(stack->params, stack->block_bucket + i, &w);
-    block_fwd(&pass->cx, pass->x[here + 1], pass->x[here], encoder_output, pass->bias, &w, &pass->blocks[here]);
+    block_fwd(&cx, pass->x[here + 1], pass->x[here], encoder_output, pass->bias, &w, &pass->blocks[here]);
     params_release(stack->params, stack->block_bucket + i);
-    pass->cx.save = save;
 }
 
-Tensor stack_final_norm(Ctx *cx, Tensor x, const StackW *w, NormSave *save)
+Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))
         return x;
@@ -232,22 +196,21 @@ void stack_begin(const Stack *stack, StackPass *pass)
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
-        pass->x[i] = arena_tensor(cx->save, cx->dtype, cx->rows->n_rows, stack->config->width, "stack.x");
+        pass->x[i] = arena_tensor(cx->save, cx->dtype, cx->tokens->n, stack->config->width, "stack.x");
 }
 
 /* Dropout behind the final norm, where the stack ends here. */
-static Dropout final_dropout(const Stack *stack, Ctx *cx)
+static Dropout final_dropout(const Stack *stack, const Ctx *cx)
 {
-    cx->layer = 0;
     return stack->finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
 }
 
 Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor encoder_output, const ModelLoss *loss)
 {
-    Ctx *cx = &pass->cx;
+    const Ctx *cx = &pass->cx;
     Arena *arena = loss->recompute ? recompute : cx->save;
     bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
-    int32_t max_len = cx->rows->max_len;
+    int32_t max_len = cx->tokens->seq.max_len;
     StackW w = { 0 };
 
     params_acquire(stack->params, stack->bucket, &w);
@@ -272,12 +235,12 @@ static void block_gradients(const Stack *stack, StackPass *pass, int i, Tensor d
                             Tensor dbias)
 {
     int bucket = stack->block_bucket + i;
+    Ctx cx = stack_layer(stack, pass, i);
     BlockW w = { 0 }, g = { 0 };
 
-    stack_enter_layer(stack, pass, i);
     params_acquire(stack->params, bucket, &w);
-    pass->cx.g_beta = grads_acquire(stack->params, bucket, &g);
-    block_bwd(&pass->cx, dx, d_encoder_output, dbias, &w, &g, &pass->blocks[i - stack->first]);
+    float beta = grads_acquire(stack->params, bucket, &g);
+    block_bwd(&cx, dx, d_encoder_output, dbias, &w, &g, beta, &pass->blocks[i - stack->first]);
     grads_ready(stack->params, bucket);
     params_release(stack->params, bucket);
 }
@@ -287,17 +250,15 @@ static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, cons
                             float beta)
 {
     int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
-    Ctx *cx = &pass->cx;
+    const Ctx *cx = &pass->cx;
     ModelW shared = { 0 }, dshared = { 0 };
 
-    cx->layer = 0;
     params_acquire(stack->params, BUCKET_SHARED, &shared);
     float table_beta = grads_acquire(stack->params, BUCKET_SHARED, &dshared);
-    EmbedW embed = embed_weights(stack, w, shared.shared), dembed = embed_weights(stack, g, dshared.shared);
+    EmbeddingW embed = embed_weights(stack, w, shared.shared), dembed = embed_weights(stack, g, dshared.shared);
     if (tensor_present(dembed.positions) && unused > 0 && beta == 0)
         op_fill(cx->dev, tensor_slice_rows(g->embed.positions, 0, unused), 0);
-    cx->g_beta = beta;
-    embed_bwd(cx, dx, &embed, &dembed, table_beta, &pass->embed);
+    embedding_bwd(cx, dx, &embed, &dembed, beta, table_beta, &pass->embed);
     grads_ready(stack->params, BUCKET_SHARED);
     params_release(stack->params, BUCKET_SHARED);
 }
@@ -305,20 +266,19 @@ static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, cons
 void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy, Tensor encoder_output,
                Tensor d_encoder_output, const ModelLoss *loss)
 {
-    Ctx *cx = &pass->cx;
+    const Ctx *cx = &pass->cx;
     size_t mark = arena_mark(cx->scratch);
-    RelposSpec relpos = cx->relpos;
+    RelposSpec relpos = stack->outer.relpos;
     Tensor dbias = NO_TENSOR;
     Dropout drop = final_dropout(stack, cx);
     StackW w = { 0 }, g = { 0 };
 
     params_acquire(stack->params, stack->bucket, &w);
     float beta = grads_acquire(stack->params, stack->bucket, &g);
-    cx->g_beta = beta;
     if (drop.rate > 0)
         op_dropout_bwd(cx->dev, dy, dy, &drop);
     if (tensor_present(w.final_norm.w))
-        norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, &pass->final_norm);
+        norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
     if (tensor_present(w.relpos)) {
         dbias = arena_tensor(cx->scratch, cx->dtype, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
@@ -330,7 +290,7 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         block_gradients(stack, pass, i, dy, d_encoder_output, dbias);
         arena_reset(recompute, block);
     }
-    relpos.first = 1 - cx->rows->max_len;
+    relpos.first = 1 - cx->tokens->seq.max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
     if (stack->embeds)

@@ -3,6 +3,6 @@
 
 #include "model/model.h"
 
-/* PATH is the file, or the folder that holds it as `checkpoint`. The shape of the model is read off the arrays; T5X's
- * optimizer state is left behind. Missing, unexpected and misshapen arrays are named. */
+/* PATH is the file, or the folder that holds it as `checkpoint`. The arrays' shapes give the model's configuration;
+ * T5X's optimizer state is not read. A missing, unexpected or misshapen array is an error that names it. */
 Model *t5x_import(Device *dev, const char *path, GError **error);

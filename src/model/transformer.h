@@ -18,7 +18,7 @@ typedef struct Slot {
     const Batch *batch; /* the caller's */
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
-    StackPass encoder, decoder;  /* the encoder's rows are there in every stage that has cross-attention */
+    StackPass encoder, decoder;  /* the encoder's tokens are there in every stage that has cross-attention */
     Tensor encoder_output;       /* (M,C) made here or received; absent before there is one */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
 } Slot;
@@ -37,7 +37,7 @@ struct Model {
 };
 
 /* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */
-Rows encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
+Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
 /* Empties the slot's arenas, uploads the batch, with room for memory tokens of memory_rows sequences, and sets the
  * contexts. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss);

@@ -1,29 +1,26 @@
-#include "nn/nn.h"
+#include "nn/attention.h"
+
+/* Self-attention of the layer, from `queries` to `keys`. */
+static AttnSpec self_spec(const Ctx *cx, const Sequences *queries, const Sequences *keys)
+{
+    AttnSpec spec = ctx_attention(cx, queries, keys);
+
+    spec.window = cx->layer->window;
+    spec.layout = cx->layer->layout;
+    spec.causal = cx->layer->decoder;
+    if (spec.causal)
+        spec.prefix = keys->prefix;
+    return spec;
+}
+
+static AttnSpec cross_spec(const Ctx *cx)
+{
+    return ctx_attention(cx, &cx->tokens->seq, &cx->encoder_tokens->seq);
+}
 
 static AttnSpec attention_spec(const Ctx *cx, bool self)
 {
-    const Rows *q = cx->rows, *k = self ? cx->rows : cx->memory_rows;
-    return (AttnSpec){ .cu_q = q->cu,
-                       .cu_k = k->cu,
-                       .n_seq = q->n_seq,
-                       .max_q = q->max_len,
-                       .max_k = k->max_len,
-                       .heads = cx->heads,
-                       .kv_heads = cx->kv_heads,
-                       .window = self ? cx->window : 0,
-                       .layout = self ? cx->layout : NULL,
-                       .prefix = self && cx->decoder ? q->prefix : (BothSides){ 0 },
-                       .causal = self && cx->decoder,
-                       .scale = cx->score_scale,
-                       .rescale = cx->score_rescale };
-}
-
-/* What the spec points to where the block has embeddings of distances; g is absent in forward. */
-static AttnDistance attention_distance(const Ctx *cx, const AttentionW *w, const AttentionW *g)
-{
-    return (AttnDistance){
-        .table = w->distance, .dtable = g ? g->distance : NO_TENSOR, .beta = cx->g_beta, .keys = cx->distance_keys
-    };
+    return self ? self_spec(cx, &cx->tokens->seq, &cx->tokens->seq) : cross_spec(cx);
 }
 
 static void slice_kv(Projections *p)
@@ -33,18 +30,18 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* The rows that keys and values have a tensor of their own for; 0: they lie beside the queries. */
-static int64_t rows_apart(Tensor x, Tensor memory, const AttentionW *w)
+/* Rows of a tensor of keys and values of their own; 0 means that they lie beside the queries in qkv. */
+static int64_t rows_apart(Tensor x, Tensor encoder_out, const AttentionW *w)
 {
-    if (tensor_present(memory))
-        return memory.d[0];
+    if (tensor_present(encoder_out))
+        return encoder_out.d[0];
     return tensor_present(w->context.q) ? x.d[0] : 0;
 }
 
-/* For n rows of width A = H·D. */
+/* For n queries of `width` A channels. */
 static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width)
 {
-    int64_t kv_width = 2 * (width / cx->heads * cx->kv_heads);
+    int64_t kv_width = 2 * (width / cx->model->heads * cx->model->kv_heads);
     Projections p = { 0 };
 
     if (n_apart == 0) {
@@ -59,22 +56,24 @@ static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64
     return p;
 }
 
-/* Queries and keys by their places, where the layer has rotary positions. */
-static void rotate(Ctx *cx, const Projections *p, bool inverse)
+/* Queries and keys by their position ids, where the model has rotary positions. */
+static void rotate(const Ctx *cx, const Projections *p, bool inverse)
 {
-    if (!tensor_present(cx->rotary))
+    Tensor angles = cx->rotary[cx->layer->local_rotary];
+    int32_t head_dim = (int32_t)(p->q.d[1] / cx->model->heads);
+
+    if (!tensor_present(angles))
         return;
-    int32_t head_dim = (int32_t)(p->q.d[1] / cx->heads);
-    op_rotary(cx->dev, p->q, cx->rotary, cx->rows->place, head_dim, inverse);
-    op_rotary(cx->dev, p->k, cx->rotary, cx->rows->place, head_dim, inverse);
+    op_rotary(cx->dev, p->q, angles, cx->tokens->position_ids, head_dim, inverse);
+    op_rotary(cx->dev, p->k, angles, cx->tokens->position_ids, head_dim, inverse);
 }
 
-static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const AttentionW *w,
+static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_out, const AttentionW *w,
                         ContextQuerySave *context)
 {
-    if (tensor_present(memory)) {
+    if (tensor_present(encoder_out)) {
         linear_fwd(cx, p->q, n, w->q);
-        linear_fwd(cx, p->kv, memory, w->kv);
+        linear_fwd(cx, p->kv, encoder_out, w->kv);
         return;
     }
     if (tensor_present(w->context.q)) {
@@ -86,135 +85,122 @@ static void project_fwd(Ctx *cx, Projections *p, Tensor n, Tensor memory, const 
     rotate(cx, p, false);
 }
 
-static void project_bwd(Ctx *cx, Tensor dn, Tensor dmemory, const Projections *dp, const AttentionW *w,
-                        const AttentionW *g, const AttentionSave *save)
+static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Projections *dp, const AttentionW *w,
+                        const AttentionW *g, float beta, const AttentionSave *save)
 {
-    if (tensor_present(save->memory)) {
-        linear_bwd(cx, dn, dp->q, save->n, w->q, g->q);
-        linear_bwd_weight(cx, g->kv, dp->kv, save->memory);
-        linear_bwd_input(cx, dmemory, dp->kv, w->kv, 1);
+    if (tensor_present(save->encoder_out)) {
+        linear_bwd(cx, dn, dp->q, save->n, w->q, g->q, beta);
+        linear_bwd_weight(cx, dp->kv, save->encoder_out, g->kv, beta);
+        linear_bwd_input(cx, dencoder_out, 1, dp->kv, w->kv);
         return;
     }
     rotate(cx, dp, true);
     if (tensor_present(w->context.q)) {
-        linear_bwd(cx, dn, dp->kv, save->n, w->qkv, g->qkv);
-        context_query_bwd(cx, dn, dp->q, save->n, &w->context, &g->context, &save->context);
+        linear_bwd(cx, dn, dp->kv, save->n, w->qkv, g->qkv, beta);
+        context_query_bwd(cx, dn, dp->q, save->n, &w->context, &g->context, beta, &save->context);
     } else {
-        linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv);
+        linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv, beta);
     }
 }
 
-/* Relative positions from `first` to the last that its n columns hold, by the block's own table. */
-static Tensor own_bias(Ctx *cx, Arena *arena, Tensor table, int32_t first, int32_t n)
+static RelposSpec relpos_from(const Ctx *cx, int32_t first)
 {
-    Tensor bias = arena_tensor(arena, cx->dtype, cx->heads, n, "attention.bias");
-    RelposSpec spec = cx->relpos;
+    RelposSpec spec = cx->layer->relpos;
     spec.first = first;
+    return spec;
+}
+
+/* bias (H,n) of relative positions first, first + 1, …, by the block's own table. */
+static Tensor own_bias(const Ctx *cx, Arena *arena, Tensor table, int32_t first, int32_t n)
+{
+    Tensor bias = arena_tensor(arena, cx->dtype, cx->model->heads, n, "attention.bias");
+    RelposSpec spec = relpos_from(cx, first);
     op_relpos_fwd(cx->dev, bias, table, &spec);
     return bias;
 }
 
-/* The gradient of the block's own table from that of its bias. */
-static void own_bias_bwd(Ctx *cx, Tensor dtable, Tensor dbias)
-{
-    RelposSpec spec = cx->relpos;
-    spec.first = 1 - cx->rows->max_len;
-    op_relpos_bwd(cx->dev, dtable, dbias, &spec, cx->g_beta);
-}
-
-void attention_fwd(Ctx *cx, Tensor y, Tensor x, Tensor memory, Tensor bias, const AttentionW *w, AttentionSave *save)
+void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
+                   AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    bool self = !tensor_present(memory);
+    bool self = !tensor_present(encoder_out);
+    int32_t max_len = cx->tokens->seq.max_len;
     int64_t n = x.d[0], width = w->o.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "attention.out");
     AttnSpec spec = attention_spec(cx, self);
-    AttnDistance distance = attention_distance(cx, w, NULL);
+    AttnDistance distance = { .table = w->distance, .keys = cx->model->distance_keys };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
-    save->memory = memory;
-    save->bias = tensor_present(w->relpos)
-                     ? own_bias(cx, cx->save, w->relpos, 1 - cx->rows->max_len, 2 * cx->rows->max_len - 1)
-                     : bias;
+    save->encoder_out = encoder_out;
+    save->bias = tensor_present(w->relpos) ? own_bias(cx, cx->save, w->relpos, 1 - max_len, 2 * max_len - 1) : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
-    save->p = projections_new(cx, cx->save, n, rows_apart(x, memory, w), width);
+    save->p = projections_new(cx, cx->save, n, rows_apart(x, encoder_out, w), width);
     save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
-    save->lse = arena_tensor(cx->save, cx->dtype, cx->heads, n, "attention.lse");
-    project_fwd(cx, &save->p, save->n, memory, w, &save->context);
+    save->lse = arena_tensor(cx->save, cx->dtype, cx->model->heads, n, "attention.lse");
+    project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
-void attention_bwd(Ctx *cx, Tensor dx, Tensor dmemory, Tensor dbias, const AttentionW *w, const AttentionW *g,
-                   const AttentionSave *save)
+/* Gradients dp of the projections from dattended (N,A), that of save->o. dbias is added to where the stack has the
+ * bias; with a table of the block's own, g->relpos takes beta. */
+static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tensor dattended, const AttentionW *w,
+                       const AttentionW *g, float beta, const AttentionSave *save)
 {
-    size_t mark = arena_mark(cx->scratch);
-    bool self = !tensor_present(save->memory), own = tensor_present(w->relpos);
-    int64_t n = dx.d[0], width = w->o.w.d[1];
-    Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
-    Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
-    Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->memory, w), width);
-    Tensor dn = dout; /* dout is read for the last time before dn is written */
+    bool self = !tensor_present(save->encoder_out), own = tensor_present(w->relpos);
     AttnSpec spec = attention_spec(cx, self);
-    AttnDistance distance = attention_distance(cx, w, g);
+    AttnDistance distance = {
+        .table = w->distance, .dtable = g->distance, .beta = beta, .keys = cx->model->distance_keys
+    };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
-    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
+    RelposSpec relpos = relpos_from(cx, 1 - cx->tokens->seq.max_len);
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
     if (own)
         dbias = arena_tensor(cx->scratch, cx->dtype, save->bias.d[0], save->bias.d[1], "attention.dbias");
-    sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, &save->norm);
-    linear_bwd(cx, dattended, dout, save->o, w->o, g->o);
-    op_attn_bwd(cx->dev, dp.q, dp.k, dp.v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
+    op_attn_bwd(cx->dev, dp->q, dp->k, dp->v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
                 save->p.v, save->bias, &spec, &probs_drop);
     if (own)
-        own_bias_bwd(cx, g->relpos, dbias);
-    project_bwd(cx, dn, dmemory, &dp, w, g, save);
-    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, &save->norm);
+        op_relpos_bwd(cx->dev, g->relpos, dbias, &relpos, beta);
+}
+
+void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
+                   const AttentionW *g, float beta, const AttentionSave *save)
+{
+    size_t mark = arena_mark(cx->scratch);
+    int64_t n = dx.d[0], width = w->o.w.d[1];
+    Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
+    Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
+    Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->encoder_out, w), width);
+    Tensor dn = dout; /* dout is read for the last time before dn is written */
+    DropoutSite out_site = tensor_present(save->encoder_out) ? SITE_CROSS_OUT : SITE_SELF_OUT;
+
+    sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, beta, &save->norm);
+    linear_bwd(cx, dattended, dout, save->o, w->o, g->o, beta);
+    attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
+    project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
+    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
-/* o (B,A) of q (B,A): row b attends to the filled rows of sequence b. */
-static void attend_self(Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache, const CacheRows *rows)
+/* o (S,A) of q (S,A), from the keys and values of a cache. */
+static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache,
+                         const AttnSpec *spec)
 {
-    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, q.d[0], "attention.lse");
-    Tensor near = tensor_present(bias) ? tensor_slice_cols(bias, bias.d[1] - rows->max_k, rows->max_k) : NO_TENSOR;
-    Dropout none = { 0 };
-    AttnSpec spec = { .cu_q = rows->cu_q,
-                      .cu_k = rows->cu_k,
-                      .k_first = rows->first,
-                      .n_seq = rows->n_seq,
-                      .max_q = 1,
-                      .max_k = rows->max_k,
-                      .heads = cx->heads,
-                      .kv_heads = cx->kv_heads,
-                      .window = cx->window,
-                      .layout = cx->layout,
-                      .scale = cx->score_scale,
-                      .rescale = cx->score_rescale };
-    Projections p = { .kv = cache->kv };
-
-    slice_kv(&p);
-    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, near, &spec, &none);
-}
-
-static void attend_cross(Ctx *cx, Tensor o, Tensor q, const AttentionCache *cache)
-{
-    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, q.d[0], "attention.lse");
-    AttnSpec spec = attention_spec(cx, false);
+    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, q.d[0], "attention.lse");
     Projections p = { .kv = cache->kv };
     Dropout none = { 0 };
 
     slice_kv(&p);
-    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, NO_TENSOR, &spec, &none);
+    op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, spec, &none);
 }
 
-/* y = the sublayer's result from o. */
-static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, NormSave *unused)
+/* y = the result of the sublayer, from o. */
+static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, NormSave *unused)
 {
     Tensor out = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.out");
 
@@ -222,39 +208,43 @@ static void project_step(Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 
-void attention_step_self(Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, const AttentionCache *cache,
-                         const CacheRows *rows)
+void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w,
+                         const AttentionCache *cache, const DecodeStep *step)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
     Tensor n = sublayer_enter(cx, x, w->norm, &unused);
     Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.w.d[1]);
     Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
+    AttnSpec spec = self_spec(cx, &step->queries, &step->keys);
 
     project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
-    op_scatter(cx->dev, cache->kv, p.kv, rows->own);
+    op_scatter(cx->dev, cache->kv, p.kv, step->new_rows);
     if (tensor_present(w->relpos))
-        bias = own_bias(cx, cx->scratch, w->relpos, 1 - rows->capacity, rows->capacity);
-    attend_self(cx, o, p.q, bias, cache, rows);
+        bias = own_bias(cx, cx->scratch, w->relpos, 1 - step->capacity, step->capacity);
+    if (tensor_present(bias))
+        bias = tensor_slice_cols(bias, bias.d[1] - spec.max_k, spec.max_k);
+    attend_cache(cx, o, p.q, bias, cache, &spec);
     project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
 }
 
-void attention_step_cross(Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache)
+void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
     Tensor n = sublayer_enter(cx, x, w->norm, &unused);
     Tensor q = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.q");
     Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
+    AttnSpec spec = cross_spec(cx);
 
     linear_fwd(cx, q, n, w->q);
-    attend_cross(cx, o, q, cache);
+    attend_cache(cx, o, q, NO_TENSOR, cache, &spec);
     project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
 }
 
-void attention_remember(Ctx *cx, AttentionCache *cache, Tensor memory, const AttentionW *w)
+void attention_cache_encoder(const Ctx *cx, AttentionCache *cache, Tensor encoder_out, const AttentionW *w)
 {
-    linear_fwd(cx, cache->kv, memory, w->kv);
+    linear_fwd(cx, cache->kv, encoder_out, w->kv);
 }

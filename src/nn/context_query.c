@@ -2,7 +2,7 @@
  * pools the rows n of a sequence into one, P = Σ softmax(t · relu(W n)) n; its query of a row is then Q M [P; n].
  * Nothing stands between M and Q, so a query is the sum of a part of its row, the same for every head, and a part of
  * its sequence and head. */
-#include "nn/nn.h"
+#include "nn/context_query.h"
 
 static const Dropout no_dropout = { 0 };
 
@@ -15,7 +15,8 @@ static Tensor flat(Tensor t)
 /* Of a sequence of the context's rows. */
 static Tensor rows_of(const Ctx *cx, Tensor t, int32_t s)
 {
-    return tensor_slice_rows(t, cx->rows->cu.host[s], cx->rows->cu.host[s + 1] - cx->rows->cu.host[s]);
+    return tensor_slice_rows(t, cx->tokens->seq.cu.host[s],
+                             cx->tokens->seq.cu.host[s + 1] - cx->tokens->seq.cu.host[s]);
 }
 
 /* M is (C,2C): what it makes of P left, of n right. */
@@ -37,10 +38,10 @@ typedef struct Pooling {
     Dropout drop;
 } Pooling;
 
-static Pooling pooling_of(Ctx *cx, int32_t s)
+static Pooling pooling_of(const Ctx *cx, int32_t s)
 {
-    int32_t first = cx->rows->cu.host[s];
-    Pooling pooling = { .cu = { 0, 1, 0, cx->rows->cu.host[s + 1] - first } };
+    int32_t first = cx->tokens->seq.cu.host[s];
+    Pooling pooling = { .cu = { 0, 1, 0, cx->tokens->seq.cu.host[s + 1] - first } };
     pooling.cu_device = indices_upload(cx->dev, cx->scratch, pooling.cu, 4, 4, "context.cu");
     pooling.drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
     if (pooling.drop.rate > 0) {
@@ -52,14 +53,16 @@ static Pooling pooling_of(Ctx *cx, int32_t s)
 
 static AttnSpec pooling_spec(const Ctx *cx, const Pooling *pooling)
 {
-    return (AttnSpec){ .cu_q = both_sides(pooling->cu, pooling->cu_device),
-                       .cu_k = both_sides(pooling->cu + 2, tensor_slice_rows(pooling->cu_device, 2, 2)),
-                       .n_seq = 1,
-                       .max_q = 1,
-                       .max_k = cx->rows->max_len,
-                       .heads = cx->heads,
-                       .kv_heads = 1,
-                       .scale = 1 };
+    const Sequences query = { .n = 1, .max_len = 1, .cu = both_sides(pooling->cu, pooling->cu_device) };
+    const Sequences keys = { .n = 1,
+                             .max_len = cx->tokens->seq.max_len,
+                             .cu = both_sides(pooling->cu + 2, tensor_slice_rows(pooling->cu_device, 2, 2)) };
+    AttnSpec spec = ctx_attention(cx, &query, &keys);
+
+    spec.kv_heads = 1;
+    spec.scale = 1;
+    spec.rescale = 0;
+    return spec;
 }
 
 /* Of a sequence: rows (H,C), mixed = rows · Mᵀ (H,C), q (H,D), lse (H,1). */
@@ -67,15 +70,15 @@ typedef struct Pooled {
     Tensor rows, mixed, q, lse;
 } Pooled;
 
-static Pooled pool(Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t s)
+static Pooled pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t s)
 {
     int64_t width = n.d[1];
     Pooling pooling = pooling_of(cx, s);
     AttnSpec spec = pooling_spec(cx, &pooling);
-    Pooled p = { .rows = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.pooled"),
-                 .mixed = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.mixed"),
-                 .q = arena_tensor(cx->scratch, cx->dtype, cx->heads, w->q.d[0], "context.q"),
-                 .lse = arena_tensor(cx->scratch, cx->dtype, cx->heads, 1, "context.lse") };
+    Pooled p = { .rows = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.pooled"),
+                 .mixed = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.mixed"),
+                 .q = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, w->q.d[0], "context.q"),
+                 .lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, 1, "context.lse") };
 
     op_attn_fwd(cx->dev, flat(p.rows), p.lse, flat(w->score), rows_of(cx, a, s), rows_of(cx, n, s), NO_TENSOR, &spec,
                 &pooling.drop);
@@ -86,10 +89,10 @@ static Pooled pool(Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t 
 
 static bool is_empty(const Ctx *cx, int32_t s)
 {
-    return cx->rows->cu.host[s] == cx->rows->cu.host[s + 1];
+    return cx->tokens->seq.cu.host[s] == cx->tokens->seq.cu.host[s + 1];
 }
 
-void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save)
+void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t size = w->q.d[0];
@@ -102,9 +105,9 @@ void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, Cont
     op_act_fwd(cx->dev, save->a, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
     op_gemm(cx->dev, save->mixed, n, row_half(w->mix), false, true, 1, 0);
     op_gemm(cx->dev, own, save->mixed, w->q, false, true, 1, 0);
-    for (int64_t h = 0; h < cx->heads; h++)
+    for (int64_t h = 0; h < cx->model->heads; h++)
         op_copy(cx->dev, tensor_slice_cols(q, h * size, size), own);
-    for (int32_t s = 0; s < cx->rows->n_seq; s++) {
+    for (int32_t s = 0; s < cx->tokens->seq.n; s++) {
         size_t sequence = arena_mark(cx->scratch);
         if (is_empty(cx, s))
             continue;
@@ -116,18 +119,18 @@ void context_query_fwd(Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, Cont
 }
 
 /* The part of a sequence: da is written, dn and the gradients are added to. */
-static void pool_bwd(Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
-                     const ContextQuerySave *save, int32_t s)
+static void pool_bwd(const Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const ContextQueryW *w,
+                     const ContextQueryW *g, const ContextQuerySave *save, int32_t s)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t width = n.d[1];
     Pooled p = pool(cx, save->a, n, w, s);
     Pooling pooling = pooling_of(cx, s);
     AttnSpec spec = pooling_spec(cx, &pooling);
-    Tensor dpq = arena_tensor(cx->scratch, cx->dtype, cx->heads, w->q.d[0], "context.dpq");
-    Tensor dmixed = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.dmixed");
-    Tensor dpooled = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.dpooled");
-    Tensor dscore = arena_tensor(cx->scratch, cx->dtype, cx->heads, width, "context.dscore");
+    Tensor dpq = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, w->q.d[0], "context.dpq");
+    Tensor dmixed = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dmixed");
+    Tensor dpooled = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dpooled");
+    Tensor dscore = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dscore");
     Tensor dvalues = arena_tensor(cx->scratch, cx->dtype, rows_of(cx, n, s).d[0], width, "context.dvalues");
 
     op_column_sums(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
@@ -143,7 +146,7 @@ static void pool_bwd(Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const C
 }
 
 /* The part of the rows: dn is added to. */
-static void rows_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
+static void rows_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
                      const ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -152,7 +155,7 @@ static void rows_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQuery
     Tensor dmixed = arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.dmixed");
 
     op_copy(cx->dev, down, tensor_slice_cols(dq, 0, size));
-    for (int64_t h = 1; h < cx->heads; h++)
+    for (int64_t h = 1; h < cx->model->heads; h++)
         op_add(cx->dev, down, down, tensor_slice_cols(dq, h * size, size));
     op_gemm(cx->dev, g->q, down, save->mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, down, w->q, false, false, 1, 0);
@@ -161,22 +164,22 @@ static void rows_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQuery
     arena_reset(cx->scratch, mark);
 }
 
-void context_query_bwd(Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
-                       const ContextQuerySave *save)
+void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
+                       float beta, const ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     const Tensor added_to[] = { g->q, g->mix, g->score };
     Tensor da = arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.da");
 
-    for (int i = 0; cx->g_beta == 0 && i < 3; i++)
+    for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
     rows_bwd(cx, dn, dq, n, w, g, save);
-    for (int32_t s = 0; s < cx->rows->n_seq; s++)
+    for (int32_t s = 0; s < cx->tokens->seq.n; s++)
         if (!is_empty(cx, s))
             pool_bwd(cx, dn, da, dq, n, w, g, save, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
-    op_gemm(cx->dev, g->hidden, da, n, true, false, 1, cx->g_beta);
+    op_gemm(cx->dev, g->hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);
     arena_reset(cx->scratch, mark);
 }

@@ -1,28 +1,42 @@
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 #define DECODER_SITES 16
 
-static float dropout_rate(const Ctx *cx, DropoutSite site)
+static float dropout_rate(const ModelSpec *model, DropoutSite site)
 {
     switch (site) {
     case SITE_SELF_PROBS:
     case SITE_CROSS_PROBS:
     case SITE_CONTEXT_PROBS:
-        return cx->attention_dropout;
+        return model->attention_dropout;
     case SITE_MLP_HIDDEN:
-        return cx->activation_dropout;
+        return model->activation_dropout;
     case SITE_FINAL:
-        return cx->final_dropout;
+        return model->final_dropout;
     default:
-        return cx->dropout;
+        return model->dropout;
     }
 }
 
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site)
 {
-    uint32_t purpose = PHILOX_DROPOUT + (uint32_t)site + (cx->decoder ? DECODER_SITES : 0);
-    return (Dropout){ .key = philox_key(cx->seed, purpose, (uint32_t)cx->layer),
-                      .rate = dropout_rate(cx, site),
-                      .sample = cx->rows->sample.p,
-                      .position = cx->rows->position.p };
+    uint32_t purpose = PHILOX_DROPOUT + (uint32_t)site + (cx->layer->decoder ? DECODER_SITES : 0);
+    return (Dropout){ .key = philox_key(cx->seed, purpose, (uint32_t)cx->layer->index),
+                      .rate = cx->train ? dropout_rate(cx->model, site) : 0,
+                      .sample = cx->tokens->sample.p,
+                      .position = cx->tokens->dropout_position.p };
+}
+
+AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences *keys)
+{
+    return (AttnSpec){ .cu_q = queries->cu,
+                       .cu_k = keys->cu,
+                       .k_first = keys->first,
+                       .n_seq = queries->n,
+                       .max_q = queries->max_len,
+                       .max_k = keys->max_len,
+                       .heads = cx->model->heads,
+                       .kv_heads = cx->model->kv_heads,
+                       .scale = cx->model->score_scale,
+                       .rescale = cx->layer->score_rescale };
 }

@@ -1,6 +1,6 @@
-#include "nn/nn.h"
+#include "nn/head.h"
 
-/* Of one chunk of logits: enough rows for the products to run at full speed, few enough to stay near the cache. */
+/* Size of a chunk of logits: enough rows for the products to run at full speed, few enough to stay near the cache. */
 #define CHUNK_BYTES    (24 << 20)
 #define CHUNK_MULTIPLE 16 /* rows */
 
@@ -13,15 +13,15 @@ static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
     return rows < n ? rows : n;
 }
 
-static void head_product(Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
+static void head_product(const Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
 {
     op_gemm(cx->dev, logits, x, head->w, false, true, head->scale, 0);
     if (tensor_present(head->b))
         op_bias_add(cx->dev, logits, logits, head->b);
 }
 
-/* x, or BERT's transform of it, kept in cx->save until the caller resets it. */
-static Tensor head_input(Ctx *cx, Tensor x, const HeadW *head, TransformSave *save)
+/* t(x), kept in cx->save until the caller resets it. */
+static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSave *save)
 {
     if (!head->transform)
         return x;
@@ -30,21 +30,22 @@ static Tensor head_input(Ctx *cx, Tensor x, const HeadW *head, TransformSave *sa
     return y;
 }
 
-/* dx (M,C), from dlogits (M,V). */
-static void head_bwd(Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const HeadW *head, const TransformSave *save)
+/* dx (l,C) from dlogits (l,V) of a chunk of l rows; input (l,C) is t(x). */
+static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, const HeadW *head, float beta,
+                     const TransformSave *save)
 {
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
-    op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, cx->g_beta);
+    op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
     if (tensor_present(head->db))
-        op_column_sums(cx->dev, head->db, dlogits, cx->g_beta);
+        op_column_sums(cx->dev, head->db, dlogits, beta);
     if (head->transform)
-        transform_bwd(cx, dx, dx, head->transform, head->dtransform, save);
-    cx->g_beta = 1;
+        transform_bwd(cx, dx, dx, head->transform, head->dtransform, beta, save);
 }
 
-/* One chunk of rows, forward and backward together, so that its logits can be forgotten. */
-static void chunk_loss(Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
-                       Tensor weights, const XentSpec *xent)
+/* Forward and backward of a chunk of rows together, so that its logits can be forgotten. The gradients of the head take
+ * beta. */
+static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, float beta, Tensor rows,
+                       Tensor targets, Tensor weights, const XentSpec *xent)
 {
     size_t mark = arena_mark(cx->scratch), saved = arena_mark(cx->save);
     int64_t m = rows.d[0], width = x.d[1];
@@ -58,14 +59,14 @@ static void chunk_loss(Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *
     head_product(cx, logits, input, head);
     op_xent(cx->dev, logits, stats, targets, weights, xent);
     if (xent->grad) {
-        head_bwd(cx, d, logits, input, head, &save);
+        head_bwd(cx, d, logits, input, head, beta, &save);
         op_scatter_add(cx->dev, dx, d, rows, 1);
     }
     arena_reset(cx->scratch, mark);
     arena_reset(cx->save, saved);
 }
 
-void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
+void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
                Tensor weights, const XentSpec *xent)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -76,14 +77,15 @@ void head_loss(Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Ten
         op_fill(cx->dev, dx, 0);
     for (int64_t row = 0; row < m; row += chunk) {
         int64_t n = m - row < chunk ? m - row : chunk;
-        chunk_loss(cx, tensor_slice_rows(stats, row, n), dx, x, head, tensor_slice_rows(rows, row, n),
-                   tensor_slice_rows(targets, row, n), tensor_slice_rows(weights, row, n), xent);
+        chunk_loss(cx, tensor_slice_rows(stats, row, n), dx, x, head, row == 0 ? head->beta : 1,
+                   tensor_slice_rows(rows, row, n), tensor_slice_rows(targets, row, n),
+                   tensor_slice_rows(weights, row, n), xent);
     }
     op_sum_rows(cx->dev, sums, stats, 0);
     arena_reset(cx->scratch, mark);
 }
 
-void head_logits(Ctx *cx, float *logits, Tensor x, const HeadW *head)
+void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);

@@ -1,26 +1,26 @@
-#include "nn/nn.h"
+#include "nn/linear.h"
 
-void linear_fwd(Ctx *cx, Tensor y, Tensor x, LinearW w)
+void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w)
 {
     op_gemm(cx->dev, y, x, w.w, false, true, 1, 0);
     if (tensor_present(w.b))
         op_bias_add(cx->dev, y, y, w.b);
 }
 
-void linear_bwd_input(Ctx *cx, Tensor dx, Tensor dy, LinearW w, float beta)
+void linear_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g, float beta)
 {
-    op_gemm(cx->dev, dx, dy, w.w, false, false, 1, beta);
+    linear_bwd_weight(cx, dy, x, g, beta);
+    linear_bwd_input(cx, dx, 0, dy, w);
 }
 
-void linear_bwd_weight(Ctx *cx, LinearW g, Tensor dy, Tensor x)
+void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, LinearW w)
 {
-    op_gemm(cx->dev, g.w, dy, x, true, false, 1, cx->g_beta);
+    op_gemm(cx->dev, dx, dy, w.w, false, false, 1, dx_beta);
+}
+
+void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta)
+{
+    op_gemm(cx->dev, g.w, dy, x, true, false, 1, beta);
     if (tensor_present(g.b))
-        op_column_sums(cx->dev, g.b, dy, cx->g_beta);
-}
-
-void linear_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g)
-{
-    linear_bwd_weight(cx, g, dy, x);
-    linear_bwd_input(cx, dx, dy, w, 0);
+        op_column_sums(cx->dev, g.b, dy, beta);
 }

@@ -1,13 +1,13 @@
-#include "nn/nn.h"
+#include "nn/mlp.h"
 
-/* h (N,F), or (N,2F) in two column halves: the activation's input and its gate. */
+/* h (N,F), or gated (N,2F): the activation's input left, its gate right. */
 static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
 {
     *input = tensor_slice_cols(h, 0, ffn);
     *gate = h.d[1] == ffn ? NO_TENSOR : tensor_slice_cols(h, ffn, ffn);
 }
 
-void mlp_fwd(Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
+void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = x.d[0], ffn = w->wo.w.d[1];
@@ -20,13 +20,13 @@ void mlp_fwd(Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
     save->a = arena_tensor(cx->save, cx->dtype, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
     linear_fwd(cx, save->h, save->n, w->wi);
-    op_act_fwd(cx->dev, save->a, input, gate, cx->activation, &hidden_drop);
+    op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
     linear_fwd(cx, out, save->a, w->wo);
     sublayer_leave(cx, y, x, out, SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
-void mlp_bwd(Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, const MlpSave *save)
+void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = dx.d[0], ffn = w->wo.w.d[1];
@@ -39,10 +39,10 @@ void mlp_bwd(Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, const MlpSave *sa
 
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
-    sublayer_leave_bwd(cx, dout, dx, SITE_MLP_OUT, w->norm, g->norm, &save->norm);
-    linear_bwd(cx, da, dout, save->a, w->wo, g->wo);
-    op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->activation, &hidden_drop);
-    linear_bwd(cx, dn, dh, save->n, w->wi, g->wi);
-    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, &save->norm);
+    sublayer_leave_bwd(cx, dout, dx, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
+    linear_bwd(cx, da, dout, save->a, w->wo, g->wo, beta);
+    op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->model->activation, &hidden_drop);
+    linear_bwd(cx, dn, dh, save->n, w->wi, g->wi, beta);
+    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }

@@ -1,36 +1,36 @@
-#include "nn/nn.h"
+#include "nn/norm.h"
 
-void norm_fwd(Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
+void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {
     save->x = x;
     save->rstd = arena_vector(cx->save, cx->dtype, x.d[0], "norm.rstd");
-    if (cx->norm == NORM_RMS) {
-        op_rmsnorm_fwd(cx->dev, y, save->rstd, x, w.w, cx->eps);
+    if (cx->model->norm == NORM_RMS) {
+        op_rmsnorm_fwd(cx->dev, y, save->rstd, x, w.w, cx->model->eps);
         return;
     }
     save->mean = arena_vector(cx->save, cx->dtype, x.d[0], "norm.mean");
-    op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->eps);
+    op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
 }
 
-void norm_bwd(Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, const NormSave *save)
+void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
 {
-    if (cx->norm == NORM_RMS)
-        op_rmsnorm_bwd(cx->dev, dx, g.w, dy, save->x, w.w, save->rstd, residual, cx->g_beta);
+    if (cx->model->norm == NORM_RMS)
+        op_rmsnorm_bwd(cx->dev, dx, g.w, dy, save->x, w.w, save->rstd, residual, beta);
     else
-        op_layernorm_bwd(cx->dev, dx, g.w, g.b, dy, save->x, w.w, save->mean, save->rstd, residual, cx->g_beta);
+        op_layernorm_bwd(cx->dev, dx, g.w, g.b, dy, save->x, w.w, save->mean, save->rstd, residual, beta);
 }
 
 static bool norm_before(const Ctx *cx, NormW w)
 {
-    return !cx->norm_after && tensor_present(w.w);
+    return !cx->model->norm_after && tensor_present(w.w);
 }
 
-static bool norm_behind(const Ctx *cx, NormW w)
+static bool norm_after(const Ctx *cx, NormW w)
 {
-    return cx->norm_after && tensor_present(w.w);
+    return cx->model->norm_after && tensor_present(w.w);
 }
 
-Tensor sublayer_enter(Ctx *cx, Tensor x, NormW w, NormSave *save)
+Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
 {
     if (!norm_before(cx, w))
         return x;
@@ -39,10 +39,10 @@ Tensor sublayer_enter(Ctx *cx, Tensor x, NormW w, NormSave *save)
     return n;
 }
 
-void sublayer_leave(Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save)
+void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, site);
-    if (!norm_behind(cx, w)) {
+    if (!norm_after(cx, w)) {
         op_dropout_fwd(cx->dev, y, out, x, &drop);
         return;
     }
@@ -51,18 +51,19 @@ void sublayer_leave(Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, N
     norm_fwd(cx, y, sum, w, save);
 }
 
-void sublayer_leave_bwd(Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, const NormSave *save)
+void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
+                        const NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, site);
-    if (norm_behind(cx, w))
-        norm_bwd(cx, dx, dx, NO_TENSOR, w, g, save);
+    if (norm_after(cx, w))
+        norm_bwd(cx, dx, dx, NO_TENSOR, w, g, beta, save);
     op_dropout_bwd(cx->dev, dout, dx, &drop);
 }
 
-void sublayer_enter_bwd(Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, const NormSave *save)
+void sublayer_enter_bwd(const Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, float beta, const NormSave *save)
 {
     if (norm_before(cx, w))
-        norm_bwd(cx, dx, dn, dx, w, g, save);
+        norm_bwd(cx, dx, dn, dx, w, g, beta, save);
     else
         op_add(cx->dev, dx, dx, dn);
 }

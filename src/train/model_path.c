@@ -2,7 +2,7 @@
 
 #include "base/hub.h"
 #include "base/log.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cpu_device.h"

@@ -118,7 +118,7 @@ static Dropout dropout(Rig *rig, int64_t n, double rate)
     for (int64_t i = 0; i < n; i++)
         sample[i] = (int64_t)philox_below(&rig->rng, 1ull << 40);
     PhiloxKey key = philox_key(7, PHILOX_DROPOUT, 3);
-    return (Dropout){ key, (float)rate, sample, integers(rig, n, 3000).p };
+    return (Dropout){ key, (float)rate, sample, integers(rig, n, 3000).p, 4 };
 }
 
 static void rig_run(Rig *rig, Device *dev, const Case *c, int code)

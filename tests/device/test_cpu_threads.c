@@ -61,7 +61,7 @@ static void attention(Rig *r)
     int32_t position[N];
     for (int32_t i = 0; i < N; i++)
         sample[i] = i / 100, position[i] = i % 100;
-    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.1f, sample, position };
+    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.1f, sample, position, 0 };
     Tensor q = matrix(r, N, C), k = matrix(r, N, C), v = matrix(r, N, C), o = matrix(r, N, C), dout = matrix(r, N, C);
     Tensor lse = matrix(r, HEADS, N), bias = matrix(r, HEADS, width), dbias = matrix(r, HEADS, width);
     Tensor dq = matrix(r, N, C), dk = matrix(r, N, C), dv = matrix(r, N, C);

@@ -115,7 +115,8 @@ static void case_alibi(Rig *r)
 {
     int64_t heads = PICK_SIZE(r, 1, 8, 12), width = PICK_SIZE(r, 1, 301), pad = PICK_SIZE(r, 0, 3);
     Tensor bias = blank(r, heads, width, pad);
-    op_alibi(r->dev, bias, (int32_t)PICK(r, -150, 0));
+    int32_t first_head = (int32_t)PICK(r, 0, 3);
+    op_alibi(r->dev, bias, (int32_t)PICK(r, -150, 0), first_head, first_head + (int32_t)bias.d[0]);
     output(r, bias);
 }
 

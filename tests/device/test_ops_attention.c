@@ -23,7 +23,7 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
     bool with_bias = bias_form > 0;
     float beta = bias_form == 2 ? 1 : 0;
     double rate = PICK(r, 0, 0.3);
-    AttnSpec spec = { .heads = heads, .scale = dim == 20 ? 1 : 0.125f };
+    AttnSpec spec = { .heads = heads, .first_head = 5, .scale = dim == 20 ? 1 : 0.125f };
     bool more_queries = choose(r, 2); /* causal: the first see no key at all */
     spec.causal = choose(r, 2);
     spec.cu_q = cumulate(r, more_queries ? lengths_k : lengths_q, &spec.n_seq, &spec.max_q);

@@ -261,7 +261,7 @@ static void test_dropout_follows_the_sample(void)
     for (int i = 0; i < N * C; i++)
         ones[i] = 1;
     Tensor x = tensor_matrix(ones, DT_F64, N, C);
-    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.3f, sample, position }, other = drop;
+    Dropout drop = { philox_key(1, PHILOX_DROPOUT, 0), 0.3f, sample, position, 0 }, other = drop;
     other.sample = sample_reversed;
     other.position = position_reversed;
     op_dropout_fwd(dev, tensor_matrix(y, DT_F64, N, C), x, NO_TENSOR, &drop);

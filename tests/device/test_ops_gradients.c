@@ -78,7 +78,7 @@ static int32_t positions[] = { 0, 4, 8, 2, 1, 7, 5, 3, 6, 9 };
 
 static Dropout dropout(float rate)
 {
-    return (Dropout){ philox_key(5, PHILOX_DROPOUT, 1), rate, samples, positions };
+    return (Dropout){ philox_key(5, PHILOX_DROPOUT, 1), rate, samples, positions, 0 };
 }
 
 static double gemm_loss(const void *context)

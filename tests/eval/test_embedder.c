@@ -1,7 +1,7 @@
 /* Vectors of texts against what transformers' bare encoders make of them, stored in tests/parity. */
 #include "eval/embedder.h"
 #include "format/safetensors.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 typedef struct Fixture {
     Device *dev;
     Model *model;
-    SafeTensors *encoded;
+    TensorFile *encoded;
     json_t *root;
     const json_t *samples;
 } Fixture;
@@ -38,7 +38,7 @@ static void fixture_open(Fixture *f, const char *name)
 static void fixture_close(Fixture *f)
 {
     json_decref(f->root);
-    safetensors_close(f->encoded);
+    tensor_file_close(f->encoded);
     model_close(f->model);
     device_close(f->dev);
 }
@@ -107,12 +107,12 @@ static void assert_near(const GArray *ours, const float *truth, gsize n)
 static float *stored(const Fixture *f, const char *name, gsize *n)
 {
     GError *error = NULL;
-    const SafeTensor *tensor = safetensors_find(f->encoded, name);
+    const FileTensor *tensor = tensor_file_find(f->encoded, name);
     if (tensor == NULL)
         return NULL;
     *n = tensor->bytes / sizeof(float);
     float *values = g_new(float, *n);
-    safetensors_read_f32(tensor, 0, (int64_t)*n, values, &error);
+    file_tensor_read_f32(tensor, 0, (int64_t)*n, values, &error);
     g_assert_no_error(error);
     return values;
 }

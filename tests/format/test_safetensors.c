@@ -39,7 +39,7 @@ static char *put_header(const char *header, size_t data_bytes)
 static void expect_refused(const char *path, const char *words)
 {
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open(path, &error);
+    TensorFile *file = safetensors_open(path, &error);
     g_assert_null(file);
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     if (strstr(error->message, words) == NULL)
@@ -117,15 +117,15 @@ static void accepts_scalars_empty_tensors_and_trailing_spaces(void)
                                        "\"e\":{\"dtype\":\"F32\",\"shape\":[0,5],\"data_offsets\":[0,0]}}   ",
                                        4);
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open(path, &error);
+    TensorFile *file = safetensors_open(path, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(safetensors_count(file), ==, 2);
-    g_assert_cmpstr(safetensors_get(file, 0)->name, ==, "e");
-    g_assert_cmpint(safetensors_find(file, "s")->rank, ==, 0);
-    g_assert_cmpuint(safetensors_find(file, "e")->bytes, ==, 0);
-    g_assert_null(safetensors_find(file, "x"));
-    g_assert_null(safetensors_metadata(file, "format"));
-    safetensors_close(file);
+    g_assert_cmpint(tensor_file_count(file), ==, 2);
+    g_assert_cmpstr(tensor_file_get(file, 0)->name, ==, "e");
+    g_assert_cmpint(tensor_file_find(file, "s")->rank, ==, 0);
+    g_assert_cmpuint(tensor_file_find(file, "e")->bytes, ==, 0);
+    g_assert_null(tensor_file_find(file, "x"));
+    g_assert_null(tensor_file_metadata(file, "format"));
+    tensor_file_close(file);
 }
 
 static char *write_three(const char *name, bool reversed)
@@ -177,33 +177,33 @@ static void what_is_written_is_read_back(void)
 {
     g_autofree char *path = write_three("c.safetensors", false);
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open(path, &error);
+    TensorFile *file = safetensors_open(path, &error);
     g_assert_no_error(error);
     static const char *const order[] = { "c", "z\"\xc3\xa9", "b", "a" };
     for (int i = 0; i < 4; i++)
-        g_assert_cmpstr(safetensors_get(file, i)->name, ==, order[i]);
-    g_assert_cmpstr(safetensors_metadata(file, "format"), ==, "pt");
-    const SafeTensor *z = safetensors_find(file, "z\"\xc3\xa9"), *b = safetensors_find(file, "b");
+        g_assert_cmpstr(tensor_file_get(file, i)->name, ==, order[i]);
+    g_assert_cmpstr(tensor_file_metadata(file, "format"), ==, "pt");
+    const FileTensor *z = tensor_file_find(file, "z\"\xc3\xa9"), *b = tensor_file_find(file, "b");
     g_assert_cmpint(z->rank, ==, 2);
     g_assert_cmpint(z->shape[0], ==, 1);
     g_assert_cmpint(z->shape[1], ==, 2);
     float out[2];
-    g_assert_true(safetensors_read_f32(z, 1, 1, out, &error));
+    g_assert_true(file_tensor_read_f32(z, 1, 1, out, &error));
     g_assert_cmpfloat(out[0], ==, 2);
-    g_assert_true(safetensors_read_f32(b, 1, 2, out, &error));
+    g_assert_true(file_tensor_read_f32(b, 1, 2, out, &error));
     g_assert_cmpfloat(out[0], ==, 2);
     g_assert_cmpfloat(out[1], ==, 3);
-    g_assert_false(safetensors_read_f32(safetensors_find(file, "a"), 0, 1, out, &error));
+    g_assert_false(file_tensor_read_f32(tensor_file_find(file, "a"), 0, 1, out, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_nonnull(strstr(error->message, "tensor a has dtype U8"));
-    safetensors_close(file);
+    tensor_file_close(file);
 }
 
 static float read_half(const char *dtype, uint16_t bits)
 {
-    SafeTensor tensor = { .name = "h", .dtype = dtype, .rank = 0, .data = &bits, .bytes = 2 };
+    FileTensor tensor = { .name = "h", .dtype = dtype, .rank = 0, .data = &bits, .bytes = 2 };
     float out;
-    g_assert_true(safetensors_read_f32(&tensor, 0, 1, &out, NULL));
+    g_assert_true(file_tensor_read_f32(&tensor, 0, 1, &out, NULL));
     return out;
 }
 
@@ -250,13 +250,13 @@ static void reads_a_sharded_folder(void)
     put_shard(dir, "1.safetensors", "a", 1);
     put_shard(dir, "2.safetensors", "b", 2);
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open_folder(dir, &error);
+    TensorFile *file = safetensors_open_folder(dir, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(safetensors_count(file), ==, 2);
+    g_assert_cmpint(tensor_file_count(file), ==, 2);
     float out;
-    g_assert_true(safetensors_read_f32(safetensors_find(file, "b"), 0, 1, &out, &error));
+    g_assert_true(file_tensor_read_f32(tensor_file_find(file, "b"), 0, 1, &out, &error));
     g_assert_cmpfloat(out, ==, 2);
-    safetensors_close(file);
+    tensor_file_close(file);
 }
 
 static void refuses_a_broken_index(void)
@@ -312,21 +312,21 @@ static void reads_the_reference_library_s_file(void)
 {
     static const char *const floating[] = { "f64", "f16", "bf16" };
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open(GOLDEN "safetensors/dtypes.safetensors", &error);
+    TensorFile *file = safetensors_open(GOLDEN "safetensors/dtypes.safetensors", &error);
     g_assert_no_error(error);
-    g_assert_cmpint(safetensors_count(file), ==, 12);
+    g_assert_cmpint(tensor_file_count(file), ==, 12);
     float want[6], got[6];
-    g_assert_true(safetensors_read_f32(safetensors_find(file, "f32"), 0, 6, want, NULL));
+    g_assert_true(file_tensor_read_f32(tensor_file_find(file, "f32"), 0, 6, want, NULL));
     g_assert_cmpfloat(want[2], ==, -2);
     g_assert_cmpfloat(want[5], ==, 100);
     for (size_t i = 0; i < G_N_ELEMENTS(floating); i++) {
-        g_assert_true(safetensors_read_f32(safetensors_find(file, floating[i]), 0, 6, got, NULL));
+        g_assert_true(file_tensor_read_f32(tensor_file_find(file, floating[i]), 0, 6, got, NULL));
         expect_bytes(got, sizeof got, want, sizeof want);
     }
-    g_assert_cmpint(safetensors_find(file, "scalar")->rank, ==, 0);
-    g_assert_cmpuint(safetensors_find(file, "empty")->bytes, ==, 0);
-    g_assert_cmpstr(safetensors_metadata(file, "second"), ==, "b\"c");
-    safetensors_close(file);
+    g_assert_cmpint(tensor_file_find(file, "scalar")->rank, ==, 0);
+    g_assert_cmpuint(tensor_file_find(file, "empty")->bytes, ==, 0);
+    g_assert_cmpstr(tensor_file_metadata(file, "second"), ==, "b\"c");
+    tensor_file_close(file);
 }
 
 static void reads_hand_made_files(void)
@@ -337,10 +337,10 @@ static void reads_hand_made_files(void)
     while ((name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(golden, name, NULL);
         g_autoptr(GError) error = NULL;
-        SafeTensors *file = safetensors_open(path, &error);
+        TensorFile *file = safetensors_open(path, &error);
         g_assert_no_error(error);
-        g_assert_cmpint(safetensors_count(file), ==, strcmp(name, "overall.safetensors") == 0 ? 9 : 1);
-        safetensors_close(file);
+        g_assert_cmpint(tensor_file_count(file), ==, strcmp(name, "overall.safetensors") == 0 ? 9 : 1);
+        tensor_file_close(file);
     }
 }
 
@@ -361,16 +361,16 @@ static void rounding_is_to_nearest_even(void)
         safetensors_writer_add(writer, "w", "F32", 1, &n, values);
         g_assert_true(safetensors_writer_write(writer, path, &error));
         safetensors_writer_free(writer);
-        SafeTensors *file = safetensors_open(path, &error);
+        TensorFile *file = safetensors_open(path, &error);
         g_assert_no_error(error);
-        const SafeTensor *w = safetensors_find(file, "w");
+        const FileTensor *w = tensor_file_find(file, "w");
         g_assert_cmpstr(w->dtype, ==, half ? "F16" : "BF16");
         for (int64_t i = 0; i < n; i++) {
             uint16_t bits;
             memcpy(&bits, (const char *)w->data + 2 * i, 2);
             g_assert_cmphex(bits, ==, wanted[half][i]);
         }
-        safetensors_close(file);
+        tensor_file_close(file);
     }
 }
 
@@ -426,13 +426,13 @@ static void shards_hold_what_fits_and_are_read_as_one(void)
                     "    \"a\": \"model-00001-of-00003.safetensors\",\n"
                     "    \"b\": \"model-00002-of-00003.safetensors\",\n"
                     "    \"c\": \"model-00003-of-00003.safetensors\"\n  }\n}\n");
-    SafeTensors *file = safetensors_open_folder(out, &error);
+    TensorFile *file = safetensors_open_folder(out, &error);
     g_assert_no_error(error);
-    g_assert_cmpint(safetensors_count(file), ==, 3);
+    g_assert_cmpint(tensor_file_count(file), ==, 3);
     float got[4];
-    g_assert_true(safetensors_read_f32(safetensors_find(file, "b"), 0, 4, got, &error));
+    g_assert_true(file_tensor_read_f32(tensor_file_find(file, "b"), 0, 4, got, &error));
     g_assert_cmpfloat(got[3], ==, 5);
-    safetensors_close(file);
+    tensor_file_close(file);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static unsigned sum_of(const SafeTensor *array)
+static unsigned sum_of(const FileTensor *array)
 {
     const unsigned char *p = array->data;
     unsigned sum = 0;
@@ -23,15 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
     CHECK(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes, "%zu bytes", bytes);
     g_autoptr(GError) error = NULL;
-    FlaxFile *file = flax_open(path, &error);
+    g_autoptr(TensorFile) file = flax_open(path, NULL, &error);
     CHECK((file == NULL) == (error != NULL), "an error or a checkpoint, not both");
     CHECK(file || strstr(error->message, path), "%s", error->message);
-    for (int i = 0; file && i < flax_count(file); i++) {
-        const SafeTensor *array = flax_get(file, i);
-        CHECK(flax_find(file, array->name) == array, "%s", array->name);
+    for (int i = 0; file && i < tensor_file_count(file); i++) {
+        const FileTensor *array = tensor_file_get(file, i);
+        CHECK(tensor_file_find(file, array->name) == array, "%s", array->name);
         CHECK(sum_of(array) <= 255 * array->bytes, "%zu bytes", array->bytes);
     }
-    flax_close(file);
     close(fd);
     return 0;
 }

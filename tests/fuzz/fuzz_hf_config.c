@@ -1,35 +1,36 @@
 /* Any bytes as config.json of Hugging Face: an error that names the file, or a model whose own config.json reads back
  * to the same. */
 #include "fuzz_folder.h"
-#include "model/hf_config.h"
+#include "model/hf/config_json.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
 
-static char *written(const HfKind *kind, const ModelConfig *config)
+static char *written(const HfArchitecture *arch, const ModelConfig *config)
 {
     TokenRoles roles = token_roles_none();
-    return hf_config_text(kind, config, &roles, "F32");
+    return hf_config_text(arch, config, &roles, "F32");
 }
 
-static void check_round_trip(const HfKind *kind, const ModelConfig *config)
+static void check_round_trip(const HfArchitecture *arch, const ModelConfig *config)
 {
-    g_autofree char *text = written(kind, config);
+    g_autofree char *text = written(arch, config);
     ModelConfig again = { 0 };
     g_autoptr(GError) error = NULL;
     fuzz_put("config.json", text, strlen(text));
-    const HfKind *kind_again = hf_config_read(fuzz_folder(), &again, &error);
-    CHECK(kind_again, "%s\n%s", error->message, text);
+    const HfArchitecture *arch_again = hf_config_read(fuzz_folder(), &again, &error);
+    CHECK(arch_again, "%s\n%s", error->message, text);
     again.tie_embeddings = config->tie_embeddings; /* left to the tensors */
-    g_autofree char *text_again = written(kind_again, &again);
-    CHECK(kind_again == kind && strcmp(text, text_again) == 0, "%s\n%s", text, text_again);
+    g_autofree char *text_again = written(arch_again, &again);
+    CHECK(arch_again == arch && strcmp(text, text_again) == 0, "%s\n%s", text, text_again);
 }
 
 /* The same bytes as generation_config.json too: an error that names a file, or ids that the model has. */
-static void check_roles(const HfKind *kind, const ModelConfig *config)
+static void check_roles(const HfArchitecture *arch, const ModelConfig *config)
 {
     TokenRoles roles = token_roles_none(), again = token_roles_none();
     g_autoptr(GError) error = NULL;
-    if (hf_roles_read(fuzz_folder(), kind, config, &roles, &error)) {
+    if (hf_roles_read(fuzz_folder(), arch, config, &roles, &error)) {
         json_t *object = token_roles_json(&roles), *settings = hf_roles_generation(&roles, config);
         CHECK(token_roles_parse(&again, object, config->vocab, &error), "%s", error->message);
         json_decref(object);
@@ -47,13 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autoptr(GError) error = NULL;
     fuzz_put("config.json", data, bytes);
     fuzz_put("generation_config.json", data, bytes);
-    const HfKind *kind = hf_config_read(fuzz_folder(), &config, &error);
-    CHECK((kind == NULL) == (error != NULL), "an error or a model, not both");
-    CHECK(kind || strstr(error->message, "config.json"), "%s", error->message);
-    if (kind)
-        check_roles(kind, &config);
+    const HfArchitecture *arch = hf_config_read(fuzz_folder(), &config, &error);
+    CHECK((arch == NULL) == (error != NULL), "an error or a model, not both");
+    CHECK(arch || strstr(error->message, "config.json"), "%s", error->message);
+    if (arch)
+        check_roles(arch, &config);
     ModelConfig fitted;
-    if (kind && hf_kind_of(&config, &fitted, NULL) == kind)
-        check_round_trip(kind, &config);
+    if (arch && hf_architecture_of(&config, &fitted, NULL) == arch)
+        check_round_trip(arch, &config);
     return 0;
 }

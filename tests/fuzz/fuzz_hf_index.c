@@ -26,13 +26,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (fuzz_folder_path == NULL)
         put_shards();
     fuzz_put("model.safetensors.index.json", data, bytes);
-    SafeTensors *set = safetensors_open_folder(fuzz_folder(), &error);
+    TensorFile *set = safetensors_open_folder(fuzz_folder(), &error);
     CHECK((set == NULL) == (error != NULL), "an error or tensors, not both");
     CHECK(set || strstr(error->message, "index.json"), "%s", error->message);
-    for (int i = 0; set && i < safetensors_count(set); i++) {
+    for (int i = 0; set && i < tensor_file_count(set); i++) {
         float values[4];
-        CHECK(safetensors_read_f32(safetensors_get(set, i), 0, 4, values, NULL) && values[3] > 3, "tensor %d", i);
+        CHECK(file_tensor_read_f32(tensor_file_get(set, i), 0, 4, values, NULL) && values[3] > 3, "tensor %d", i);
     }
-    safetensors_close(set);
+    tensor_file_close(set);
     return 0;
 }

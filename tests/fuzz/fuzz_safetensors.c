@@ -17,16 +17,16 @@ static char *put(int *fd, const void *data, size_t bytes)
     return g_strdup_printf("/proc/self/fd/%d", *fd);
 }
 
-static void read_all(const SafeTensors *file)
+static void read_all(const TensorFile *file)
 {
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *tensor = safetensors_get(file, i);
-        CHECK(safetensors_find(file, tensor->name) == tensor, "%s is found elsewhere", tensor->name);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
+        CHECK(tensor_file_find(file, tensor->name) == tensor, "%s is found elsewhere", tensor->name);
         int64_t n = 1;
         for (int d = 0; d < tensor->rank; d++)
             n *= tensor->shape[d];
         g_autofree float *values = g_new(float, (gsize)MAX(n, 1));
-        if (!safetensors_read_f32(tensor, 0, n, values, NULL)) { /* no float's dtype */
+        if (!file_tensor_read_f32(tensor, 0, n, values, NULL)) { /* no float's dtype */
             volatile char sum = 0;
             for (size_t at = 0; at < tensor->bytes; at++)
                 sum = (char)(sum ^ ((const char *)tensor->data)[at]);
@@ -34,25 +34,25 @@ static void read_all(const SafeTensors *file)
     }
 }
 
-static void write_again(const SafeTensors *file)
+static void write_again(const TensorFile *file)
 {
     int fd;
     g_autofree char *path = put(&fd, "", 0);
     SafeWriter *writer = safetensors_writer_new();
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *tensor = safetensors_get(file, i);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
         safetensors_writer_add(writer, tensor->name, tensor->dtype, tensor->rank, tensor->shape, tensor->data);
     }
     g_autoptr(GError) error = NULL;
     CHECK(safetensors_writer_write(writer, path, &error), "%s", error->message);
-    SafeTensors *again = safetensors_open(path, &error);
+    TensorFile *again = safetensors_open(path, &error);
     CHECK(again, "what was written cannot be read: %s", error->message);
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *tensor = safetensors_get(file, i), *copy = safetensors_find(again, tensor->name);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i), *copy = tensor_file_find(again, tensor->name);
         CHECK(copy && copy->bytes == tensor->bytes && memcmp(copy->data, tensor->data, tensor->bytes) == 0,
               "%s came back otherwise", tensor->name);
     }
-    safetensors_close(again);
+    tensor_file_close(again);
     safetensors_writer_free(writer);
     close(fd);
 }
@@ -62,12 +62,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int fd;
     g_autofree char *path = put(&fd, data, bytes);
     g_autoptr(GError) error = NULL;
-    SafeTensors *file = safetensors_open(path, &error);
+    TensorFile *file = safetensors_open(path, &error);
     CHECK((file == NULL) == (error != NULL), "an error or a file, not both");
     if (file) {
         read_all(file);
         write_again(file);
-        safetensors_close(file);
+        tensor_file_close(file);
     }
     close(fd);
     return 0;

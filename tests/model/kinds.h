@@ -1,7 +1,7 @@
 /* kinds.h: one small model of each shape that families are made of. */
 #pragma once
 
-#include "nn/nn.h"
+#include "nn/ctx.h"
 #include "tiny.h"
 
 /* What differs from tiny_config. */

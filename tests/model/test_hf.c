@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "golden.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 #include "param/store.h"
 
 #include <errno.h>
@@ -190,7 +190,7 @@ static const BadConfig bad_configs[] = {
     { "\"num_layers\": 2", "\"num_layers\": 1000000000", "num_layers is 1000000000, want 1 to 1000" },
     { "\"num_layers\": 2", "\"num_layers\": 3", "tensor encoder.block.2.layer.0" },
     { "\"num_layers\": 2", "\"num_layers\": 1",
-      "no place in a T5ForConditionalGeneration of this config.json for encoder.block.1.layer" },
+      "no place in this T5ForConditionalGeneration for encoder.block.1.layer" },
     { "\"d_ff\": 40", "\"d_ff\": 41", "wi.weight is (40, 24), but config.json makes it (41, 24)" },
     { "\"vocab_size\": 101", "\"vocab_size\": 16777216",
       "shared.weight is (101, 24), but config.json makes it (16777216, 24)" },
@@ -254,11 +254,11 @@ static char *put_variant(const char *name, const char *dtype, const void *values
     g_autofree char *config = read_file(FIXTURES "t5-v1.0", "config.json", &bytes);
     char *folder = g_build_filename(scratch, name, NULL);
     put_file(folder, "config.json", config, bytes);
-    SafeTensors *file = safetensors_open(FIXTURES "t5-v1.0/model.safetensors", &error);
+    TensorFile *file = safetensors_open(FIXTURES "t5-v1.0/model.safetensors", &error);
     g_assert_no_error(error);
     SafeWriter *writer = safetensors_writer_new();
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *t = safetensors_get(file, i);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *t = tensor_file_get(file, i);
         bool shared = strcmp(t->name, "shared.weight") == 0;
         safetensors_writer_add(writer, t->name, shared ? dtype : t->dtype, t->rank, t->shape,
                                shared ? values : t->data);
@@ -269,7 +269,7 @@ static char *put_variant(const char *name, const char *dtype, const void *values
     safetensors_writer_write(writer, path, &error);
     g_assert_no_error(error);
     safetensors_writer_free(writer);
-    safetensors_close(file);
+    tensor_file_close(file);
     return folder;
 }
 
@@ -346,12 +346,12 @@ static void tied_but_unscaled_survives_both_generations(void)
     g_assert_nonnull(strstr(text, "\"tie_word_embeddings\": false"));
     g_assert_nonnull(strstr(text, "\"scale_decoder_outputs\": false"));
     GError *error = NULL;
-    SafeTensors *file = safetensors_open_folder(out, &error);
+    TensorFile *file = safetensors_open_folder(out, &error);
     g_assert_no_error(error);
-    const SafeTensor *head = safetensors_find(file, "lm_head.weight");
+    const FileTensor *head = tensor_file_find(file, "lm_head.weight");
     g_assert_nonnull(head);
-    g_assert_true(memcmp(head->data, safetensors_find(file, "shared.weight")->data, head->bytes) == 0);
-    safetensors_close(file);
+    g_assert_true(memcmp(head->data, tensor_file_find(file, "shared.weight")->data, head->bytes) == 0);
+    tensor_file_close(file);
     model = import(dev, out);
     g_assert_true(model_config(model)->tie_embeddings);
     g_assert_false(model_config(model)->scale_logits);

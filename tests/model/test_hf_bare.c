@@ -1,7 +1,7 @@
 /* Folders of models without their heads, as the bare classes of transformers write them. */
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 #include "param/store.h"
 
 #include <string.h>
@@ -51,18 +51,18 @@ static void write_bare(const Bare *bare, const char *folder)
     g_autofree char *config = config_of(source), *config_path = g_build_filename(folder, "config.json", NULL);
     io_make_directories(folder, &error);
     io_write_file(config_path, config, strlen(config), &error);
-    SafeTensors *file = safetensors_open(tensors, &error);
+    TensorFile *file = safetensors_open(tensors, &error);
     g_assert_no_error(error);
     SafeWriter *writer = safetensors_writer_new();
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const SafeTensor *t = safetensors_get(file, i);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *t = tensor_file_get(file, i);
         if (is_kept(bare, t->name))
             safetensors_writer_add(writer, t->name + strlen(bare->stripped), t->dtype, t->rank, t->shape, t->data);
     }
     safetensors_writer_write(writer, path, &error);
     g_assert_no_error(error);
     safetensors_writer_free(writer);
-    safetensors_close(file);
+    tensor_file_close(file);
 }
 
 static void assert_same_parameters(Model *a, Model *b)

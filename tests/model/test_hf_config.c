@@ -1,6 +1,6 @@
 /* config.json: settings that change nothing are read, and those that do change the model. */
 #include "base/file.h"
-#include "model/hf_config.h"
+#include "model/hf/config_json.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@
 static char *scratch;
 
 /* The config.json of a fixture with one setting more, or another value of it. */
-static const HfKind *read_with(const char *fixture, const char *key, const char *json, ModelConfig *config,
-                               GError **error)
+static const HfArchitecture *read_with(const char *fixture, const char *key, const char *json, ModelConfig *config,
+                                       GError **error)
 {
     g_autofree char *path = g_build_filename(FIXTURES, fixture, "config.json", NULL);
     g_autofree char *out = g_build_filename(scratch, "config.json", NULL);

@@ -1,7 +1,7 @@
 /* What goes out of a model that no class of transformers has as it is. */
 #include "base/file.h"
 #include "format/safetensors.h"
-#include "model/hf.h"
+#include "model/hf/hf.h"
 
 #include <string.h>
 
@@ -27,10 +27,10 @@ static char *export(Model *model, const char *name)
     return folder;
 }
 
-static SafeTensors *tensors_of(const char *folder)
+static TensorFile *tensors_of(const char *folder)
 {
     GError *error = NULL;
-    SafeTensors *file = safetensors_open_folder(folder, &error);
+    TensorFile *file = safetensors_open_folder(folder, &error);
     g_assert_no_error(error);
     return file;
 }
@@ -48,16 +48,16 @@ static void an_untied_bias_has_both_its_names(void)
         Model *model = import(dev, source);
         g_autofree char *out = export(model, cases[i].fixture);
         model_close(model);
-        SafeTensors *file = tensors_of(out), *theirs = tensors_of(source);
-        const SafeTensor *live = safetensors_find(theirs, cases[i].live);
-        const SafeTensor *names[] = { safetensors_find(file, cases[i].bias), safetensors_find(file, cases[i].live) };
+        TensorFile *file = tensors_of(out), *theirs = tensors_of(source);
+        const FileTensor *live = tensor_file_find(theirs, cases[i].live);
+        const FileTensor *names[] = { tensor_file_find(file, cases[i].bias), tensor_file_find(file, cases[i].live) };
         for (int j = 0; j < 2; j++) {
             g_assert_nonnull(names[j]);
             g_assert_cmpuint(names[j]->bytes, ==, live->bytes);
             g_assert_true(memcmp(names[j]->data, live->data, live->bytes) == 0);
         }
-        safetensors_close(file);
-        safetensors_close(theirs);
+        tensor_file_close(file);
+        tensor_file_close(theirs);
     }
     device_close(dev);
 }
@@ -116,9 +116,9 @@ static const Heads heads[] = {
     { "modernbert", false, true, false, true, "ModernBertModel", { "model.final_norm.weight" }, { "decoder.weight" } },
 };
 
-static bool has(const SafeTensors *file, const char *name)
+static bool has(const TensorFile *file, const char *name)
 {
-    return safetensors_find(file, name) != NULL;
+    return tensor_file_find(file, name) != NULL;
 }
 
 static void check_folder(const Heads *want, const char *folder)
@@ -129,12 +129,12 @@ static void check_folder(const Heads *want, const char *folder)
     g_assert_no_error(error);
     g_autofree char *quoted = g_strdup_printf("\"%s\"", want->class);
     g_assert_nonnull(strstr(text, quoted));
-    SafeTensors *file = tensors_of(folder);
+    TensorFile *file = tensors_of(folder);
     for (int i = 0; i < 2 && want->kept[i]; i++)
         g_assert_true(has(file, want->kept[i]));
     for (int i = 0; i < 3 && want->dropped[i]; i++)
         g_assert_false(has(file, want->dropped[i]));
-    safetensors_close(file);
+    tensor_file_close(file);
 }
 
 static void heads_that_no_class_has_stay_behind(void)

@@ -1,8 +1,7 @@
 /* What Hugging Face computes on the same weights and samples, stored in tests/parity by tools/make-parity.py. */
 #include "format/safetensors.h"
-#include "model/hf.h"
-#include "model/hf_config.h"
-#include "model/hf_tensors.h"
+#include "model/hf/config_json.h"
+#include "model/hf/hf.h"
 #include "param/store.h"
 #include "under_avx2.h"
 
@@ -151,14 +150,14 @@ static void add_sample(Batch *batch, const json_t *samples, size_t index)
     batch_add(batch, (int64_t)index, inputs, n_inputs, targets, n_targets, 0);
 }
 
-static float *read_expected(const SafeTensors *expected, const char *name, int64_t n)
+static float *read_expected(const TensorFile *expected, const char *name, int64_t n)
 {
     GError *error = NULL;
-    const SafeTensor *tensor = safetensors_find(expected, name);
+    const FileTensor *tensor = tensor_file_find(expected, name);
     g_assert_nonnull(tensor);
     g_assert_cmpint((int64_t)tensor->bytes, ==, n * 4);
     float *values = g_new(float, (gsize)n);
-    safetensors_read_f32(tensor, 0, n, values, &error);
+    file_tensor_read_f32(tensor, 0, n, values, &error);
     g_assert_no_error(error);
     return values;
 }
@@ -183,7 +182,7 @@ static double distance(Tensor t, const float *truth, double *norm)
 }
 
 /* The truth has the rows on which loss falls. */
-static void check_logits(Model *model, const Batch *batch, const SafeTensors *expected, double tolerance)
+static void check_logits(Model *model, const Batch *batch, const TensorFile *expected, double tolerance)
 {
     const TokenStream *rows = batch_loss_stream(batch);
     int64_t vocab = model_config(model)->vocab, row = 0;
@@ -205,9 +204,9 @@ static void check_logits(Model *model, const Batch *batch, const SafeTensors *ex
     g_assert_cmpfloat(away / largest, <, tolerance);
 }
 
-static void check_loss(const LossSums *sums, const SafeTensors *expected, double tolerance)
+static void check_loss(const LossSums *sums, const TensorFile *expected, double tolerance)
 {
-    const SafeTensor *tensor = safetensors_find(expected, "loss");
+    const FileTensor *tensor = tensor_file_find(expected, "loss");
     double truth;
     g_assert_nonnull(tensor);
     g_assert_cmpstr(tensor->dtype, ==, "F64");
@@ -220,29 +219,30 @@ static void check_loss(const LossSums *sums, const SafeTensors *expected, double
 }
 
 /* A parameter's share of the stored gradient of the tensor that holds it, which goes into `seen`. */
-static float *read_gradient(const HfKind *kind, const SafeTensors *expected, const Param *param, GHashTable *seen)
+static float *read_gradient(const HfArchitecture *arch, const TensorFile *expected, const Param *param,
+                            GHashTable *seen)
 {
     GError *error = NULL;
     g_autofree char *theirs = NULL;
-    const HfName *name = hf_name_of(kind, param->spec.name, &theirs);
+    const TensorName *name = tensor_name_of(&arch->names, param->spec.name, &theirs);
     char *key = g_strconcat("grad.", theirs, NULL);
-    const SafeTensor *tensor = safetensors_find(expected, key);
+    const FileTensor *tensor = tensor_file_find(expected, key);
     g_hash_table_add(seen, key);
     g_assert_nonnull(tensor);
     float *values = g_new(float, (gsize)tensor_count(param->g));
-    hf_tensor_read(tensor, name, &param->spec, values, &error);
+    tensor_name_read(tensor, name, &param->spec, values, &error);
     g_assert_no_error(error);
     return values;
 }
 
-static void check_grads(Model *model, const HfKind *kind, const SafeTensors *expected, double tolerance)
+static void check_grads(Model *model, const HfArchitecture *arch, const TensorFile *expected, double tolerance)
 {
     ParamStore *params = model_params(model);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     double worst = 0, norm = 0;
     for (int i = 0; i < params_count(params); i++) {
         const Param *param = params_get(params, i);
-        g_autofree float *truth = read_gradient(kind, expected, param, seen);
+        g_autofree float *truth = read_gradient(arch, expected, param, seen);
         double own_norm, away = distance(param->g, truth, &own_norm);
         /* The bias of keys moves all scores of a query alike: its gradient is zero, and is held against that of the
          * parameter before, the bias of queries. */
@@ -253,8 +253,8 @@ static void check_grads(Model *model, const HfKind *kind, const SafeTensors *exp
         worst = fmax(worst, away / norm);
     }
     g_test_message("gradients at most %.1e of their norm from the truth", worst);
-    int others = safetensors_find(expected, "order_logits") ? 3 : 2; /* and "logits" and "loss" */
-    g_assert_cmpint((int)g_hash_table_size(seen) + others, ==, safetensors_count(expected));
+    int others = tensor_file_find(expected, "order_logits") ? 3 : 2; /* and "logits" and "loss" */
+    g_assert_cmpint((int)g_hash_table_size(seen) + others, ==, tensor_file_count(expected));
 }
 
 static void add_loss(const Case *c, Model *model, Batch *batch, const json_t *samples, const ModelLoss *loss,
@@ -283,7 +283,7 @@ static void matches_hugging_face(gconstpointer data)
     const Tolerance *tolerance = dev->precision.compute == DT_F64 ? &f64_tolerance : &f32_tolerance;
     g_autofree char *folder = g_build_filename(FIXTURES, c->folder, NULL);
     g_autofree char *truth = g_build_filename(FIXTURES, c->expected, "expected.safetensors", NULL);
-    SafeTensors *expected = safetensors_open(truth, &error);
+    TensorFile *expected = safetensors_open(truth, &error);
     g_assert_no_error(error);
     Model *model = hf_import(dev, folder, true, &error);
     g_assert_no_error(error);
@@ -312,7 +312,7 @@ static void matches_hugging_face(gconstpointer data)
     batch_free(batch);
     json_decref(samples);
     model_close(model);
-    safetensors_close(expected);
+    tensor_file_close(expected);
     device_close(dev);
 }
 

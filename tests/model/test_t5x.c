@@ -91,14 +91,16 @@ static void expect_refused(const char *from, const char *to, const char *words)
 
 static void missing_and_misshapen_arrays_are_named(void)
 {
-    expect_refused("token_embedder", "tokenXembedder", "array optimizer/target/token_embedder/embedding is missing");
+    expect_refused("token_embedder", "tokenXembedder", "tensor optimizer/target/token_embedder/embedding is missing");
     expect_refused("logits_dense", "logits_dEnse",
-                   "no place in a T5 for the array optimizer/target/decoder/logits_dEnse/kernel");
-    expect_refused("decoder_norm", "decoder_nXrm", "array optimizer/target/decoder/decoder_norm/scale is missing");
-    expect_refused("\x92\x10\x08", "\x92\x08\x10",
-                   "array optimizer/target/decoder/layers_0/mlp/wo/kernel has not the shape (16, 8)");
-    expect_refused("\x92\x04\x20", "\x92\x20\x04", /* the decoder's: the encoder's tells the number of heads */
-                   "array optimizer/target/decoder/relpos_bias/rel_embedding has not the shape (4, 32)");
+                   "no place in this T5 for optimizer/target/decoder/logits_dEnse/kernel");
+    expect_refused("decoder_norm", "decoder_nXrm", "tensor optimizer/target/decoder/decoder_norm/scale is missing");
+    expect_refused(
+        "\x92\x10\x08", "\x92\x08\x10",
+        "tensor optimizer/target/decoder/layers_0/mlp/wo/kernel is (8, 16), but the other arrays make it (16, 8)");
+    expect_refused(
+        "\x92\x04\x20", "\x92\x20\x04", /* the decoder's: the encoder's tells the number of heads */
+        "tensor optimizer/target/decoder/relpos_bias/rel_embedding is (32, 4), but the other arrays make it (4, 32)");
 }
 
 int main(int argc, char **argv)

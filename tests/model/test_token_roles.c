@@ -1,5 +1,6 @@
 #include "base/file.h"
-#include "model/hf_config.h"
+#include "model/hf/config_json.h"
+#include "model/hf/roles.h"
 
 #include <string.h>
 
@@ -15,16 +16,16 @@ static void put(const char *name, const char *text)
 }
 
 /* Reads the two files as those of a model of 100 ids. */
-static bool read_files(const HfKind *kind, const char *config_json, const char *generation_json, TokenRoles *roles,
-                       GError **error)
+static bool read_files(const HfArchitecture *arch, const char *config_json, const char *generation_json,
+                       TokenRoles *roles, GError **error)
 {
     const ModelConfig config = {
-        .family = kind == &hf_t5 ? FAMILY_T5 : FAMILY_GPT, .n_enc = kind == &hf_t5, .n_dec = 1, .vocab = 100
+        .family = arch == &hf_t5 ? FAMILY_T5 : FAMILY_GPT, .n_enc = arch == &hf_t5, .n_dec = 1, .vocab = 100
     };
     *roles = token_roles_none();
     put("config.json", config_json);
     put("generation_config.json", generation_json);
-    return hf_roles_read(folder, kind, &config, roles, error);
+    return hf_roles_read(folder, arch, &config, roles, error);
 }
 
 static void generation_config_wins_over_config(void)
@@ -75,15 +76,16 @@ static void ids_beyond_the_vocabulary_are_left_out(void)
 /* Absent keys would be transformers' own ids, by which answers end. */
 static void a_model_without_ends_goes_out_without_them(void)
 {
-    static const HfKind *const kinds[] = { &hf_t5, &hf_gpt2, &hf_llama, &hf_xglm };
-    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    static const HfArchitecture *const architectures[] = { &hf_t5, &hf_gpt2, &hf_llama, &hf_xglm };
+    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++) {
         ModelConfig config;
         TokenRoles roles;
         model_config_defaults(&config);
-        g_assert_true(read_files(kinds[i], "{\"eos_token_id\": null, \"bos_token_id\": null}", NULL, &roles, NULL));
-        g_autofree char *text = hf_config_text(kinds[i], &config, &roles, "F32");
+        g_assert_true(
+            read_files(architectures[i], "{\"eos_token_id\": null, \"bos_token_id\": null}", NULL, &roles, NULL));
+        g_autofree char *text = hf_config_text(architectures[i], &config, &roles, "F32");
         token_roles_clear(&roles);
-        g_assert_true(read_files(kinds[i], text, NULL, &roles, NULL));
+        g_assert_true(read_files(architectures[i], text, NULL, &roles, NULL));
         g_assert_cmpint(roles.eos.n, ==, 0);
         g_assert_cmpint(roles.bos, ==, -1);
         token_roles_clear(&roles);

@@ -1,5 +1,5 @@
 #include "difference.h"
-#include "nn/nn.h"
+#include "nn/ctx.h"
 
 static void gradient_matches_finite_difference(const void *data)
 {

@@ -1,5 +1,5 @@
 /* Context-dependent queries against the formula in plain loops, over packed sequences. */
-#include "nn/nn.h"
+#include "nn/context_query.h"
 
 #include <glib.h>
 #include <math.h>
@@ -64,8 +64,16 @@ static void queries_follow_the_formula(void)
     arena_init(&scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     fill(&rng, (double *)&w, sizeof w / sizeof(double));
     fill(&rng, n[0], ROWS * WIDTH);
-    Rows rows = rows_upload(dev, &save, &stream);
-    Ctx cx = { .dev = dev, .save = &save, .scratch = &scratch, .dtype = DT_F64, .rows = &rows, .heads = HEADS };
+    Tokens tokens = tokens_upload(dev, &save, &stream);
+    const ModelSpec model = { .heads = HEADS };
+    const LayerSpec layer = { 0 };
+    const Ctx cx = { .dev = dev,
+                     .dtype = DT_F64,
+                     .model = &model,
+                     .layer = &layer,
+                     .save = &save,
+                     .scratch = &scratch,
+                     .tokens = &tokens };
     const ContextQueryW weights = { .hidden = tensor_matrix(w.hidden, DT_F64, WIDTH, WIDTH),
                                     .score = tensor_matrix(w.score, DT_F64, HEADS, WIDTH),
                                     .mix = tensor_matrix(w.mix, DT_F64, WIDTH, 2 * WIDTH),

@@ -1,5 +1,7 @@
 /* Every layer's backward against central differences of its forward, in double precision, with dropout on. */
-#include "nn/nn.h"
+#include "nn/block.h"
+#include "nn/embedding.h"
+#include "nn/head.h"
 
 #include <glib.h>
 #include <math.h>
@@ -26,17 +28,20 @@ typedef struct Var {
 typedef struct Fixture {
     Arena vars_arena, save, scratch; /* the last two are emptied before each pass */
     Batch *batch;
-    Rows enc, dec;
+    Tokens enc, dec;
+    ModelSpec model;
+    LayerSpec layer;
     Ctx cx;
+    float beta; /* of the gradients, in this backward */
     Var vars[MAX_VARS];
     int n_vars;
     Philox rng;
-    Tensor x, dx, memory, dmemory, bias, dbias;
+    Tensor x, dx, encoder_out, dencoder_out, bias, dbias;
     Tensor y, dy; /* the loss is Σ y · dy */
     BlockW w, g;
     BlockSave saved;
     NormSave norm;
-    EmbedSave embed;
+    EmbeddingSave embed;
     HeadW head;
 } Fixture;
 
@@ -75,7 +80,7 @@ static void add_var(Fixture *f, const char *name, Kind kind, int64_t rows, int64
 
 static void add_x(Fixture *f)
 {
-    int64_t n = f->cx.rows->n_rows;
+    int64_t n = f->cx.tokens->n;
     add_var(f, "x", WRITTEN, n, WIDTH, &f->x, &f->dx);
     f->y = new_tensor(f, n, WIDTH);
     f->dy = new_tensor(f, n, WIDTH);
@@ -110,7 +115,7 @@ static double linear_loss(Fixture *f)
 
 static void linear_backward(Fixture *f)
 {
-    linear_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo, f->g.mlp.wo);
+    linear_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo, f->g.mlp.wo, f->beta);
 }
 
 static void norm_setup(Fixture *f)
@@ -129,33 +134,34 @@ static double norm_loss(Fixture *f)
 static void norm_backward(Fixture *f)
 {
     start_residual(f);
-    norm_bwd(&f->cx, f->dx, f->dy, f->dx, f->w.mlp.norm, f->g.mlp.norm, &f->norm);
+    norm_bwd(&f->cx, f->dx, f->dy, f->dx, f->w.mlp.norm, f->g.mlp.norm, f->beta, &f->norm);
 }
 
 static void embed_setup(Fixture *f)
 {
     add_var(f, "table", PARAMETER, VOCAB, WIDTH, &f->x, &f->dx);
-    f->y = new_tensor(f, f->cx.rows->n_rows, WIDTH);
-    f->dy = new_tensor(f, f->cx.rows->n_rows, WIDTH);
+    f->y = new_tensor(f, f->cx.tokens->n, WIDTH);
+    f->dy = new_tensor(f, f->cx.tokens->n, WIDTH);
     int32_t n_used = f->batch->enc.n_tokens;
     fill_normal(f, tensor_slice_rows(f->dy, 0, n_used)); /* no gradient comes from unused rows */
-    op_fill(f->cx.dev, tensor_slice_rows(f->dy, n_used, f->cx.rows->n_rows - n_used), 0);
+    op_fill(f->cx.dev, tensor_slice_rows(f->dy, n_used, f->cx.tokens->n - n_used), 0);
 }
 
 static double embed_loss(Fixture *f)
 {
-    embed_fwd(&f->cx, f->y, &(EmbedW){ .table = f->x }, &f->embed);
+    embedding_fwd(&f->cx, f->y, &(EmbeddingW){ .table = f->x }, &f->embed);
     return sum_of_products(f->y, f->dy);
 }
 
 static void embed_backward(Fixture *f)
 {
-    embed_bwd(&f->cx, f->dy, &(EmbedW){ .table = f->x }, &(EmbedW){ .table = f->dx }, f->cx.g_beta, &f->embed);
+    embedding_bwd(&f->cx, f->dy, &(EmbeddingW){ .table = f->x }, &(EmbeddingW){ .table = f->dx }, f->beta, f->beta,
+                  &f->embed);
 }
 
 static void add_self(Fixture *f)
 {
-    add_var(f, "bias", ADDED, HEADS, 2 * f->cx.rows->max_len - 1, &f->bias, &f->dbias);
+    add_var(f, "bias", ADDED, HEADS, 2 * f->cx.tokens->seq.max_len - 1, &f->bias, &f->dbias);
     add_var(f, "self.norm", PARAMETER, WIDTH, 0, &f->w.self.norm.w, &f->g.self.norm.w);
     add_var(f, "self.qkv", PARAMETER, 3 * ATTENTION, WIDTH, &f->w.self.qkv.w, &f->g.self.qkv.w);
     add_var(f, "self.o", PARAMETER, WIDTH, ATTENTION, &f->w.self.o.w, &f->g.self.o.w);
@@ -186,7 +192,7 @@ static void own_bias_setup(Fixture *f)
     self_setup(f);
     f->n_vars = 1; /* all but x */
     f->bias = f->dbias = NO_TENSOR;
-    f->cx.relpos = (RelposSpec){ .n_buckets = 8, .max_distance = 5, .bidirectional = !f->cx.decoder };
+    f->layer.relpos = (RelposSpec){ .n_buckets = 8, .max_distance = 5, .bidirectional = !f->layer.decoder };
     add_var(f, "self.relpos", PARAMETER, 8, HEADS, &f->w.self.relpos, &f->g.self.relpos);
 }
 
@@ -199,12 +205,12 @@ static double self_loss(Fixture *f)
 static void self_backward(Fixture *f)
 {
     start_residual(f);
-    attention_bwd(&f->cx, f->dx, NO_TENSOR, f->dbias, &f->w.self, &f->g.self, &f->saved.self);
+    attention_bwd(&f->cx, f->dx, NO_TENSOR, f->dbias, &f->w.self, &f->g.self, f->beta, &f->saved.self);
 }
 
 static void add_cross(Fixture *f)
 {
-    add_var(f, "memory", ADDED, f->cx.memory_rows->n_rows, WIDTH, &f->memory, &f->dmemory);
+    add_var(f, "encoder_out", ADDED, f->cx.encoder_tokens->n, WIDTH, &f->encoder_out, &f->dencoder_out);
     add_var(f, "cross.norm", PARAMETER, WIDTH, 0, &f->w.cross.norm.w, &f->g.cross.norm.w);
     add_var(f, "cross.q", PARAMETER, ATTENTION, WIDTH, &f->w.cross.q.w, &f->g.cross.q.w);
     add_var(f, "cross.kv", PARAMETER, 2 * ATTENTION, WIDTH, &f->w.cross.kv.w, &f->g.cross.kv.w);
@@ -219,19 +225,19 @@ static void cross_setup(Fixture *f)
 
 static double cross_loss(Fixture *f)
 {
-    attention_fwd(&f->cx, f->y, f->x, f->memory, NO_TENSOR, &f->w.cross, &f->saved.cross);
+    attention_fwd(&f->cx, f->y, f->x, f->encoder_out, NO_TENSOR, &f->w.cross, &f->saved.cross);
     return sum_of_products(f->y, f->dy);
 }
 
 static void cross_backward(Fixture *f)
 {
     start_residual(f);
-    attention_bwd(&f->cx, f->dx, f->dmemory, NO_TENSOR, &f->w.cross, &f->g.cross, &f->saved.cross);
+    attention_bwd(&f->cx, f->dx, f->dencoder_out, NO_TENSOR, &f->w.cross, &f->g.cross, f->beta, &f->saved.cross);
 }
 
 static void add_mlp(Fixture *f)
 {
-    bool gated = f->cx.activation == ACT_GELU_TANH;
+    bool gated = f->model.activation == ACT_GELU_TANH;
     add_var(f, "mlp.norm", PARAMETER, WIDTH, 0, &f->w.mlp.norm.w, &f->g.mlp.norm.w);
     add_var(f, "mlp.wi", PARAMETER, gated ? 2 * FFN : FFN, WIDTH, &f->w.mlp.wi.w, &f->g.mlp.wi.w);
     add_var(f, "mlp.wo", PARAMETER, WIDTH, FFN, &f->w.mlp.wo.w, &f->g.mlp.wo.w);
@@ -252,28 +258,28 @@ static double mlp_loss(Fixture *f)
 static void mlp_backward(Fixture *f)
 {
     start_residual(f);
-    mlp_bwd(&f->cx, f->dx, &f->w.mlp, &f->g.mlp, &f->saved.mlp);
+    mlp_bwd(&f->cx, f->dx, &f->w.mlp, &f->g.mlp, f->beta, &f->saved.mlp);
 }
 
 static void block_setup(Fixture *f)
 {
     add_x(f);
     add_self(f);
-    if (f->cx.decoder)
+    if (f->layer.decoder)
         add_cross(f);
     add_mlp(f);
 }
 
 static double block_loss(Fixture *f)
 {
-    block_fwd(&f->cx, f->y, f->x, f->memory, f->bias, &f->w, &f->saved);
+    block_fwd(&f->cx, f->y, f->x, f->encoder_out, f->bias, &f->w, &f->saved);
     return sum_of_products(f->y, f->dy);
 }
 
 static void block_backward(Fixture *f)
 {
     start_residual(f);
-    block_bwd(&f->cx, f->dx, f->dmemory, f->dbias, &f->w, &f->g, &f->saved);
+    block_bwd(&f->cx, f->dx, f->dencoder_out, f->dbias, &f->w, &f->g, f->beta, &f->saved);
 }
 
 static void head_setup(Fixture *f)
@@ -341,26 +347,28 @@ static void fixture_open(Fixture *f, const Case *c)
     arena_init(&f->vars_arena, "vars", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->save, "save", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
-    f->enc = rows_upload(dev, &f->vars_arena, &f->batch->enc);
-    f->dec = rows_upload(dev, &f->vars_arena, &f->batch->dec);
+    f->enc = tokens_upload(dev, &f->vars_arena, &f->batch->enc);
+    f->dec = tokens_upload(dev, &f->vars_arena, &f->batch->dec);
+    f->model = (ModelSpec){ .heads = HEADS,
+                            .kv_heads = HEADS,
+                            .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,
+                            .eps = 1e-6f,
+                            .score_scale = 1,
+                            .embed_scale = 1.5f,
+                            .dropout = 0.2f,
+                            .attention_dropout = 0.2f,
+                            .activation_dropout = 0.2f };
+    f->layer = (LayerSpec){ .index = 3, .decoder = c->decoder };
     f->cx = (Ctx){ .dev = dev,
+                   .dtype = DT_F64,
+                   .model = &f->model,
+                   .layer = &f->layer,
                    .save = &f->save,
                    .scratch = &f->scratch,
-                   .dtype = DT_F64,
-                   .rows = c->decoder ? &f->dec : &f->enc,
-                   .memory_rows = c->decoder ? &f->enc : NULL,
-                   .heads = HEADS,
-                   .kv_heads = HEADS,
-                   .score_scale = 1,
-                   .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,
-                   .decoder = c->decoder,
-                   .layer = 3,
-                   .embed_scale = 1.5f,
-                   .dropout = 0.2f,
-                   .attention_dropout = 0.2f,
-                   .activation_dropout = 0.2f,
+                   .tokens = c->decoder ? &f->dec : &f->enc,
+                   .encoder_tokens = c->decoder ? &f->enc : NULL,
                    .seed = 11,
-                   .eps = 1e-6f };
+                   .train = true };
     c->setup(f);
 }
 
@@ -382,10 +390,10 @@ static double run_loss(Fixture *f, const Case *c)
     return loss;
 }
 
-static void run_backward(Fixture *f, const Case *c, float g_beta)
+static void run_backward(Fixture *f, const Case *c, float beta)
 {
     run_loss(f, c);
-    f->cx.g_beta = g_beta;
+    f->beta = f->head.beta = beta;
     c->backward(f);
     g_assert_cmpint((gint64)arena_mark(&f->scratch), ==, 0);
 }
@@ -465,8 +473,8 @@ static void head_chunks_add_up(void)
     HeadW whole = { .w = w, .dw = dw[0], .scale = 1 }, parts = { .w = w, .dw = dw[1], .scale = 1 };
     head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, tensor_vector(all, DT_I32, ROWS),
               tensor_vector(targets, DT_I32, ROWS), tensor_vector(weights, DT_F64, ROWS), &xent);
-    cx.g_beta = 0;
     for (int64_t row = 0; row < ROWS; row += PART) {
+        parts.beta = row == 0 ? 0 : 1;
         int32_t rows[PART], ids[PART];
         int64_t n = 0;
         for (int32_t i = 0; i < PART; i++)
@@ -493,12 +501,14 @@ static void head_chunks_add_up(void)
 /* No two sites, blocks or stacks share a mask. */
 static void dropout_keys_differ(void)
 {
-    const Rows rows = { 0 };
+    const Tokens tokens = { 0 };
+    const ModelSpec model = { 0 };
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     for (int decoder = 0; decoder < 2; decoder++)
         for (int layer = 0; layer < 24; layer++)
-            for (int site = SITE_EMBED; site <= SITE_CONTEXT_PROBS; site++) {
-                Ctx cx = { .rows = &rows, .decoder = decoder, .layer = layer, .seed = 1 };
+            for (int site = SITE_EMBED; site < SITE_COUNT; site++) {
+                const LayerSpec spec = { .index = layer, .decoder = decoder };
+                const Ctx cx = { .model = &model, .layer = &spec, .tokens = &tokens, .seed = 1 };
                 PhiloxKey key = ctx_dropout(&cx, (DropoutSite)site).key;
                 gint64 *word = g_new(gint64, 1);
                 *word = (gint64)((uint64_t)key.k[1] << 32 | key.k[0]);
@@ -511,12 +521,18 @@ static void each_site_has_its_rate(void)
     static const float rates[] = { [SITE_EMBED] = 0.1f,       [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f,
                                    [SITE_CROSS_PROBS] = 0.2f, [SITE_CROSS_OUT] = 0.1f,  [SITE_MLP_HIDDEN] = 0.3f,
                                    [SITE_MLP_OUT] = 0.1f,     [SITE_FINAL] = 0.4f,      [SITE_CONTEXT_PROBS] = 0.2f };
-    const Rows rows = { 0 };
-    const Ctx cx = {
-        .rows = &rows, .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f
+    const Tokens tokens = { 0 };
+    const ModelSpec model = {
+        .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f
     };
-    for (int site = SITE_EMBED; site <= SITE_CONTEXT_PROBS; site++)
+    const LayerSpec layer = { 0 };
+    Ctx cx = { .model = &model, .layer = &layer, .tokens = &tokens };
+    for (int site = 0; site < SITE_COUNT; site++) {
+        cx.train = true;
         g_assert_cmpfloat(ctx_dropout(&cx, (DropoutSite)site).rate, ==, rates[site]);
+        cx.train = false;
+        g_assert_cmpfloat(ctx_dropout(&cx, (DropoutSite)site).rate, ==, 0);
+    }
 }
 
 int main(int argc, char **argv)

@@ -14,6 +14,7 @@ double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel)
 {
     if (drop->rate == 0)
         return 1;
+    channel += drop->first_channel;
     uint32_t position = (uint32_t)drop->position[row];
     PhiloxWords words = philox_hidden(drop->key, drop->sample[row], position, (uint32_t)(channel / 4));
     return mask_value(drop, words.w[channel % 4]);
@@ -279,12 +280,12 @@ void reference_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const Relpos
             *at(dtable, relpos_bucket(spec->first + (int32_t)t, spec), h) += *at(dbias, h, t);
 }
 
-void reference_alibi(Device *dev, Tensor bias, int32_t first)
+void reference_alibi(Device *dev, Tensor bias, int32_t first, int32_t first_head, int32_t heads)
 {
     (void)dev;
     for (int64_t h = 0; h < tensor_rows(bias); h++)
         for (int64_t t = 0; t < tensor_cols(bias); t++)
-            *at(bias, h, t) = -alibi_slope((int32_t)h, (int32_t)tensor_rows(bias)) * fabs((double)(first + t));
+            *at(bias, h, t) = -alibi_slope(first_head + (int32_t)h, heads) * fabs((double)(first + t));
 }
 
 void reference_sinusoid_table(Device *dev, Tensor table, int32_t first)

@@ -11,7 +11,7 @@ static inline double *at(Tensor t, int64_t i, int64_t j)
     return (double *)t.p + i * t.ld + j;
 }
 
-/* 0 if the element is dropped, 1/(1-rate) if it is kept. */
+/* 0 if the element is dropped, 1/(1-rate) if it is kept. channel is counted from the first here, head in the whole. */
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
 

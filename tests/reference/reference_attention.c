@@ -17,7 +17,7 @@ static bool in_layout(const Block *b, int64_t position, int64_t j)
     const BlockLayout *layout = b->spec->layout;
     bool found = !layout;
     if (layout) {
-        const int32_t *first = layout->first.device + attn_layout_row(layout, b->head, position);
+        const int32_t *first = layout->first.device + attn_layout_row(layout, b->spec->first_head + b->head, position);
         for (int32_t k = first[0]; k < first[1]; k++)
             found |= layout->keys.device[k] == j / layout->size;
     }
@@ -107,7 +107,8 @@ static void block_fwd(const Block *b, Tensor o, Tensor lse)
         for (int64_t j = 0; j < b->tk; j++) {
             if (!visible(b, i, j))
                 continue;
-            double p = exp(score(b, i, j) - log_z) * reference_attention_mask(b->drop, b->q0 + i, b->head, j);
+            double p = exp(score(b, i, j) - log_z) *
+                       reference_attention_mask(b->drop, b->q0 + i, b->spec->first_head + b->head, j);
             for (int64_t c = 0; c < b->dim; c++)
                 *at(o, b->q0 + i, b->head * b->dim + c) += p * *at(b->v, b->k0 + j, kv_channel(b) + c);
         }
@@ -155,7 +156,7 @@ static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t
 {
     int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim, shift = kv_channel(b) - first;
     double p = exp(score(b, i, j) - *at(g->lse, b->head, query));
-    double mask = reference_attention_mask(b->drop, query, b->head, j);
+    double mask = reference_attention_mask(b->drop, query, b->spec->first_head + b->head, j);
     double dp = 0, delta = 0;
     for (int64_t c = first; c < first + b->dim; c++) {
         dp += mask * *at(g->dout, query, c) * *at(b->v, key, c + shift);

@@ -75,7 +75,7 @@ bool inspect_checkpoint(int argc, char **argv, GError **error)
     return true;
 }
 
-static json_t *tensor_json(const SafeTensor *tensor)
+static json_t *tensor_json(const FileTensor *tensor)
 {
     json_t *shape = json_array();
     for (int i = 0; i < tensor->rank; i++)
@@ -84,7 +84,7 @@ static json_t *tensor_json(const SafeTensor *tensor)
                      (json_int_t)tensor->bytes);
 }
 
-static void print_tensor(const SafeTensor *tensor)
+static void print_tensor(const FileTensor *tensor)
 {
     printf("%-5s", tensor->dtype);
     int width = 0;
@@ -102,14 +102,14 @@ bool inspect_model(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
-    SafeTensors *file = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? safetensors_open_folder(argv[1], error)
-                                                                 : safetensors_open(argv[1], error);
+    TensorFile *file = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? safetensors_open_folder(argv[1], error)
+                                                                : safetensors_open(argv[1], error);
     if (file == NULL)
         return false;
     int64_t elements = 0;
     bool good = true;
-    for (int i = 0; good && i < safetensors_count(file); i++) {
-        const SafeTensor *tensor = safetensors_get(file, i);
+    for (int i = 0; good && i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
         int64_t n = 1;
         for (int d = 0; d < tensor->rank; d++)
             n *= tensor->shape[d];
@@ -121,7 +121,7 @@ bool inspect_model(int argc, char **argv, GError **error)
     }
     g_autofree char *count = text_grouped(elements);
     if (!as_json)
-        printf("%d tensors, %s numbers\n", safetensors_count(file), count);
-    safetensors_close(file);
+        printf("%d tensors, %s numbers\n", tensor_file_count(file), count);
+    tensor_file_close(file);
     return good;
 }

@@ -1,7 +1,7 @@
 #include "cli/tokenizer/tokenizer.h"
 #include "base/file.h"
 #include "cli/cli.h"
-#include "model/hf_tokenizer.h"
+#include "model/hf/hf.h"
 
 #include <errno.h>
 #include <inttypes.h>

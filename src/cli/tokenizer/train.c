@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/tokenizer/tokenizer.h"
 #include "data/corpus/corpus.h"
-#include "model/hf_tokenizer.h"
+#include "model/hf/hf.h"
 #include "text/tokenizer_train.h"
 
 #include <glib/gstdio.h>

@@ -12,8 +12,9 @@ static void null_close(Device *dev)
 static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t begin, int64_t end)
 {
     const BlockLayout *layout = spec->layout;
+    int32_t heads = layout->heads == 1 ? 1 : spec->heads;
     double keys = 0;
-    for (int32_t h = 0; h < layout->heads; h++) {
+    for (int32_t h = spec->first_head; h < spec->first_head + heads; h++) {
         const int32_t *first = layout->first.host + attn_layout_row(layout, h, position);
         for (int32_t k = first[0]; k < first[1]; k++) {
             int64_t from = (int64_t)layout->keys.host[k] * layout->size, to = from + layout->size;
@@ -22,7 +23,7 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
             keys += to > from ? (double)(to - from) : 0;
         }
     }
-    return keys / layout->heads;
+    return keys / heads;
 }
 
 /* Pairs of a query and a key it sees, of one sequence and head. */

@@ -101,7 +101,7 @@ static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2
 
 /* Reads a tensor's box from state.json; false unless it lies within the parameter and has the shape of the tensor in
  * the file. */
-static bool box_fits(const SafeTensor *source, json_t *entry, const StoredTensor *stored, Box *box)
+static bool box_fits(const FileTensor *source, json_t *entry, const StoredTensor *stored, Box *box)
 {
     int rank = stored->cols ? 2 : 1;
     *box = (Box){ .start = { 0, 0 }, .shape = { 0, 1 } };
@@ -114,14 +114,14 @@ static bool box_fits(const SafeTensor *source, json_t *entry, const StoredTensor
     return true;
 }
 
-static bool read_box(const SafeTensor *source, json_t *entry, Target *target, GError **error)
+static bool read_box(const FileTensor *source, json_t *entry, Target *target, GError **error)
 {
     Box box;
     if (!box_fits(source, entry, &target->stored, &box))
         return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
     int64_t count = box.shape[0] * box.shape[1];
     g_autofree float *values = g_new(float, (gsize)count);
-    if (!safetensors_read_f32(source, 0, count, values, error))
+    if (!file_tensor_read_f32(source, 0, count, values, error))
         return false;
     stored_write(&target->stored, &box, values);
     target->filled += count;
@@ -132,15 +132,15 @@ static bool read_box(const SafeTensor *source, json_t *entry, Target *target, GE
 static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, GError **error)
 {
     GError *problem = NULL;
-    SafeTensors *tensors = safetensors_open_mapped(file->map, &problem);
-    for (int i = 0; tensors && !problem && i < safetensors_count(tensors); i++) { /* in the order of the file */
-        const SafeTensor *source = safetensors_get(tensors, i);
+    TensorFile *tensors = safetensors_open_mapped(file->map, &problem);
+    for (int i = 0; tensors && !problem && i < tensor_file_count(tensors); i++) { /* in the order of the file */
+        const FileTensor *source = tensor_file_get(tensors, i);
         Target *target = g_hash_table_lookup(targets, source->name);
         hash_up_to(file, (size_t)((const char *)source->data - file->bytes) + source->bytes);
         if (target)
             read_box(source, json_object_get(boxes, source->name), target, &problem);
     }
-    safetensors_close(tensors);
+    tensor_file_close(tensors);
     if (problem)
         g_propagate_prefixed_error(error, problem, "%s: ", file->path);
     return problem == NULL;

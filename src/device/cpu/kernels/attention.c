@@ -13,7 +13,7 @@ typedef struct Head {
     const float *q, *k, *v;
     const float *bias; /* bias[j - i] for key j and query i; NULL: none */
     int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v;
-    int32_t index;
+    int32_t index, number; /* of the head: here, and in the whole layer */
 } Head;
 
 /* Keys [begin, begin + keys), their scores from `column` of a tile on; begin is a multiple of 4. */
@@ -99,7 +99,8 @@ static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_
                    .ld_q = q.ld,
                    .ld_k = k.ld,
                    .ld_v = v.ld,
-                   .index = h };
+                   .index = h,
+                   .number = spec->first_head + h };
 }
 
 static Range visible(const Head *head, int64_t i)
@@ -132,7 +133,7 @@ static void add_run(Block *b, Run *runs, int64_t begin, int64_t end)
 static void add_layout_runs(Block *b, Run *runs, const Head *head, Range seen)
 {
     const BlockLayout *layout = head->spec->layout;
-    const int32_t *first = layout->first.device + attn_layout_row(layout, head->index, b->first + head->tk - head->tq);
+    const int32_t *first = layout->first.device + attn_layout_row(layout, head->number, b->first + head->tk - head->tq);
     for (int32_t k = first[0]; k < first[1]; k++) {
         int64_t begin = (int64_t)layout->keys.device[k] * layout->size;
         add_run(b, runs, max_i64(begin, seen.begin), min_i64(begin + layout->size, seen.end));
@@ -261,7 +262,7 @@ static void probabilities_row(float *row, const Head *head, Block b, int64_t i, 
 /* A run's factors may be followed by up to MASK_STEP more, which the next run overwrites. */
 static void mask_of_row(float *mask, const Head *head, Block b, int64_t i)
 {
-    MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->index);
+    MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
     for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
         mask_fill(mask + run->column, &factors, run->begin, run->keys);
 }

@@ -12,7 +12,7 @@ typedef struct Head {
     const Dropout *drop;
     const float *q, *k, *v, *center;
     int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v, ld_e;
-    int32_t index;
+    int32_t index, number; /* of the head: here, and in the whole layer */
 } Head;
 
 /* What a thread works in. */
@@ -56,7 +56,8 @@ static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_
                    .ld_k = k.ld,
                    .ld_v = v.ld,
                    .ld_e = table.ld,
-                   .index = h };
+                   .index = h,
+                   .number = spec->first_head + h };
 }
 
 static int64_t distance_of(const Head *head, int64_t i, int64_t j)
@@ -106,7 +107,7 @@ static Range row_scores(float *scores, const Head *head, int64_t i)
 static void row_mask(float *mask, const Head *head, int64_t i)
 {
     if (head->drop->rate > 0) {
-        MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->index);
+        MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
         mask_fill(mask, &factors, 0, head->tk);
         return;
     }

@@ -22,7 +22,7 @@ static const float *chunk_mask(float *mask, const Dropout *drop, int64_t row, in
     if (drop->rate == 0.0f)
         return ones;
     MaskRow factors = mask_row(drop, row, 0);
-    mask_fill(mask, &factors, first, n);
+    mask_fill(mask, &factors, drop->first_channel + first, n);
     return mask;
 }
 

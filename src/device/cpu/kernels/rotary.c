@@ -3,11 +3,11 @@
 #include <math.h>
 
 /* A few thousand numbers: not worth waking threads. */
-void KERNEL(alibi)(Device *dev, Tensor bias, int32_t first)
+void KERNEL(alibi)(Device *dev, Tensor bias, int32_t first, int32_t first_head, int32_t heads)
 {
     (void)dev;
     for (int64_t h = 0; h < bias.d[0]; h++) {
-        double slope = alibi_slope((int32_t)h, (int32_t)bias.d[0]);
+        double slope = alibi_slope(first_head + (int32_t)h, heads);
         for (int64_t c = 0; c < bias.d[1]; c++)
             row_of(bias, h)[c] = (float)(-slope * fabs((double)(first + c)));
     }

@@ -1,0 +1,39 @@
+/* tensor_file.h: the tensors of an opened file, whatever its format (safetensors, Flax, PyTorch): name, type, shape and
+ * values of each. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FILE_TENSOR_MAX_RANK 8
+
+typedef struct FileTensor {
+    const char *name;
+    const char *dtype; /* as safetensors calls it: "F32", "BF16", … */
+    int rank;
+    int64_t shape[FILE_TENSOR_MAX_RANK];
+    const void *data; /* elements in row-major order, at any alignment */
+    size_t bytes;     /* of data */
+} FileTensor;
+
+typedef struct TensorFile TensorFile; /* one file, or the shards of a folder; read-only */
+
+void tensor_file_close(TensorFile *file);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TensorFile, tensor_file_close)
+int tensor_file_count(const TensorFile *file);
+const FileTensor *tensor_file_get(const TensorFile *file, int index);
+const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /* NULL if absent */
+/* A text that the file holds beside its tensors; NULL if absent. */
+const char *tensor_file_metadata(const TensorFile *file, const char *key);
+/* Copies elements [first, first + n) as f32. F32, F16, BF16 and F64 can be read; another type is a user's error. */
+bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
+
+/* For readers of formats: */
+TensorFile *tensor_file_new(void);
+/* The memory that tensors lie in; unreferenced when the file closes. */
+void tensor_file_own(TensorFile *file, GBytes *memory);
+/* Appends a copy of *tensor, its name copied too; false where the name occurs twice. */
+bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
+void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);

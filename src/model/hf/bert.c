@@ -1,0 +1,169 @@
+/* BERT: BertForPreTraining, BertForMaskedLM, BertForNextSentencePrediction and the bare BertModel. */
+#include "base/log.h"
+#include "model/hf/architecture.h"
+
+const TensorName hf_bert_body[] = {
+    TENSOR("shared", "embeddings.word_embeddings.weight"),
+    TENSOR("pooler", "pooler.dense.weight"),
+    TENSOR("pooler.bias", "pooler.dense.bias"),
+    TENSOR("encoder.positions", HF_BERT_POSITIONS),
+    TENSOR("encoder.segments", "embeddings.token_type_embeddings.weight"),
+    TENSOR("encoder.embed_norm", "embeddings.LayerNorm.weight"),
+    TENSOR("encoder.embed_norm.bias", "embeddings.LayerNorm.bias"),
+    TENSOR("encoder.#.self.q", "encoder.layer.#.attention.self.query.weight"),
+    TENSOR("encoder.#.self.q.bias", "encoder.layer.#.attention.self.query.bias"),
+    TENSOR("encoder.#.self.k", "encoder.layer.#.attention.self.key.weight"),
+    TENSOR("encoder.#.self.k.bias", "encoder.layer.#.attention.self.key.bias"),
+    TENSOR("encoder.#.self.v", "encoder.layer.#.attention.self.value.weight"),
+    TENSOR("encoder.#.self.v.bias", "encoder.layer.#.attention.self.value.bias"),
+    TENSOR("encoder.#.self.distance", "encoder.layer.#.attention.self.distance_embedding.weight"),
+    TENSOR("encoder.#.self.o", "encoder.layer.#.attention.output.dense.weight"),
+    TENSOR("encoder.#.self.o.bias", "encoder.layer.#.attention.output.dense.bias"),
+    TENSOR("encoder.#.self.norm", "encoder.layer.#.attention.output.LayerNorm.weight"),
+    TENSOR("encoder.#.self.norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias"),
+    TENSOR("encoder.#.mlp.wi", "encoder.layer.#.intermediate.dense.weight"),
+    TENSOR("encoder.#.mlp.wi.bias", "encoder.layer.#.intermediate.dense.bias"),
+    TENSOR("encoder.#.mlp.wo", "encoder.layer.#.output.dense.weight"),
+    TENSOR("encoder.#.mlp.wo.bias", "encoder.layer.#.output.dense.bias"),
+    TENSOR("encoder.#.mlp.norm", "encoder.layer.#.output.LayerNorm.weight"),
+    TENSOR("encoder.#.mlp.norm.bias", "encoder.layer.#.output.LayerNorm.bias"),
+    { 0 },
+};
+
+static const TensorName heads[] = {
+    TENSOR("lm_head", "cls.predictions.decoder.weight"),
+    TENSOR("lm_head.bias", "cls.predictions.bias"),
+    TENSOR("transform.dense", "cls.predictions.transform.dense.weight"),
+    TENSOR("transform.dense.bias", "cls.predictions.transform.dense.bias"),
+    TENSOR("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
+    TENSOR("transform.norm.bias", "cls.predictions.transform.LayerNorm.bias"),
+    TENSOR("sentence", "cls.seq_relationship.weight"),
+    TENSOR("sentence.bias", "cls.seq_relationship.bias"),
+    { 0 },
+};
+
+/* Buffers 0, 1, 2, …, the logits' bias under its second name, and the position embeddings that a BERT of relative_key
+ * has and does not use. */
+#define SECOND_BIAS "cls.predictions.decoder.bias"
+static const char *const ignored[] = { "bert.embeddings.position_ids", SECOND_BIAS, "bert." HF_BERT_POSITIONS, NULL };
+
+const HfKey hf_bert_keys[] = {
+    HF_INT("hidden_size", width, 768, 1, 1 << 16),
+    HF_INT("num_hidden_layers", n_enc, 12, 1, 1000),
+    HF_INT("num_attention_heads", heads, 12, 1, 1 << 10),
+    HF_INT("intermediate_size", ffn, 3072, 1, 1 << 20),
+    HF_INT("type_vocab_size", segments, 2, 1, 1 << 10),
+    HF_REAL("hidden_dropout_prob", dropout, 0.1, 0, 0.99),
+    HF_REAL("attention_probs_dropout_prob", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("layer_norm_eps", norm_eps, 1e-12, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("hidden_act", activation, "gelu"),
+    HF_FIXED("is_decoder", "false"),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
+};
+
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 30522, 1, 1 << 24),
+    HF_INT("max_position_embeddings", max_positions, 512, 1, 1 << 24),
+    { 0 },
+};
+
+void hf_shape_bert(ModelConfig *config)
+{
+    ModelConfig was = *config;
+    hf_shape_plain(config, FAMILY_BERT);
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->norm_after = config->embed_norm = config->bias = config->scale_scores = true;
+    config->final_norm = config->gated = false;
+    config->position = model_config_distances(&was) ? was.position : POSITION_LEARNED;
+    config->segments = MAX(was.segments, 1);
+    config->head_dim = config->width / config->heads;
+    config->head_transform = config->head_bias = was.head_transform;
+    hf_fix_head(config, (Activation)config->activation);
+    config->pooler = was.pooler;
+    config->sentence_head = was.sentence_head;
+}
+
+static const struct {
+    const char *type;
+    PositionKind position;
+} positions[] = {
+    { "absolute", POSITION_LEARNED },
+    { "relative_key", POSITION_RELATIVE_KEY },
+    { "relative_key_query", POSITION_RELATIVE_KEY_QUERY },
+};
+
+static bool read_position(const json_t *root, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, "position_embedding_type");
+    const char *type = value ? json_string_value(value) : positions[0].type;
+    for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
+        if (g_strcmp0(positions[i].type, type) == 0) {
+            config->position = (int)positions[i].position;
+            return true;
+        }
+    return fail_user(error, "position_embedding_type is \"%s\", want absolute, relative_key or relative_key_query",
+                     type ? type : "not a string");
+}
+
+static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
+{
+    return read_position(root, config, error) && hf_check_heads(config, error);
+}
+
+/* Which heads the file has. */
+static void infer(GHashTable *tensors, ModelConfig *config)
+{
+    hf_prefer(tensors, "cls.predictions.bias", SECOND_BIAS);
+    config->pooler = g_hash_table_contains(tensors, "bert.pooler.dense.weight");
+    config->sentence_head = g_hash_table_contains(tensors, "cls.seq_relationship.weight");
+    config->head_transform = config->head_bias =
+        g_hash_table_contains(tensors, "cls.predictions.transform.dense.weight");
+}
+
+static const char *class_of(const ModelConfig *config)
+{
+    if (config->head_transform)
+        return config->sentence_head ? "BertForPreTraining" : "BertForMaskedLM";
+    return config->sentence_head ? "BertForNextSentencePrediction" : "BertModel";
+}
+
+static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
+    if (model_config_distances(config))
+        log_warning("transformers 4 reads the distances of this BERT; transformers 5 has none, and would ignore them");
+    for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
+        if ((int)positions[i].position == config->position)
+            json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
+    hf_id_write(root, "pad_token_id", ids.pad);
+}
+
+/* A class that predicts words has a pooler only if it classifies sentence pairs too. */
+static void drop_heads(ModelConfig *config)
+{
+    if (!config->head_transform)
+        hf_drop_vocabulary_head(config);
+    else if (!config->sentence_head)
+        config->pooler = false;
+}
+
+const HfArchitecture hf_bert = {
+    .model_type = "bert",
+    .names = { .model = "BertForPreTraining",
+               .prefix = "bert.",
+               .body = hf_bert_body,
+               .heads = heads,
+               .ignored = ignored },
+    .second_bias = SECOND_BIAS,
+    .keys = hf_bert_keys,
+    .more_keys = keys,
+    .default_ids = HF_NO_IDS,
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_bert,
+    .infer = infer,
+    .write = write_bert,
+    .shape = hf_shape_bert,
+    .drop_heads = drop_heads,
+};

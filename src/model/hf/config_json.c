@@ -1,0 +1,153 @@
+#include "model/hf/config_json.h"
+
+#include "base/hub.h"
+#include "model/hf/roles.h"
+
+#include <string.h>
+
+#define TIED "tie_word_embeddings"
+
+static const HfArchitecture *const architectures[] = { &hf_t5,      &hf_mt5,  &hf_umt5, &hf_bert, &hf_modernbert,
+                                                       &hf_roberta, &hf_gpt2, &hf_xglm, &hf_llama };
+
+static const HfArchitecture *architecture_named(const char *model_type, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++) {
+        if (g_strcmp0(architectures[i]->model_type, model_type) == 0)
+            return architectures[i];
+        g_string_append_printf(known, "%s\"%s\"", i ? ", " : "", architectures[i]->model_type);
+    }
+    if (model_type == NULL)
+        fail_user(error, "model_type is missing, want one of %s", known->str);
+    else
+        fail_user(error, "model_type is \"%s\": loam reads %s", model_type, known->str);
+    return NULL;
+}
+
+/* Every number read from config.json, and every number derived from it, is in the range of its option. */
+static bool check_ranges(const ModelConfig *config, GError **error)
+{
+    for (int i = 0; i < n_model_options; i++) {
+        const OptionRow *row = &model_options[i];
+        double value = row->type == OPT_I64   ? (double)G_STRUCT_MEMBER(int64_t, config, row->offset)
+                       : row->type == OPT_F64 ? G_STRUCT_MEMBER(double, config, row->offset)
+                                              : row->min;
+        if (row->min < row->max && (value < row->min || value > row->max))
+            return fail_user(error, "it makes %s %g, want %g to %g", row->name, value, row->min, row->max);
+    }
+    return true;
+}
+
+static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, GError **error)
+{
+    const HfArchitecture *arch = architecture_named(json_string_value(json_object_get(root, "model_type")), error);
+    model_config_defaults(config);
+    config->preset = (char *)"";
+    if (arch == NULL)
+        return NULL;
+    config->init = arch->init;
+    config->init_scale_outputs = arch->init_scale_outputs;
+    config->inner_dropout = arch->inner_dropout;
+    config->tie_embeddings = true;
+    if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
+        !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+        return NULL;
+    arch->shape(config);
+    return check_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
+}
+
+const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "config.json", NULL);
+    if (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
+        hub_fail_absent(folder, "folder", error);
+        return NULL;
+    }
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        fail_user(error, "%s: no config.json: not a Hugging Face model folder", folder);
+        return NULL;
+    }
+    json_t *root = hf_read_object(path, error);
+    if (root == NULL)
+        return NULL;
+    const HfArchitecture *arch = read_root(root, config, error);
+    if (arch == NULL)
+        fail_context(error, "%s", path);
+    json_decref(root);
+    return arch;
+}
+
+/* transformers 5 loads a model in the type that its config names. */
+static const char *dtype_in_json(const char *dtype)
+{
+    return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
+}
+
+char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
+{
+    ModelConfig rates = *config; /* with the number in place of "as dropout" */
+    rates.attention_dropout = model_config_attention_dropout(config);
+    rates.activation_dropout = model_config_activation_dropout(config);
+    json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", arch->names.model, "model_type",
+                             arch->model_type, "use_cache", 1, "dtype", dtype_in_json(dtype));
+    hf_keys_write(root, arch->keys, &rates);
+    hf_keys_write(root, arch->more_keys, &rates);
+    json_object_set_new(root, TIED, json_boolean(config->tie_embeddings));
+    arch->write(root, config, hf_roles_ids(roles));
+    hf_roles_write_eos(root, roles);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    char *line = g_strconcat(text, "\n", NULL);
+    free(text);
+    json_decref(root);
+    return line;
+}
+
+/* Whether option `row` has the same value in both. */
+static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelConfig *b)
+{
+    switch (row->type) {
+    case OPT_BOOL:
+        return G_STRUCT_MEMBER(bool, a, row->offset) == G_STRUCT_MEMBER(bool, b, row->offset);
+    case OPT_ENUM:
+        return G_STRUCT_MEMBER(int, a, row->offset) == G_STRUCT_MEMBER(int, b, row->offset);
+    case OPT_I64:
+        return G_STRUCT_MEMBER(int64_t, a, row->offset) == G_STRUCT_MEMBER(int64_t, b, row->offset);
+    case OPT_F64:
+        return !(G_STRUCT_MEMBER(double, a, row->offset) < G_STRUCT_MEMBER(double, b, row->offset)) &&
+               !(G_STRUCT_MEMBER(double, a, row->offset) > G_STRUCT_MEMBER(double, b, row->offset));
+    default:
+        return true;
+    }
+}
+
+static const HfArchitecture *nearest_architecture(const ModelConfig *config)
+{
+    bool bert = config->norm == NORM_LAYER;
+    if (config->family == FAMILY_BERT && bert && config->position == POSITION_ROTARY)
+        return &hf_modernbert;
+    if (config->family == FAMILY_BERT && bert)
+        return config->position_offset > 0 ? &hf_roberta : &hf_bert;
+    if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
+        return &hf_xglm;
+    if (config->family == FAMILY_GPT)
+        return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
+    return config->rel_per_block ? &hf_umt5 : &hf_t5;
+}
+
+const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
+{
+    const HfArchitecture *arch = nearest_architecture(config);
+    *fitted = *config;
+    if (arch->drop_heads)
+        arch->drop_heads(fitted);
+    ModelConfig shaped = *fitted;
+    arch->shape(&shaped);
+    for (int i = 0; i < n_model_options; i++)
+        if (!same_option(&model_options[i], fitted, &shaped)) {
+            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model,
+                      model_options[i].name);
+            return NULL;
+        }
+    return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;
+}

@@ -1,0 +1,86 @@
+/* GPT-2: GPT2LMHeadModel. Its linear layers are (in, out); queries, keys and values are one tensor. */
+#include "model/hf/architecture.h"
+
+static const TensorName body[] = {
+    TENSOR("shared", "wte.weight"),
+    TENSOR("decoder.positions", "wpe.weight"),
+    TENSOR("decoder.#.self.norm", "h.#.ln_1.weight"),
+    TENSOR("decoder.#.self.norm.bias", "h.#.ln_1.bias"),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.q", "h.#.attn.c_attn.weight", 0, 3),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.k", "h.#.attn.c_attn.weight", 1, 3),
+    TENSOR_TRANSPOSED_PART("decoder.#.self.v", "h.#.attn.c_attn.weight", 2, 3),
+    TENSOR_PART("decoder.#.self.q.bias", "h.#.attn.c_attn.bias", 0, 3),
+    TENSOR_PART("decoder.#.self.k.bias", "h.#.attn.c_attn.bias", 1, 3),
+    TENSOR_PART("decoder.#.self.v.bias", "h.#.attn.c_attn.bias", 2, 3),
+    TENSOR_TRANSPOSED("decoder.#.self.o", "h.#.attn.c_proj.weight"),
+    TENSOR("decoder.#.self.o.bias", "h.#.attn.c_proj.bias"),
+    TENSOR("decoder.#.mlp.norm", "h.#.ln_2.weight"),
+    TENSOR("decoder.#.mlp.norm.bias", "h.#.ln_2.bias"),
+    TENSOR_TRANSPOSED("decoder.#.mlp.wi", "h.#.mlp.c_fc.weight"),
+    TENSOR("decoder.#.mlp.wi.bias", "h.#.mlp.c_fc.bias"),
+    TENSOR_TRANSPOSED("decoder.#.mlp.wo", "h.#.mlp.c_proj.weight"),
+    TENSOR("decoder.#.mlp.wo.bias", "h.#.mlp.c_proj.bias"),
+    TENSOR("decoder.final_norm", "ln_f.weight"),
+    TENSOR("decoder.final_norm.bias", "ln_f.bias"),
+    { 0 },
+};
+
+/* The causal mask, and the number that stood for minus infinity in it. */
+static const char *const ignored[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
+
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 50257, 1, 1 << 24),
+    HF_INT("n_positions", max_positions, 1024, 1, 1 << 24),
+    HF_INT("n_embd", width, 768, 1, 1 << 16),
+    HF_INT("n_layer", n_dec, 12, 1, 1000),
+    HF_INT("n_head", heads, 12, 1, 1 << 10),
+    HF_REAL("resid_pdrop", dropout, 0.1, 0, 0.99),
+    HF_REAL("attn_pdrop", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("layer_norm_epsilon", norm_eps, 1e-5, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("activation_function", activation, "gelu_new"),
+    HF_FIXED("scale_attn_weights", "true"),
+    HF_FIXED("scale_attn_by_inverse_layer_idx", "false"),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
+};
+
+static void shape(ModelConfig *config)
+{
+    hf_shape_plain(config, FAMILY_GPT);
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->bias = config->scale_scores = true;
+    config->position = POSITION_LEARNED;
+    config->head_dim = config->width / config->heads;
+}
+
+static bool read_gpt2(const json_t *root, ModelConfig *config, GError **error)
+{
+    const HfKey inner = HF_INT("n_inner", ffn, 4 * (double)config->width, 1, 1 << 20);
+    hf_warn_unused_rate(root, "embd_pdrop", config->dropout);
+    return hf_key_read(root, &inner, config, error) && hf_check_heads(config, error);
+}
+
+static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    json_object_set_new(root, "n_inner", json_integer(config->ffn));
+    json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+}
+
+const HfArchitecture hf_gpt2 = {
+    .model_type = "gpt2",
+    .names = { .model = "GPT2LMHeadModel",
+               .prefix = "transformer.",
+               .body = body,
+               .heads = hf_lm_head,
+               .ignored = ignored },
+    .keys = keys,
+    .default_ids = { -1, 50256, 50256, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .init_scale_outputs = true,
+    .read = read_gpt2,
+    .write = write_gpt2,
+    .shape = shape,
+};

@@ -1,0 +1,30 @@
+/* hf.h: model folders of Hugging Face: config.json, model.safetensors (or shards), tokenizer files. transformers 4 and
+ * 5 read the folders that loam exports; loam imports the folders that either wrote. The way into src/model/hf. */
+#pragma once
+
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+typedef struct HfForm {
+    const char *dtype;   /* of the tensors in the file: "F32", "BF16" or "F16" */
+    int64_t shard_bytes; /* most bytes of tensors in one file; 0 means all tensors in one file */
+} HfForm;
+
+/* Writes config.json, generation_config.json, model.safetensors (or shards) and, unless tok is NULL, the tokenizer's
+ * files. FOLDER must be absent or empty; it appears whole or not at all. */
+bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error);
+/* hf_export_as in F32 and one file. */
+bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error);
+
+/* Opens the model of a folder; gradients: with memory for them. A missing, unexpected or misshapen tensor is an error
+ * that names it; buffers of older transformers releases are ignored. Embeddings are tied unless the file holds an
+ * lm_head that differs from the embedding, whatever config.json says. */
+Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
+/* The configuration of the model in FOLDER, without its weights. Free with model_config_clear. */
+bool hf_shape(const char *folder, ModelConfig *config, GError **error);
+
+/* Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4
+ * and 5 gives the same ids, and the tokenizer's own files: spiece.model, vocab.txt, or vocab.json and merges.txt. The
+ * special tokens, and the tokens added around each text, are those that `model` was trained with; NULL means the
+ * tokenizer's own. */
+bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error);

@@ -1,0 +1,146 @@
+#include "model/hf/hf.h"
+
+#include "base/log.h"
+#include "format/safetensors.h"
+#include "model/hf/config_json.h"
+#include "model/hf/roles.h"
+
+#include <string.h>
+
+/* An opened folder: its tensors by the names of its architecture. */
+typedef struct Source {
+    const HfArchitecture *arch;
+    TensorFile *file;
+    GHashTable *tensors;
+    bool says_untied; /* config.json says that the logits have a matrix of their own */
+} Source;
+
+/* The prefix is left out of every name but the heads' where the file is of a bare model (BertModel). */
+static bool is_bare(const TensorNames *names, const TensorFile *file)
+{
+    for (int i = 0; i < tensor_file_count(file); i++)
+        if (g_str_has_prefix(tensor_file_get(file, i)->name, names->prefix))
+            return false;
+    return true;
+}
+
+/* The name of today: BERT's norms have TensorFlow's names in old files. g_free. */
+static char *modern_name(const char *name)
+{
+    GString *text = g_string_new(name);
+    g_string_replace(text, "LayerNorm.gamma", "LayerNorm.weight", 1);
+    g_string_replace(text, "LayerNorm.beta", "LayerNorm.bias", 1);
+    return g_string_free(text, FALSE);
+}
+
+/* name -> const FileTensor *, by the names that transformers gives them today, with their prefix. */
+static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
+{
+    g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    bool bare = is_bare(names, file);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
+        g_autofree char *name = modern_name(tensor->name);
+        bool prefixed = bare && !tensor_name_is_head(names, name);
+        if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor)) {
+            fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&tensors);
+}
+
+static const FileTensor *find_param(const Source *source, const char *ours)
+{
+    g_autofree char *theirs = NULL;
+    tensor_name_of(&source->arch->names, ours, &theirs);
+    return theirs ? g_hash_table_lookup(source->tensors, theirs) : NULL;
+}
+
+/* Logits come from the embedding unless the file holds another matrix for them. */
+static bool file_is_tied(const Source *source)
+{
+    const FileTensor *head = find_param(source, "lm_head"), *shared = find_param(source, "shared");
+    return head == NULL || (shared && strcmp(head->dtype, shared->dtype) == 0 && head->bytes == shared->bytes &&
+                            memcmp(head->data, shared->data, head->bytes) == 0);
+}
+
+/* transformers would draw random logits. */
+static void warn_missing_head(const Source *source, const ModelConfig *config)
+{
+    g_autofree char *head = NULL;
+    bool logits = config->n_dec > 0 || config->head_transform;
+    if (source->says_untied && logits && tensor_name_of(&source->arch->names, "lm_head", &head) &&
+        !g_hash_table_contains(source->tensors, head))
+        log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
+                    head);
+}
+
+static TensorFile *open_tensors(const char *folder, GError **error)
+{
+    TensorFile *file = safetensors_open_folder(folder, error);
+    g_autofree char *pickled = g_build_filename(folder, "pytorch_model.bin", NULL);
+    if (file == NULL && g_file_test(pickled, G_FILE_TEST_EXISTS))
+        fail_context(error,
+                     "%s is a pickle, which loam does not read; save it once more with transformers' "
+                     "save_pretrained, which writes safetensors",
+                     pickled);
+    return file;
+}
+
+/* Reads config.json and the names of the tensors, which together give the configuration. */
+static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
+{
+    *source = (Source){ .arch = hf_config_read(folder, config, error) };
+    if (source->arch == NULL || (source->file = open_tensors(folder, error)) == NULL)
+        return false;
+    source->tensors = tensors_by_name(&source->arch->names, source->file, error);
+    if (source->tensors == NULL)
+        return fail_context(error, "%s", folder);
+    source->says_untied = !config->tie_embeddings;
+    config->tie_embeddings = file_is_tied(source);
+    if (source->arch->infer)
+        source->arch->infer(source->tensors, config);
+    return true;
+}
+
+static void source_close(Source *source)
+{
+    g_clear_pointer(&source->tensors, g_hash_table_unref);
+    g_clear_pointer(&source->file, tensor_file_close);
+}
+
+bool hf_shape(const char *folder, ModelConfig *config, GError **error)
+{
+    ModelConfig read = { 0 };
+    Source source;
+    bool done = source_open(&source, folder, &read, error);
+    if (done)
+        *config = model_config_copy(&read);
+    source_close(&source);
+    return done;
+}
+
+Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
+{
+    ModelConfig config = { 0 };
+    Source source;
+    Model *model = NULL;
+    if (source_open(&source, folder, &config, error)) {
+        warn_missing_head(&source, &config);
+        model = tensor_names_open_model(&source.arch->names, source.tensors, "config.json makes it", dev, &config,
+                                        gradients, error);
+        if (model == NULL)
+            fail_context(error, "%s", folder);
+    }
+    if (model && !hf_roles_read(folder, source.arch, model_config(model), model_roles(model), error))
+        g_clear_pointer(&model, model_close);
+    source_close(&source);
+    if (model == NULL)
+        return NULL;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason);
+    if (tokenizer == NULL)
+        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
+    return model;
+}

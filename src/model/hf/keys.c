@@ -1,0 +1,231 @@
+#include "model/hf/keys.h"
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define CONFIG_LIMIT (1 << 20)
+
+json_t *hf_read_object(const char *path, GError **error)
+{
+    size_t bytes;
+    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    if (text == NULL)
+        return NULL;
+    json_error_t mistake;
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &mistake);
+    if (root == NULL) {
+        fail_user(error, "%s:%d: %s", path, mistake.line, mistake.text);
+    } else if (!json_is_object(root)) {
+        fail_user(error, "%s: not a JSON object", path);
+        g_clear_pointer(&root, json_decref);
+    }
+    return root;
+}
+
+static bool is_absent(const json_t *value)
+{
+    return value == NULL || json_is_null(value);
+}
+
+static bool read_int(const json_t *value, const HfKey *key, int64_t *out, GError **error)
+{
+    *out = (int64_t)key->default_value;
+    if (is_absent(value))
+        return true;
+    if (!json_is_integer(value))
+        return fail_user(error, "%s is not a whole number", key->key);
+    *out = json_integer_value(value);
+    return ((double)*out >= key->min && (double)*out <= key->max) ||
+           fail_user(error, "%s is %" G_GINT64_FORMAT ", want %.0f to %.0f", key->key, *out, key->min, key->max);
+}
+
+bool hf_real_read(const json_t *root, const char *key, double min, double max, double *out, GError **error)
+{
+    const json_t *value = json_object_get(root, key);
+    if (is_absent(value))
+        return true;
+    if (!json_is_number(value))
+        return fail_user(error, "%s is not a number", key);
+    *out = json_number_value(value);
+    return (*out >= min && *out <= max) || fail_user(error, "%s is %g, want %g to %g", key, *out, min, max);
+}
+
+bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error)
+{
+    const json_t *value = json_object_get(root, key);
+    if (value)
+        *out = json_is_true(value);
+    return is_absent(value) || json_is_boolean(value) || fail_user(error, "%s is neither true nor false", key);
+}
+
+static const struct {
+    const char *name;
+    Activation activation;
+} activations[] = {
+    { "gelu", ACT_GELU_ERF },       { "gelu_new", ACT_GELU_TANH }, { "gelu_pytorch_tanh", ACT_GELU_TANH },
+    { "gelu_fast", ACT_GELU_TANH }, { "relu", ACT_RELU },          { "silu", ACT_SILU },
+    { "swish", ACT_SILU },          { "tanh", ACT_TANH },
+};
+
+int hf_activation_of(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
+        if (g_strcmp0(activations[i].name, name) == 0)
+            return (int)activations[i].activation;
+    return -1;
+}
+
+const char *hf_activation_name(int activation)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(activations); i++)
+        if ((int)activations[i].activation == activation)
+            return activations[i].name;
+    CHECK(false, "activation %d", activation);
+}
+
+static bool read_activation(const json_t *value, const HfKey *key, int *out, GError **error)
+{
+    const char *name = value ? json_string_value(value) : key->text;
+    *out = hf_activation_of(name);
+    return *out >= 0 || fail_user(error, "%s is \"%s\", want gelu, gelu_new, gelu_pytorch_tanh, relu, silu or tanh",
+                                  key->key, name ? name : "not a string");
+}
+
+static json_t *fixed_value(const HfKey *key)
+{
+    json_t *value = json_loads(key->text, JSON_DECODE_ANY, NULL);
+    CHECK(value, "%s: %s is not JSON", key->key, key->text);
+    return value;
+}
+
+static bool check_fixed(const json_t *value, const HfKey *key, GError **error)
+{
+    json_t *wanted = fixed_value(key);
+    bool same = value == NULL || json_equal(value, wanted) || (json_is_null(value) && json_is_false(wanted));
+    json_decref(wanted);
+    if (same)
+        return true;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    fail_user(error, "%s is %s: loam reads %s only", key->key, text, key->text);
+    free(text);
+    return false;
+}
+
+bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, key->key);
+    switch (key->type) {
+    case HF_KEY_INT:
+        return read_int(value, key, &G_STRUCT_MEMBER(int64_t, config, key->field), error);
+    case HF_KEY_REAL:
+        G_STRUCT_MEMBER(double, config, key->field) = key->default_value;
+        return hf_real_read(root, key->key, key->min, key->max, &G_STRUCT_MEMBER(double, config, key->field), error);
+    case HF_KEY_FLAG:
+        G_STRUCT_MEMBER(bool, config, key->field) = key->default_value > 0;
+        return hf_flag_read(root, key->key, &G_STRUCT_MEMBER(bool, config, key->field), error);
+    case HF_KEY_ACTIVATION:
+        return read_activation(value, key, &G_STRUCT_MEMBER(int, config, key->field), error);
+    case HF_KEY_FIXED:
+        return check_fixed(value, key, error);
+    }
+    CHECK(false, "key type %d", (int)key->type);
+}
+
+bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error)
+{
+    for (; keys && keys->key; keys++)
+        if (!hf_key_read(root, keys, config, error))
+            return false;
+    return true;
+}
+
+static json_t *key_value(const HfKey *key, const ModelConfig *config)
+{
+    switch (key->type) {
+    case HF_KEY_INT:
+        return json_integer(G_STRUCT_MEMBER(int64_t, config, key->field));
+    case HF_KEY_REAL:
+        return json_real(G_STRUCT_MEMBER(double, config, key->field));
+    case HF_KEY_FLAG:
+        return json_boolean(G_STRUCT_MEMBER(bool, config, key->field));
+    case HF_KEY_ACTIVATION:
+        return json_string(hf_activation_name(G_STRUCT_MEMBER(int, config, key->field)));
+    case HF_KEY_FIXED:
+        return fixed_value(key);
+    }
+    CHECK(false, "key type %d", (int)key->type);
+}
+
+void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config)
+{
+    for (; keys && keys->key; keys++)
+        json_object_set_new(root, keys->key, key_value(keys, config));
+}
+
+void hf_id_write(json_t *root, const char *key, int id)
+{
+    if (id >= 0)
+        json_object_set_new(root, key, json_integer(id));
+}
+
+void hf_id_write_or_null(json_t *root, const char *key, int id)
+{
+    json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
+}
+
+void hf_warn_unused_rate(const json_t *root, const char *key, double used)
+{
+    const json_t *value = json_object_get(root, key);
+    double rate = json_is_number(value) ? json_number_value(value) : used;
+    if (rate > used || rate < used)
+        log_warning("config.json has %s %g, which training here goes without: it is %g", key, rate, used);
+}
+
+/* ---- rotary positions ---- */
+
+/* A scaling that changes nothing: none, "default", or a linear one by 1. transformers of before 4.43 says "type". */
+static bool check_scaling(const json_t *scaling, const char *key, GError **error)
+{
+    if (scaling == NULL || json_is_null(scaling))
+        return true;
+    const json_t *type = json_object_get(scaling, "rope_type"), *factor = json_object_get(scaling, "factor");
+    const char *name = json_string_value(type ? type : json_object_get(scaling, "type"));
+    const json_t *part = json_object_get(scaling, "partial_rotary_factor");
+    bool by_one = json_is_number(factor) && json_number_value(factor) >= 1 && json_number_value(factor) <= 1;
+    bool whole = part == NULL || json_is_null(part) || (json_is_number(part) && json_number_value(part) >= 1);
+    bool plain =
+        name == NULL ? factor == NULL : strcmp(name, "default") == 0 || (strcmp(name, "linear") == 0 && by_one);
+    if (json_is_object(scaling) && plain && whole)
+        return true;
+    char *text = json_dumps(scaling, JSON_ENCODE_ANY | JSON_COMPACT);
+    fail_user(error, "%s is %s: loam reads null and \"rope_type\": \"default\" only", key, text);
+    free(text);
+    return false;
+}
+
+bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
+                    GError **error)
+{
+    const json_t *parameters = json_object_get(root, "rope_parameters"),
+                 *scaling = json_object_get(root, "rope_scaling");
+    const json_t *of_layers = layers ? json_object_get(parameters, layers) : NULL;
+    const json_t *own = json_is_object(scaling) ? scaling : of_layers ? of_layers : parameters;
+    double outer = default_base; /* transformers 4 takes the outer one, transformers 5 the inner */
+    if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
+        !hf_real_read(root, key, 1, 1e12, &outer, error))
+        return false;
+    *base = outer;
+    if (!hf_real_read(own, "rope_theta", 1, 1e12, base, error))
+        return false;
+    bool differ = *base > outer || *base < outer;
+    return !differ || !json_is_number(json_object_get(root, key)) ||
+           fail_user(error, "%s is %g, but rope_theta of its rotary parameters is %g", key, outer, *base);
+}
+
+json_t *hf_rotary_json(double base)
+{
+    return json_pack("{s:f, s:s}", "rope_theta", base, "rope_type", "default");
+}

@@ -1,0 +1,61 @@
+/* keys.h: keys of a config.json: one table per architecture, read into a ModelConfig and written from it. */
+#pragma once
+
+#include "model/model_config.h"
+
+#include <jansson.h>
+
+typedef enum HfKeyType {
+    HF_KEY_INT,        /* into an int64_t */
+    HF_KEY_REAL,       /* into a double */
+    HF_KEY_FLAG,       /* into a bool */
+    HF_KEY_ACTIVATION, /* the name of an activation, into an int (Activation) */
+    HF_KEY_FIXED       /* into nothing: loam supports one value only */
+} HfKeyType;
+
+typedef struct HfKey {
+    const char *key;
+    HfKeyType type;
+    size_t field;         /* offset in ModelConfig */
+    double default_value; /* of transformers, where the key is absent */
+    double min, max;      /* HF_KEY_INT, HF_KEY_REAL: inclusive */
+    const char *text;     /* HF_KEY_ACTIVATION: the default; HF_KEY_FIXED: the one value, as JSON */
+} HfKey;
+
+/* clang-format off */
+#define HF_FIELD(field)                              offsetof(ModelConfig, field)
+#define HF_INT(key, field, default_value, min, max)  { key, HF_KEY_INT, HF_FIELD(field), default_value, min, max, NULL }
+#define HF_REAL(key, field, default_value, min, max) { key, HF_KEY_REAL, HF_FIELD(field), default_value, min, max, NULL }
+#define HF_FLAG(key, field, default_value)           { key, HF_KEY_FLAG, HF_FIELD(field), default_value, 0, 0, NULL }
+#define HF_ACTIVATION(key, field, name)              { key, HF_KEY_ACTIVATION, HF_FIELD(field), 0, 0, 0, name }
+#define HF_FIXED(key, json)                          { key, HF_KEY_FIXED, 0, 0, 0, 0, json }
+/* clang-format on */
+
+/* An absent key, or null, gives the default; of a flag, null is false, as in Python. A value of another type or out of
+ * range is an error that names the key. */
+bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error);
+/* A table that ends with an entry of NULL; NULL means no table. */
+bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error);
+void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config);
+
+/* *out holds the default before, and stays where the key is absent. */
+bool hf_real_read(const json_t *root, const char *key, double min, double max, double *out, GError **error);
+bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error);
+
+/* Writes an id; -1 writes nothing. */
+void hf_id_write(json_t *root, const char *key, int id);
+/* Writes an id; -1 writes null, for a key whose absence means an id of transformers' own. */
+void hf_id_write_or_null(json_t *root, const char *key, int id);
+int hf_activation_of(const char *name); /* "gelu_new"; -1 means that loam has no such activation */
+const char *hf_activation_name(int activation);
+/* Warns of a dropout rate that loam does not have where it differs from the rate that loam uses instead. */
+void hf_warn_unused_rate(const json_t *root, const char *key, double used);
+
+/* The base of rotary positions. transformers 5 has it in rope_parameters, or in rope_parameters[layers] where `layers`
+ * is not NULL; transformers 4 has it at `key`, by default default_base. Scaled positions are refused. */
+bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
+                    GError **error);
+json_t *hf_rotary_json(double base); /* rope_parameters of this base */
+
+/* The object of a JSON file of at most 1 MiB; NULL with an error. json_decref. */
+json_t *hf_read_object(const char *path, GError **error);

@@ -1,0 +1,77 @@
+/* Llama: LlamaForCausalLM. */
+#include "model/hf/architecture.h"
+
+static const TensorName body[] = {
+    TENSOR("shared", "embed_tokens.weight"),
+    TENSOR("decoder.#.self.norm", "layers.#.input_layernorm.weight"),
+    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
+    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
+    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
+    TENSOR("decoder.#.self.o", "layers.#.self_attn.o_proj.weight"),
+    TENSOR("decoder.#.mlp.norm", "layers.#.post_attention_layernorm.weight"),
+    TENSOR("decoder.#.mlp.wi_0", "layers.#.mlp.gate_proj.weight"),
+    TENSOR("decoder.#.mlp.wi_1", "layers.#.mlp.up_proj.weight"),
+    TENSOR("decoder.#.mlp.wo", "layers.#.mlp.down_proj.weight"),
+    TENSOR("decoder.final_norm", "norm.weight"),
+    { 0 },
+};
+
+static const char *const ignored[] = { "model.layers.#.self_attn.rotary_emb.inv_freq", NULL };
+
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 32000, 1, 1 << 24),
+    HF_INT("hidden_size", width, 4096, 1, 1 << 16),
+    HF_INT("intermediate_size", ffn, 11008, 1, 1 << 20),
+    HF_INT("num_hidden_layers", n_dec, 32, 1, 1000),
+    HF_INT("num_attention_heads", heads, 32, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
+    HF_REAL("attention_dropout", attention_dropout, 0, 0, 0.99),
+    HF_REAL("rms_norm_eps", norm_eps, 1e-6, 0, 1),
+    HF_REAL("initializer_range", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("hidden_act", activation, "silu"),
+    HF_FIXED("attention_bias", "false"),
+    HF_FIXED("mlp_bias", "false"),
+    { 0 },
+};
+
+static void shape(ModelConfig *config)
+{
+    int64_t kv_heads = config->kv_heads;
+    hf_shape_plain(config, FAMILY_GPT);
+    config->kv_heads = kv_heads;
+    config->scale_scores = config->gated = true;
+    config->position = POSITION_ROTARY;
+}
+
+static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
+{
+    const HfKey derived[] = {
+        HF_INT("num_key_value_heads", kv_heads, (double)config->heads, 1, (double)config->heads),
+        HF_INT("head_dim", head_dim, (double)(config->width / config->heads), 1, 1 << 10),
+        { 0 },
+    };
+    return hf_keys_read(root, derived, config, error) &&
+           hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
+}
+
+/* transformers 4 reads rope_theta, transformers 5 rope_parameters. */
+static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
+    json_object_set_new(root, "head_dim", json_integer(config->head_dim));
+    json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
+    json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+}
+
+const HfArchitecture hf_llama = {
+    .model_type = "llama",
+    .names = { .model = "LlamaForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .keys = keys,
+    .default_ids = { -1, 1, 2, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_llama,
+    .write = write_llama,
+    .shape = shape,
+};

@@ -1,0 +1,173 @@
+#include "model/hf/roles.h"
+
+#include "base/log.h"
+/* Generation settings that config.json holds in folders without a generation_config.json. */
+static const char *const legacy_keys[] = { "max_new_tokens", "do_sample",          "temperature",    "top_k", "top_p",
+                                           "num_beams",      "repetition_penalty", "length_penalty", NULL };
+
+/* Keys of generation_config.json that are fields of TokenRoles, or name the program that wrote the file. */
+static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder_start_token_id", "_from_model_config",
+                                        "transformers_version" };
+
+/* An object from FOLDER/NAME; NULL without an error where there is no such file. */
+static json_t *read_object(const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS) ? hf_read_object(path, error) : NULL;
+}
+
+/* *out: the id, or -1 where the value is null, negative or beyond the vocabulary. */
+static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t *out, GError **error)
+{
+    *out = -1;
+    if (value == NULL || json_is_null(value))
+        return true;
+    if (!json_is_integer(value))
+        return fail_user(error, "%s is not a token id", key);
+    json_int_t id = json_integer_value(value);
+    if (id >= vocab)
+        log_warning("%s %lld is left out: the model's ids are 0 to %lld", key, (long long)id, (long long)vocab - 1);
+    else if (id >= 0)
+        *out = (int32_t)id;
+    return true;
+}
+
+/* The id at `key`; default_id where there is no such key. */
+static bool read_id(const json_t *root, const char *key, int32_t default_id, int64_t vocab, int32_t *out,
+                    GError **error)
+{
+    const json_t *value = json_object_get(root, key);
+    if (!take_id(value, key, vocab, out, error))
+        return false;
+    if (value == NULL && default_id < vocab)
+        *out = default_id;
+    return true;
+}
+
+/* One id or a list of them. */
+static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GError **error)
+{
+    const json_t *value = json_object_get(root, "eos_token_id");
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    roles->eos.n = 0;
+    if (n > TOKEN_LIST_MOST)
+        return fail_user(error, "eos_token_id has %zu ids, loam knows up to %d", n, TOKEN_LIST_MOST);
+    for (size_t i = 0; i < n; i++) {
+        int32_t id;
+        if (!take_id(json_is_array(value) ? json_array_get(value, i) : value, "eos_token_id", vocab, &id, error))
+            return false;
+        token_roles_add_eos(roles, id);
+    }
+    return true;
+}
+
+static bool read_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
+                        GError **error)
+{
+    const HfIds *defaults = &arch->default_ids;
+    if (!read_id(root, "pad_token_id", defaults->pad, config->vocab, &roles->pad, error) ||
+        !read_id(root, "bos_token_id", defaults->bos, config->vocab, &roles->bos, error) ||
+        !read_eos(root, config->vocab, roles, error))
+        return false;
+    if (json_object_get(root, "eos_token_id") == NULL && defaults->eos < config->vocab)
+        token_roles_add_eos(roles, defaults->eos);
+    if (config->family != FAMILY_T5)
+        return true;
+    json_int_t start = json_integer_value(json_object_get(root, "decoder_start_token_id"));
+    if (start >= config->vocab)
+        return fail_user(error, "decoder_start_token_id is %lld; the model's ids are 0 to %lld", (long long)start,
+                         (long long)config->vocab - 1);
+    return read_id(root, "decoder_start_token_id", roles->pad, config->vocab, &roles->decoder_start, error);
+}
+
+static bool has(const json_t *root, const char *key)
+{
+    const json_t *value = json_object_get(root, key);
+    return value && !json_is_null(value);
+}
+
+static bool read_generation(const json_t *root, const ModelConfig *config, TokenRoles *roles, GError **error)
+{
+    if (has(root, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
+        return false;
+    if (has(root, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
+        return false;
+    if (config->family == FAMILY_T5 &&
+        !read_id(root, "decoder_start_token_id", -1, config->vocab, &roles->generation_start, error))
+        return false;
+    if (roles->generation_start == roles->decoder_start)
+        roles->generation_start = -1;
+    roles->generation = json_deep_copy(root);
+    for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
+        json_object_del(roles->generation, own_keys[i]);
+    return true;
+}
+
+/* Takes the generation settings of config.json. */
+static void take_legacy(const json_t *root, TokenRoles *roles)
+{
+    json_t *settings = json_object();
+    for (const char *const *key = legacy_keys; *key; key++)
+        if (has(root, *key))
+            json_object_set(settings, *key, json_object_get(root, *key));
+    if (json_object_size(settings) > 0)
+        roles->generation = json_incref(settings);
+    json_decref(settings);
+}
+
+bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
+                   GError **error)
+{
+    GError *problem = NULL;
+    json_t *root = read_object(folder, "config.json", &problem);
+    json_t *generation =
+        config->n_dec > 0 && problem == NULL ? read_object(folder, "generation_config.json", &problem) : NULL;
+    bool done = problem == NULL;
+    token_roles_clear(roles);
+    if (done)
+        done = read_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
+    if (done && generation)
+        done = read_generation(generation, config, roles, &problem) ||
+               fail_context(&problem, "%s/generation_config.json", folder);
+    else if (done && config->n_dec > 0)
+        take_legacy(root, roles);
+    json_decref(root);
+    json_decref(generation);
+    if (problem)
+        g_propagate_error(error, problem);
+    return done;
+}
+
+HfIds hf_roles_ids(const TokenRoles *roles)
+{
+    return (HfIds){ .pad = roles->pad,
+                    .bos = roles->bos,
+                    .eos = roles->eos.n > 0 ? roles->eos.ids[0] : -1,
+                    .decoder_start = roles->decoder_start };
+}
+
+void hf_roles_write_eos(json_t *root, const TokenRoles *roles)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < roles->eos.n; i++)
+        json_array_append_new(list, json_integer(roles->eos.ids[i]));
+    if (roles->eos.n > 1)
+        json_object_set(root, "eos_token_id", list);
+    json_decref(list);
+}
+
+json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config)
+{
+    HfIds ids = hf_roles_ids(roles);
+    json_t *root = roles->generation ? json_deep_copy(roles->generation) : json_object();
+    hf_id_write(root, "eos_token_id", ids.eos);
+    hf_roles_write_eos(root, roles);
+    if (json_object_get(root, "pad_token_id") == NULL)
+        hf_id_write(root, "pad_token_id", ids.pad);
+    if (config->n_enc > 0)
+        hf_id_write(root, "decoder_start_token_id",
+                    roles->generation_start >= 0 ? roles->generation_start : ids.decoder_start);
+    else
+        hf_id_write(root, "bos_token_id", ids.bos);
+    return root;
+}

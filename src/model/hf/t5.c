@@ -1,0 +1,227 @@
+/* T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
+ */
+#include "model/hf/architecture.h"
+
+#include <string.h>
+
+static const TensorName body[] = {
+    TENSOR("shared", "shared.weight"),
+    TENSOR("encoder.relpos", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("encoder.#.self.relpos", "encoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("encoder.#.self.norm", "encoder.block.#.layer.0.layer_norm.weight"),
+    TENSOR("encoder.#.self.q", "encoder.block.#.layer.0.SelfAttention.q.weight"),
+    TENSOR("encoder.#.self.k", "encoder.block.#.layer.0.SelfAttention.k.weight"),
+    TENSOR("encoder.#.self.v", "encoder.block.#.layer.0.SelfAttention.v.weight"),
+    TENSOR("encoder.#.self.o", "encoder.block.#.layer.0.SelfAttention.o.weight"),
+    TENSOR("encoder.#.mlp.norm", "encoder.block.#.layer.1.layer_norm.weight"),
+    TENSOR("encoder.#.mlp.wi", "encoder.block.#.layer.1.DenseReluDense.wi.weight"),
+    TENSOR("encoder.#.mlp.wi_0", "encoder.block.#.layer.1.DenseReluDense.wi_0.weight"),
+    TENSOR("encoder.#.mlp.wi_1", "encoder.block.#.layer.1.DenseReluDense.wi_1.weight"),
+    TENSOR("encoder.#.mlp.wo", "encoder.block.#.layer.1.DenseReluDense.wo.weight"),
+    TENSOR("encoder.final_norm", "encoder.final_layer_norm.weight"),
+    TENSOR("decoder.relpos", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("decoder.#.self.relpos", "decoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("decoder.#.self.norm", "decoder.block.#.layer.0.layer_norm.weight"),
+    TENSOR("decoder.#.self.q", "decoder.block.#.layer.0.SelfAttention.q.weight"),
+    TENSOR("decoder.#.self.k", "decoder.block.#.layer.0.SelfAttention.k.weight"),
+    TENSOR("decoder.#.self.v", "decoder.block.#.layer.0.SelfAttention.v.weight"),
+    TENSOR("decoder.#.self.o", "decoder.block.#.layer.0.SelfAttention.o.weight"),
+    TENSOR("decoder.#.cross.norm", "decoder.block.#.layer.1.layer_norm.weight"),
+    TENSOR("decoder.#.cross.q", "decoder.block.#.layer.1.EncDecAttention.q.weight"),
+    TENSOR("decoder.#.cross.k", "decoder.block.#.layer.1.EncDecAttention.k.weight"),
+    TENSOR("decoder.#.cross.v", "decoder.block.#.layer.1.EncDecAttention.v.weight"),
+    TENSOR("decoder.#.cross.o", "decoder.block.#.layer.1.EncDecAttention.o.weight"),
+    TENSOR("decoder.#.mlp.norm", "decoder.block.#.layer.2.layer_norm.weight"),
+    TENSOR("decoder.#.mlp.wi", "decoder.block.#.layer.2.DenseReluDense.wi.weight"),
+    TENSOR("decoder.#.mlp.wi_0", "decoder.block.#.layer.2.DenseReluDense.wi_0.weight"),
+    TENSOR("decoder.#.mlp.wi_1", "decoder.block.#.layer.2.DenseReluDense.wi_1.weight"),
+    TENSOR("decoder.#.mlp.wo", "decoder.block.#.layer.2.DenseReluDense.wo.weight"),
+    TENSOR("decoder.final_norm", "decoder.final_layer_norm.weight"),
+    { 0 },
+};
+
+/* Copies of the embedding, and a table that no layer reads. */
+static const char *const ignored[] = {
+    "encoder.embed_tokens.weight",
+    "decoder.embed_tokens.weight",
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+    NULL,
+};
+
+static const HfKey keys[] = {
+    HF_INT("d_model", width, 512, 1, 1 << 16),
+    HF_INT("d_kv", head_dim, 64, 1, 1 << 12),
+    HF_INT("relative_attention_num_buckets", rel_buckets, 32, 4, 1 << 12),
+    HF_INT("relative_attention_max_distance", rel_max_distance, 128, 2, 1 << 20),
+    HF_REAL("dropout_rate", dropout, 0.1, 0, 0.99),
+    HF_REAL("layer_norm_epsilon", norm_eps, 1e-6, 0, 1),
+    { 0 },
+};
+
+static const HfKey t5_keys[] = {
+    HF_INT("vocab_size", vocab, 32128, 1, 1 << 24),
+    HF_INT("d_ff", ffn, 2048, 1, 1 << 20),
+    HF_INT("num_heads", heads, 8, 1, 1 << 12),
+    HF_INT("num_layers", n_enc, 6, 1, 1000),
+    { 0 },
+};
+
+/* Other defaults for the same keys. */
+static const HfKey mt5_keys[] = {
+    HF_INT("vocab_size", vocab, 250112, 1, 1 << 24),
+    HF_INT("d_ff", ffn, 1024, 1, 1 << 20),
+    HF_INT("num_heads", heads, 6, 1, 1 << 12),
+    HF_INT("num_layers", n_enc, 8, 1, 1000),
+    { 0 },
+};
+
+#define GATED "gated-"
+
+/* feed_forward_proj is an activation, "gated-" before it where there is a gate; "gated-gelu" means gelu_new. The keys
+ * that transformers derives from it, dense_act_fn and is_gated_act, win where they are present. */
+static bool read_activation(const json_t *root, const char *default_proj, ModelConfig *config, GError **error)
+{
+    const json_t *value = json_object_get(root, "feed_forward_proj");
+    const char *proj = value ? json_string_value(value) : default_proj;
+    config->gated = proj && g_str_has_prefix(proj, GATED);
+    const char *name = config->gated ? proj + strlen(GATED) : proj;
+    if (g_strcmp0(proj, GATED "gelu") == 0)
+        name = "gelu_new";
+    if (hf_activation_of(name) < 0)
+        return fail_user(error, "feed_forward_proj is \"%s\", want relu, gelu, silu or tanh, or such as gated-gelu",
+                         proj ? proj : "not a string");
+    const HfKey derived = HF_ACTIVATION("dense_act_fn", activation, name);
+    return hf_key_read(root, &derived, config, error) && hf_flag_read(root, "is_gated_act", &config->gated, error);
+}
+
+static void write_activation(json_t *root, const ModelConfig *config)
+{
+    const char *name = hf_activation_name(config->activation);
+    const char *short_name = config->gated && config->activation == ACT_GELU_TANH ? "gelu" : name;
+    g_autofree char *whole = g_strconcat(config->gated ? GATED : "", short_name, NULL);
+    json_object_set_new(root, "feed_forward_proj", json_string(whole));
+    json_object_set_new(root, "dense_act_fn", json_string(name));
+    json_object_set_new(root, "is_gated_act", json_boolean(config->gated));
+}
+
+static void shape_t5(ModelConfig *config)
+{
+    bool gated = config->gated, scale_logits = config->scale_logits;
+    hf_shape_plain(config, config->n_dec > 0 ? FAMILY_T5 : FAMILY_BERT);
+    config->position = POSITION_RELATIVE_BIAS;
+    config->gated = gated;
+    config->scale_logits = scale_logits;
+}
+
+static void shape_umt5(ModelConfig *config)
+{
+    shape_t5(config);
+    config->rel_per_block = true;
+}
+
+/* The keys that all three architectures have. */
+static bool read_shared(const json_t *root, const char *default_proj, ModelConfig *config, GError **error)
+{
+    const HfKey decoder = HF_INT("num_decoder_layers", n_dec, (double)config->n_enc, 1, 1000);
+    return hf_key_read(root, &decoder, config, error) && read_activation(root, default_proj, config, error);
+}
+
+static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
+{
+    /* transformers 5 writes tie_word_embeddings true for every T5: the tensors decide whether logits are tied. */
+    config->scale_logits = true;
+    return hf_flag_read(root, "tie_word_embeddings", &config->scale_logits, error) &&
+           hf_flag_read(root, "scale_decoder_outputs", &config->scale_logits, error) &&
+           read_shared(root, "relu", config, error);
+}
+
+/* transformers 4 scales the logits of a tied mT5, transformers 5 never. */
+static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
+{
+    const char *version = json_string_value(json_object_get(root, "transformers_version"));
+    bool tied = false;
+    if (!hf_flag_read(root, "tie_word_embeddings", &tied, error))
+        return false;
+    config->scale_logits = tied && !(version && g_ascii_strtoll(version, NULL, 10) >= 5);
+    return read_shared(root, "gated-gelu", config, error);
+}
+
+/* A file without a decoder is an encoder alone, which has no logits of its own. */
+static void infer_t5(GHashTable *tensors, ModelConfig *config)
+{
+    if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight"))
+        return;
+    config->family = FAMILY_BERT;
+    config->n_dec = 0;
+    config->scale_logits = false;
+}
+
+/* Neither release scales the logits of an untied mT5. */
+static void infer_mt5(GHashTable *tensors, ModelConfig *config)
+{
+    config->scale_logits = config->scale_logits && config->tie_embeddings;
+    infer_t5(tensors, config);
+}
+
+/* The logits of a tied umT5 are scaled. transformers 5 scales those of an untied one too; transformers 4 and the
+ * published models do not. */
+static void infer_umt5(GHashTable *tensors, ModelConfig *config)
+{
+    config->scale_logits = config->tie_embeddings;
+    infer_t5(tensors, config);
+}
+
+static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    if (config->n_dec == 0)
+        json_object_set_new(root, "architectures",
+                            json_pack("[s]", config->rel_per_block ? "UMT5EncoderModel" : "T5EncoderModel"));
+    json_object_set_new(root, "is_encoder_decoder", json_boolean(config->n_dec > 0));
+    json_object_set_new(root, "initializer_factor", json_real(1));
+    json_object_set_new(root, "classifier_dropout", json_real(0));
+    json_object_set_new(root, "num_decoder_layers", json_integer(config->n_dec ? config->n_dec : config->n_enc));
+    write_activation(root, config);
+    /* transformers 4 reads tying and scaling from the first flag, transformers 5 scaling from the second. */
+    json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
+    json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
+    hf_id_write(root, "pad_token_id", ids.pad);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+    hf_id_write(root, "decoder_start_token_id", ids.decoder_start);
+}
+
+static void drop_heads(ModelConfig *config)
+{
+    config->pooler = config->sentence_head = false;
+    if (config->n_dec == 0)
+        hf_drop_vocabulary_head(config);
+}
+
+static bool check_t5(const ModelConfig *config, GError **error)
+{
+    return !config->scale_logits || config->tie_embeddings ||
+           fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
+                            "(model.tie_embeddings)");
+}
+
+static bool check_umt5(const ModelConfig *config, GError **error)
+{
+    if (config->n_dec > 0 && config->tie_embeddings && !config->scale_logits)
+        return fail_user(error, "Hugging Face's UMT5 scales the logits of tied embeddings (model.scale_logits)");
+    return check_t5(config, error);
+}
+
+#define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
+    {                                                                                                                  \
+        .model_type = type,                                                                                            \
+        .names = { .model = class, .prefix = "", .body = body, .heads = hf_lm_head, .ignored = ignored },              \
+        .keys = keys, .more_keys = table, .default_ids = { 0, -1, 1, -1 }, .init = INIT_SCHEME_T5,                     \
+        .inner_dropout = true, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer,                  \
+        .drop_heads = drop_heads, .check = checker                                                                     \
+    }
+
+const HfArchitecture hf_t5 =
+    ARCHITECTURE("t5", "T5ForConditionalGeneration", t5_keys, shape_t5, read_t5, infer_t5, check_t5);
+const HfArchitecture hf_mt5 =
+    ARCHITECTURE("mt5", "MT5ForConditionalGeneration", mt5_keys, shape_t5, read_mt5, infer_mt5, check_t5);
+const HfArchitecture hf_umt5 =
+    ARCHITECTURE("umt5", "UMT5ForConditionalGeneration", mt5_keys, shape_umt5, read_mt5, infer_umt5, check_umt5);

@@ -1,0 +1,103 @@
+/* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
+#include "base/log.h"
+#include "model/hf/architecture.h"
+
+static const TensorName body[] = {
+    TENSOR("shared", "embed_tokens.weight"),
+    TENSOR("decoder.#.self.norm", "layers.#.self_attn_layer_norm.weight"),
+    TENSOR("decoder.#.self.norm.bias", "layers.#.self_attn_layer_norm.bias"),
+    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
+    TENSOR("decoder.#.self.q.bias", "layers.#.self_attn.q_proj.bias"),
+    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
+    TENSOR("decoder.#.self.k.bias", "layers.#.self_attn.k_proj.bias"),
+    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
+    TENSOR("decoder.#.self.v.bias", "layers.#.self_attn.v_proj.bias"),
+    TENSOR("decoder.#.self.o", "layers.#.self_attn.out_proj.weight"),
+    TENSOR("decoder.#.self.o.bias", "layers.#.self_attn.out_proj.bias"),
+    TENSOR("decoder.#.mlp.norm", "layers.#.final_layer_norm.weight"),
+    TENSOR("decoder.#.mlp.norm.bias", "layers.#.final_layer_norm.bias"),
+    TENSOR("decoder.#.mlp.wi", "layers.#.fc1.weight"),
+    TENSOR("decoder.#.mlp.wi.bias", "layers.#.fc1.bias"),
+    TENSOR("decoder.#.mlp.wo", "layers.#.fc2.weight"),
+    TENSOR("decoder.#.mlp.wo.bias", "layers.#.fc2.bias"),
+    TENSOR("decoder.final_norm", "layer_norm.weight"),
+    TENSOR("decoder.final_norm.bias", "layer_norm.bias"),
+    { 0 },
+};
+
+static const char *const ignored[] = { "model.embed_positions.weights", NULL };
+
+static const HfKey keys[] = {
+    HF_INT("vocab_size", vocab, 256008, 1, 1 << 24),
+    HF_INT("d_model", width, 1024, 4, 1 << 16),
+    HF_INT("ffn_dim", ffn, 4096, 1, 1 << 20),
+    HF_INT("num_layers", n_dec, 24, 1, 1000),
+    HF_INT("attention_heads", heads, 16, 1, 1 << 10),
+    HF_INT("max_position_embeddings", max_positions, 2048, 1, 1 << 24),
+    HF_REAL("dropout", dropout, 0.1, 0, 0.99),
+    HF_REAL("attention_dropout", attention_dropout, 0.1, 0, 0.99),
+    HF_REAL("activation_dropout", activation_dropout, 0, 0, 0.99),
+    HF_REAL("init_std", init_std, 0.02, 0, 100),
+    HF_ACTIVATION("activation_function", activation, "gelu"),
+    HF_FLAG("scale_embedding", scale_embedding, true),
+    HF_FIXED("add_cross_attention", "false"),
+    { 0 },
+};
+
+/* Position p of a sequence has row p + FIRST_ROW of the sinusoids. */
+#define FIRST_ROW 2
+
+static void shape(ModelConfig *config)
+{
+    bool scaled = config->scale_embedding;
+    hf_shape_plain(config, FAMILY_GPT);
+    config->norm = NORM_LAYER;
+    config->norm_bias = config->bias = config->scale_scores = true;
+    config->position = POSITION_SINUSOIDAL;
+    config->position_offset = FIRST_ROW;
+    config->scale_embedding = scaled;
+    config->head_dim = config->width / config->heads;
+    config->norm_eps = 1e-5;
+}
+
+/* Row pad_token_id of the sinusoids is all zeros. */
+static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
+{
+    const HfKey pad = HF_INT("pad_token_id", position_zero, 1, 0, 1 << 24);
+    hf_warn_unused_rate(root, "layerdrop", 0);
+    if (!hf_key_read(root, &pad, config, error))
+        return false;
+    if (config->position_zero < FIRST_ROW)
+        config->position_zero = -1; /* no position has that row */
+    return hf_check_heads(config, error);
+}
+
+/* A pad_token_id with which every row of the sinusoids is as this model has it. */
+static int pad_of(const ModelConfig *config, int id)
+{
+    int64_t zero = config->position_zero;
+    int pad = zero >= FIRST_ROW ? (int)zero : id < FIRST_ROW ? id : 1;
+    if (id >= 0 && id != pad)
+        log_warning("transformers gives row %d of XGLM's positions, the id of its padding, no position: config.json "
+                    "names id %d as padding, the tokenizer's is %d",
+                    id, pad, id);
+    return pad;
+}
+
+static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
+{
+    hf_id_write(root, "pad_token_id", pad_of(config, ids.pad));
+    hf_id_write_or_null(root, "bos_token_id", ids.bos);
+    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+}
+
+const HfArchitecture hf_xglm = {
+    .model_type = "xglm",
+    .names = { .model = "XGLMForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .keys = keys,
+    .default_ids = { 1, 0, 2, -1 },
+    .init = INIT_SCHEME_NORMAL,
+    .read = read_xglm,
+    .write = write_xglm,
+    .shape = shape,
+};

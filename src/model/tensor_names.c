@@ -1,0 +1,187 @@
+#include "model/tensor_names.h"
+
+#include "base/check.h"
+#include "model/params.h"
+
+#include <string.h>
+
+#define MOST_LISTED 4 /* unexpected tensors that a message names */
+
+/* The name with # for its first part that is a number; that part goes to *number (g_free) if wanted. */
+static char *split_number(const char *name, char **number)
+{
+    g_auto(GStrv) parts = g_strsplit(name, ".", -1);
+    for (int i = 0; parts[i]; i++)
+        if (parts[i][0] && strspn(parts[i], "0123456789") == strlen(parts[i])) {
+            if (number)
+                *number = parts[i];
+            else
+                g_free(parts[i]);
+            parts[i] = g_strdup("#");
+            break;
+        }
+    return g_strjoinv(".", parts);
+}
+
+static const TensorName *find_ours(const TensorName *list, const char *pattern)
+{
+    for (; list && list->ours; list++)
+        if (strcmp(list->ours, pattern) == 0)
+            return list;
+    return NULL;
+}
+
+const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs)
+{
+    g_autofree char *number = NULL;
+    g_autofree char *pattern = split_number(ours, &number);
+    const TensorName *in_body = find_ours(names->body, pattern);
+    const TensorName *name = in_body ? in_body : find_ours(names->heads, pattern);
+    *theirs = NULL;
+    if (name == NULL)
+        return NULL;
+    g_auto(GStrv) around = g_strsplit(name->theirs, "#", 2);
+    *theirs = g_strconcat(in_body ? names->prefix : "", around[0], around[1] ? number : NULL, around[1], NULL);
+    return name;
+}
+
+bool tensor_name_is_head(const TensorNames *names, const char *theirs)
+{
+    for (const TensorName *name = names->heads; name && name->ours; name++)
+        if (strcmp(name->theirs, theirs) == 0)
+            return true;
+    return false;
+}
+
+static bool is_ignored(const TensorNames *names, const char *theirs)
+{
+    g_autofree char *pattern = split_number(theirs, NULL);
+    return names->ignored && (g_strv_contains(names->ignored, theirs) || g_strv_contains(names->ignored, pattern));
+}
+
+int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2])
+{
+    int64_t out = spec->rows * MAX(name->n_parts, 1);
+    shape[0] = name->transposed ? spec->cols : out;
+    shape[1] = name->transposed ? out : spec->cols;
+    return spec->cols ? 2 : 1;
+}
+
+bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const ParamSpec *spec, float *out,
+                      GError **error)
+{
+    int64_t rows = spec->rows, cols = MAX(spec->cols, 1), wide = rows * MAX(name->n_parts, 1);
+    if (!name->transposed)
+        return file_tensor_read_f32(tensor, name->part * rows * cols, rows * cols, out, error);
+    g_autofree float *line = g_new(float, (gsize)rows);
+    for (int64_t c = 0; c < cols; c++) {
+        if (!file_tensor_read_f32(tensor, c * wide + name->part * rows, rows, line, error))
+            return false;
+        for (int64_t r = 0; r < rows; r++)
+            out[r * cols + c] = line[r];
+    }
+    return true;
+}
+
+void tensor_name_write(float *tensor, const TensorName *name, const ParamSpec *spec, const float *in)
+{
+    int64_t rows = spec->rows, cols = MAX(spec->cols, 1), wide = rows * MAX(name->n_parts, 1);
+    if (!name->transposed) {
+        memcpy(tensor + name->part * rows * cols, in, sizeof(float) * (size_t)(rows * cols));
+        return;
+    }
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++)
+            tensor[c * wide + name->part * rows + r] = in[r * cols + c];
+}
+
+/* ---- a model from tensors ---- */
+
+static char *shape_text(int rank, const int64_t *shape)
+{
+    GString *text = g_string_new("(");
+    for (int i = 0; i < rank; i++)
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i ? ", " : "", shape[i]);
+    g_string_append_c(text, ')');
+    return g_string_free(text, FALSE);
+}
+
+static bool check_shape(const FileTensor *tensor, int rank, const int64_t *shape, const char *shaped_by, GError **error)
+{
+    if (tensor->rank == rank && memcmp(tensor->shape, shape, sizeof *shape * (size_t)rank) == 0)
+        return true;
+    g_autofree char *found = shape_text(tensor->rank, tensor->shape), *wanted = shape_text(rank, shape);
+    return fail_user(error, "tensor %s is %s, but %s %s", tensor->name, found, shaped_by, wanted);
+}
+
+/* Every parameter has its tensor, of its shape. The names of these tensors are added to `wanted`. */
+static bool check_present(const TensorNames *names, GHashTable *tensors, const char *shaped_by,
+                          const ModelConfig *config, GHashTable *wanted, GError **error)
+{
+    int n;
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
+    for (int i = 0; i < n; i++) {
+        char *theirs;
+        int64_t shape[2];
+        const TensorName *name = tensor_name_of(names, specs[i].name, &theirs);
+        CHECK(name, "parameter %s has no name in %s", specs[i].name, names->model);
+        g_hash_table_add(wanted, theirs);
+        const FileTensor *tensor = g_hash_table_lookup(tensors, theirs);
+        if (tensor == NULL)
+            return fail_user(error, "tensor %s is missing", theirs);
+        if (!check_shape(tensor, tensor_name_shape(name, &specs[i], shape), shape, shaped_by, error))
+            return false;
+    }
+    return true;
+}
+
+/* No other tensor is there, but for a second matrix of tied logits. */
+static bool check_expected(const TensorNames *names, GHashTable *tensors, const ModelConfig *config, GHashTable *wanted,
+                           GError **error)
+{
+    g_autofree char *head = NULL;
+    g_autoptr(GString) unexpected = g_string_new(NULL);
+    g_autoptr(GList) found = g_list_sort(g_hash_table_get_keys(tensors), (GCompareFunc)strcmp);
+    int n = 0;
+    tensor_name_of(names, "lm_head", &head);
+    for (const GList *link = found; link; link = link->next) {
+        const char *name = link->data;
+        if (g_hash_table_contains(wanted, name) || is_ignored(names, name) ||
+            (config->tie_embeddings && g_strcmp0(name, head) == 0))
+            continue;
+        if (n++ < MOST_LISTED)
+            g_string_append_printf(unexpected, "%s%s", n > 1 ? ", " : "", name);
+    }
+    if (n > MOST_LISTED)
+        g_string_append_printf(unexpected, " and %d more", n - MOST_LISTED);
+    return n == 0 || fail_user(error, "no place in this %s for %s", names->model, unexpected->str);
+}
+
+static bool read_param(const TensorNames *names, GHashTable *tensors, ParamStore *params, int index, GError **error)
+{
+    const ParamSpec *spec = params_spec(params, index);
+    g_autofree char *theirs = NULL;
+    const TensorName *name = tensor_name_of(names, spec->name, &theirs);
+    g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+    if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, spec, values, error))
+        return false;
+    params_write(params, index, NULL, DT_F32, values);
+    return true;
+}
+
+Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Device *dev,
+                               const ModelConfig *config, bool gradients, GError **error)
+{
+    g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (!model_config_check(config, error) || !check_present(names, tensors, shaped_by, config, wanted, error) ||
+        !check_expected(names, tensors, config, wanted, error))
+        return NULL;
+    Model *model = model_open(dev, config, gradients, error);
+    ParamStore *params = model ? model_params(model) : NULL;
+    for (int i = 0; model && i < params_count(params); i++)
+        if (!read_param(names, tensors, params, i, error)) {
+            model_close(model);
+            return NULL;
+        }
+    return model;
+}

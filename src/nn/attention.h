@@ -1,0 +1,70 @@
+/* attention.h: multi-head self- and cross-attention, over packed sequences and over key/value caches. */
+#pragma once
+
+#include "nn/context_query.h"
+#include "nn/linear.h"
+#include "nn/norm.h"
+
+/* Self-attention multiplies by qkv, cross-attention by q and kv; q, k, v and kv are views into qkv or kv. With
+ * context-dependent queries `context` takes the place of q, and qkv is k above v. */
+typedef struct AttentionW {
+    NormW norm;
+    LinearW q, k, v; /* (A,C), (K,C), (K,C) */
+    LinearW qkv, kv; /* (A + 2K, C), (2K,C) */
+    LinearW o;       /* (C,A) */
+    Tensor
+        relpos; /* (relative-position buckets, H) of a block with a table of its own; absent where the stack has it */
+    ContextQueryW context; /* of tensors that are absent, or not */
+    Tensor distance;       /* (2P - 1, D) embeddings of distances, as AttnDistance.table, or absent */
+} AttentionW;
+
+/* What attention reads: slices of the columns of qkv (N, A + 2K); or q (N,A) and slices of kv (N,2K), in
+ * cross-attention (E,2K). */
+typedef struct Projections {
+    Tensor q, k, v, qkv, kv;
+} Projections;
+
+typedef struct AttentionSave {
+    NormSave norm;
+    Tensor n;           /* (N,C) norm(x), or x */
+    Tensor encoder_out; /* (E,C); absent in self-attention */
+    Projections p;
+    Tensor bias; /* (H, Tq + Tk - 1) the stack's, or of the block's own table, or absent */
+    Tensor o;    /* (N,A) */
+    Tensor lse;  /* (H,N) log-sum-exp of the scores */
+    ContextQuerySave context;
+} AttentionSave;
+
+/* A sublayer (see norm.h) of f(n) = attention(n, encoder_out or n) oᵀ. encoder_out (E,C) is NO_TENSOR in
+ * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the scores by distance, or
+ * NO_TENSOR. */
+void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
+                   AttentionSave *save);
+/* dx (N,C): dy before, dx after. dencoder_out (E,C) and dbias are added to, for they belong to all blocks of the stack;
+ * each is NO_TENSOR where its input is. The gradients g take beta. */
+void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
+                   const AttentionW *g, float beta, const AttentionSave *save);
+
+/* Keys and values that are kept while decoding, keys left, values right. Self-attention: as many rows for each sequence
+ * as it may become long, (S capacity, 2K). Cross-attention: (E,2K). */
+typedef struct AttentionCache {
+    Tensor kv;
+} AttentionCache;
+
+/* A step of decoding: one new token in each of S sequences. */
+typedef struct DecodeStep {
+    Sequences queries; /* of length 1 */
+    Sequences keys;    /* in the caches of self-attention, the new tokens included */
+    Tensor new_rows;   /* (S) i32: the row of the caches that takes the keys and values of each new token */
+    int32_t capacity;  /* rows of the caches for each sequence */
+} DecodeStep;
+
+/* attention_fwd for the new tokens x (S,C); y may be x. Self-attention puts their keys and values into the cache first;
+ * the last column of bias (H,T) is that of distance 0. */
+void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w,
+                         const AttentionCache *cache, const DecodeStep *step);
+/* In cross-attention the S sequences of a prompt are one sequence of cx->tokens: they share the prompt's encoder
+ * output. */
+void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
+/* Fills the cache of a cross-attention from encoder_out (E,C). */
+void attention_cache_encoder(const Ctx *cx, AttentionCache *cache, Tensor encoder_out, const AttentionW *w);

@@ -1,0 +1,29 @@
+/* block.h: the one transformer block: self-attention, cross-attention in a decoder with an encoder, feed-forward. */
+#pragma once
+
+#include "nn/attention.h"
+#include "nn/mlp.h"
+
+typedef struct BlockW {
+    AttentionW self, cross; /* cross is absent without an encoder output */
+    MlpW mlp;
+} BlockW;
+
+typedef struct BlockSave {
+    AttentionSave self, cross;
+    MlpSave mlp;
+} BlockSave;
+
+/* y (N,C) of x (N,C). encoder_out (E,C), or NO_TENSOR: no cross-attention. bias: see attention_fwd. */
+void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const BlockW *w, BlockSave *save);
+/* dx (N,C): dy before, dx after. dencoder_out and dbias are added to. The gradients g take beta. */
+void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
+               float beta, const BlockSave *save);
+
+typedef struct BlockCache {
+    AttentionCache self, cross; /* cross is absent without an encoder output */
+} BlockCache;
+
+/* block_fwd for one new token in each of S sequences, x (S,C), without dropout; y may be x. */
+void block_step(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, const BlockCache *cache,
+                const DecodeStep *step);

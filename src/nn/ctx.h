@@ -1,0 +1,85 @@
+/* ctx.h: what every layer is given besides its tensors and weights, and the conventions of this folder.
+ *
+ * Dimensions, one letter each:
+ *   N  tokens of the stream      E  tokens of the encoder output     S  sequences
+ *   L  tokens with a target      V  vocabulary                       C  width
+ *   H  heads                     D  channels of a head               A  = H D, width of the queries
+ *   K  = kv_heads D, width of the keys, and of the values            F  width of the feed-forward layer
+ *   Tq, Tk  lengths of the queries and of the keys of a sequence     P  positions
+ *
+ * dx is the gradient of x. Backward takes dx, dy, then what forward took. Weights are (out, in), as Hugging Face stores
+ * them. Structs of weights end in W; a struct of gradients has the type of its weights. Activation gradients are
+ * written
+ * (=). Parameter gradients take the `beta` that is passed with them: g = beta g + new; 0 at the first touch of a step,
+ * when the old g is not read, then 1.
+ *
+ * The residual stream has one gradient buffer: backward of a sublayer finds dy in it and leaves dx there. What backward
+ * needs is kept in the arena `save`, by the tensors of a Save struct; `scratch` is given back when a layer returns. */
+#pragma once
+
+#include "nn/tokens.h"
+
+/* Where dropout is applied; part of the key of its random numbers, so these values never change. The decoder's keys are
+ * 16 higher. */
+typedef enum DropoutSite {
+    SITE_EMBED,         /* the embedding */
+    SITE_SELF_PROBS,    /* probabilities of self-attention */
+    SITE_SELF_OUT,      /* output of self-attention, before the residual sum */
+    SITE_CROSS_PROBS,   /* probabilities of cross-attention */
+    SITE_CROSS_OUT,     /* output of cross-attention */
+    SITE_MLP_HIDDEN,    /* after the activation of the feed-forward layer */
+    SITE_MLP_OUT,       /* output of the feed-forward layer */
+    SITE_FINAL,         /* after the final norm of a stack */
+    SITE_CONTEXT_PROBS, /* probabilities of the pooling of context-dependent queries */
+    SITE_COUNT
+} DropoutSite;
+
+typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
+
+/* Fixed for a run: what all layers of a model have in common. */
+typedef struct ModelSpec {
+    int32_t heads, kv_heads;    /* of queries; of keys and values */
+    Activation activation;      /* of the feed-forward layers */
+    Activation head_activation; /* of BERT's transform before the vocabulary */
+    NormKind norm;
+    bool norm_after;    /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    float eps;          /* of the norms */
+    float score_scale;  /* factor on q·k */
+    bool distance_keys; /* AttnDistance.keys: embeddings of distances are multiplied with keys as well as queries */
+    float embed_scale;  /* factor on the token embedding */
+    float dropout;      /* rate of the embedding and of the outputs of sublayers */
+    float attention_dropout, activation_dropout,
+        final_dropout; /* rates of *_PROBS, of SITE_MLP_HIDDEN, of SITE_FINAL */
+} ModelSpec;
+
+/* Fixed for a layer. */
+typedef struct LayerSpec {
+    int index;                 /* number of the block in its stack; 0 for the embedding and the final norm */
+    bool decoder;              /* of the decoder: self-attention is causal */
+    int32_t window;            /* of self-attention, as AttnSpec.window; 0 means none */
+    const BlockLayout *layout; /* of self-attention; NULL means dense */
+    float score_rescale;       /* as AttnSpec.rescale; 0 means none */
+    bool local_rotary;         /* its rotary positions are those of local layers: Ctx.rotary[1] */
+    RelposSpec relpos;         /* relative positions of its stack; `first` is set where they are used */
+} LayerSpec;
+
+/* Of a pass over one stream, within one layer. Who runs a layer sets `layer`; nobody below changes anything. */
+typedef struct Ctx {
+    Device *dev;
+    DType dtype; /* of activations */
+    const ModelSpec *model;
+    const LayerSpec *layer;
+    Arena *save;                  /* activations kept for backward */
+    Arena *scratch;               /* marked and reset within a layer */
+    const Tokens *tokens;         /* the stream of the activations x (N,C) */
+    const Tokens *encoder_tokens; /* the stream of the encoder output; NULL where there is no cross-attention */
+    Tensor rotary[2];             /* (P, rotated channels of a head) angles of global and of local layers, or absent */
+    uint64_t seed;                /* of the dropout masks of this update */
+    bool train;                   /* dropout is applied */
+} Ctx;
+
+/* Dropout of a site at the layer and stream of the context; rate 0 where the pass does not train. */
+Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
+/* Attention of the model's heads, each sequence of queries to the same sequence of keys: every key is seen, and
+ * nothing is cached, unless `keys` says so. */
+AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences *keys);

@@ -1,0 +1,22 @@
+/* embedding.h: the input of a stack: embeddings of tokens, positions and token types. */
+#pragma once
+
+#include "nn/norm.h"
+
+typedef struct EmbeddingW {
+    Tensor table;     /* (V,C) by token id */
+    Tensor positions; /* (P,C) by position id: learned, or sinusoids, which have no gradient; or absent */
+    Tensor segments;  /* (token types, C), or absent */
+    Tensor memory;    /* (m,C): the m memory tokens of every sequence take these in place of the table's, or absent */
+    NormW norm;       /* of the sum, or absent */
+} EmbeddingW;
+
+typedef struct EmbeddingSave {
+    NormSave norm;
+} EmbeddingSave;
+
+/* y (N,C) = dropout(norm(embed_scale table[ids] + positions[position_ids] + segments[token_types])). */
+void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *save);
+/* g.table takes table_beta, all other gradients beta: the table belongs to another bucket. */
+void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,
+                   const EmbeddingSave *save);

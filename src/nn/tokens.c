@@ -1,0 +1,62 @@
+#include "nn/tokens.h"
+
+#include <glib.h>
+
+/* n numbers of the host as a vector with room for `room`; absent where there are none. */
+static Tensor upload(Device *dev, Arena *arena, DType dtype, const void *from, int64_t n, int64_t room, const char *tag)
+{
+    if (from == NULL)
+        return NO_TENSOR;
+    Tensor whole = arena_vector(arena, dtype, room, tag), used = tensor_slice_rows(whole, 0, n);
+    tensor_upload(dev, used, from);
+    return used;
+}
+
+Tensor indices_upload(Device *dev, Arena *arena, const int32_t *from, int64_t n, int64_t room, const char *tag)
+{
+    return upload(dev, arena, DT_I32, from, n, room, tag);
+}
+
+BothSides both_sides(const int32_t *host, Tensor device)
+{
+    return tensor_present(device) ? (BothSides){ host, device.p } : (BothSides){ 0 };
+}
+
+/* There is room for as many sequences as tokens: a dry run, whose sequences are as long as can be, then measures enough
+ * for any batch of its capacity. */
+Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
+{
+    int64_t n = stream->max_tokens, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
+    Tokens tokens = { .n = stream->max_tokens, .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
+
+    tokens.ids = indices_upload(dev, arena, stream->ids, n, n, "tokens.ids");
+    tokens.position_ids = indices_upload(dev, arena, stream->position_ids, n, n, "tokens.position_ids");
+    tokens.token_types = indices_upload(dev, arena, stream->token_types, n, n, "tokens.token_types");
+    tokens.dropout_position = indices_upload(dev, arena, stream->dropout_position, n, n, "tokens.dropout_position");
+    tokens.sample = upload(dev, arena, DT_I64, stream->sample, n, n, "tokens.sample");
+    Tensor cu = indices_upload(dev, arena, stream->cu, n_seq + 1, room + 1, "tokens.cu");
+    Tensor prefix = indices_upload(dev, arena, stream->prefix_length, n_seq, room, "tokens.prefix");
+    tokens.starts = tensor_slice_rows(cu, 0, n_seq);
+    tokens.seq.cu = both_sides(stream->cu, cu);
+    tokens.seq.prefix = both_sides(stream->prefix_length, prefix);
+    return tokens;
+}
+
+void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory)
+{
+    const int32_t *cu = tokens->seq.cu.host;
+    int64_t room = tokens->n, n = 0, n_text = 0;
+    g_autofree int32_t *at = g_new(int32_t, room), *index = g_new(int32_t, room), *text = g_new(int32_t, room);
+
+    for (int32_t s = 0; s < tokens->seq.n; s++) {
+        for (int32_t i = 0; i < n_memory; i++) {
+            at[n] = cu[s] + i;
+            index[n++] = i;
+        }
+        for (int32_t i = cu[s] + n_memory; i < cu[s + 1]; i++)
+            text[n_text++] = i;
+    }
+    tokens->memory_at = indices_upload(dev, arena, at, n, room, "tokens.memory_at");
+    tokens->memory_index = indices_upload(dev, arena, index, n, room, "tokens.memory_index");
+    tokens->text = indices_upload(dev, arena, text, n_text, room, "tokens.text");
+}
