@@ -19,7 +19,7 @@ static void print_text(const FairseqLinesOptions *options, const FairseqLinesSta
     for (guint i = 0; i < stats->sets->len; i++) {
         const FairseqLinesSet *set = stats->sets->pdata[i];
         g_autofree char *sentences = text_grouped(set->sentences), *tokens = text_grouped(set->tokens);
-        printf("%s: %s sentences, %s tokens, %.3g %% replaced by <unk>\n", set->path_prefix, sentences, tokens,
+        printf("%s: %s sentences, %s tokens, %.3g %% replaced by <unk>\n", set->prefix, sentences, tokens,
                100 * unknown_share(set));
     }
 }
@@ -29,7 +29,7 @@ static bool print_json(const FairseqLinesStats *stats, GError **error)
     json_t *sets = json_array();
     for (guint i = 0; i < stats->sets->len; i++) {
         const FairseqLinesSet *set = stats->sets->pdata[i];
-        json_array_append_new(sets, json_pack("{s:s, s:I, s:I, s:I}", "prefix", set->path_prefix, "sentences",
+        json_array_append_new(sets, json_pack("{s:s, s:I, s:I, s:I}", "prefix", set->prefix, "sentences",
                                               (json_int_t)set->sentences, "tokens", (json_int_t)set->tokens, "unknown",
                                               (json_int_t)set->unknown));
     }
