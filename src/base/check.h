@@ -1,11 +1,12 @@
-/* check.h: CHECK for bugs of ours. It stays on in release builds; the mistakes of users and machines are GErrors
- * (error.h). */
+/* check.h: CHECK, for bugs in loam itself; it stays on in release builds. Mistakes of the user and failures of the
+ * machine are GErrors (error.h). */
 #pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Aborts with file, line, the condition and a printf-style message that should name the offending values. */
+/* Aborts if the condition is false, with file, line, the condition and a printf-style message, which should give the
+ * values that are wrong. */
 #define CHECK(cond, ...)                                                                                               \
     do {                                                                                                               \
         if (__builtin_expect(!(cond), 0)) {                                                                            \

@@ -1,5 +1,5 @@
-/* error.h: errors of the user and of the machine, as GErrors. A function that can fail returns bool (or a pointer) and
- * takes GError **error last; the text says what, where, and what would be right. */
+/* error.h: errors as GErrors. A function that can fail returns bool or a pointer and takes GError **error last. The
+ * message is one line: what failed, where, and what would be right. */
 #pragma once
 
 #include <glib.h>
@@ -9,18 +9,19 @@ G_BEGIN_DECLS
 
 /* The code of an error is the exit status of the program that ends with it. */
 typedef enum LoamError {
-    LOAM_ERROR_USER = 1,    /* use, configuration or input: the user can mend it */
+    LOAM_ERROR_USER = 1,    /* the user can mend it: usage, configuration, input */
     LOAM_ERROR_MACHINE = 2, /* disk, memory, device */
-    LOAM_ERROR_STOPPED = 75 /* stopped on request, checkpoint written: the same command goes on */
+    LOAM_ERROR_STOPPED = 75 /* stopped on request with a checkpoint written: the same command continues */
 } LoamError;
 
 #define LOAM_ERROR loam_error_quark()
 GQuark loam_error_quark(void);
 
-/* Each sets *error (if error is not NULL) and returns false, so that a caller writes `return fail_user(error, …)`. */
+/* Each sets *error (if error is not NULL) and returns false: `return fail_user(error, …)`. */
 bool fail_user(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 bool fail_machine(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* "ACTION PATH: strerror(errno)"; a user's error for ENOENT, EACCES, EISDIR, ENOTDIR, EEXIST, else the machine's. */
+/* "ACTION PATH: strerror(errno)". For ENOENT, EACCES, EISDIR, ENOTDIR and EEXIST a user's error, otherwise the
+ * machine's. */
 bool fail_errno(GError **error, const char *action, const char *path);
 /* Puts "CONTEXT: " before the message of an error that is already set. */
 bool fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);

@@ -1,10 +1,10 @@
-/* fatal.h: ends that no caller can answer, in one line and with status 2, the machine's: memory that was refused, a
- * mapped file that was cut short. What at_quick_exit() was given is done first. Knows no GLib, so that every floor may
- * use it. */
+/* fatal.h: ends the program with one line and status 2 where no function can return an error: memory was refused, or a
+ * mapped file was truncated. Functions registered with at_quick_exit() run first. No GLib in this header, so that
+ * device code may include it. */
 #pragma once
 
-/* Makes GLib's aborts for want of memory or threads, and faults in mapped files, such ends. A file that reached the
- * limit of its size is an error like any other from then on. */
+/* Installs handlers for GLib's aborts for lack of memory or threads, and for faults in mapped files. Makes writing
+ * beyond the limit of a file's size an ordinary error instead of a signal. */
 void fatal_install(void);
-/* "loam: no memory for WHAT …" */
+/* Ends the program with "loam: no memory for WHAT …". */
 _Noreturn void fatal_memory(const char *what);

@@ -1,8 +1,8 @@
-/* fault.h: exact interruptions for tests. With LOAM_FAULT=POINT:N or POINT:N:SIGNAL in the environment the process
- * sends itself SIGNAL (KILL, the default, TERM, INT or STOP) when it comes to POINT for the N-th time. Points are the
- * system calls of base/file.c ("open", "write", "fsync", "close", "truncate", "rename", "unlink", "mkdir", "rmdir",
- * "symlink", or "io" for any of them), each before it is made, and those of a run ("step", "microbatch", "evaluation",
- * "save"), each when it begins, and "log", when a line is about to be written. */
+/* fault.h: interrupts the process at an exact point, for tests. With LOAM_FAULT=POINT:N or POINT:N:SIGNAL in the
+ * environment the process sends itself SIGNAL (KILL by default, TERM, INT or STOP) when it reaches POINT for the N-th
+ * time. Points: the system calls of base/file.c, before they are made ("open", "write", "fsync", "close", "truncate",
+ * "rename", "unlink", "mkdir", "rmdir", "symlink", or "io" for any of them); parts of a run, when they begin ("step",
+ * "microbatch", "evaluation", "save"); and "log", before a line is written to the log file. */
 #pragma once
 
 void fault_point(const char *name);

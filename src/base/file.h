@@ -1,5 +1,6 @@
-/* file.h: files that survive a crash. Every system call that can lose data goes through io_*(), which the tests can
- * make fail at its n-th use. Errors are GErrors that name the path. */
+/* file.h: writing and reading files such that a crash or a full disk never leaves a half-written file under its final
+ * name. Every system call that can lose data goes through io_*(), and tests can make any one of these calls fail.
+ * Errors name the path. */
 #pragma once
 
 #include <glib.h>
@@ -8,44 +9,45 @@
 
 typedef struct IoFile IoFile; /* a file being written */
 
-IoFile *io_create(const char *path, GError **error); /* truncates; buffered */
-/* A new file beside PATH, of a name that nothing else has: PATH.RANDOM.tmp. g_free(*temporary). */
+IoFile *io_create(const char *path, GError **error); /* buffered; an existing file is truncated */
+/* Creates a file of a new name in the same folder: *temporary = PATH.RANDOM.tmp, g_free. */
 IoFile *io_create_beside(const char *path, char **temporary, GError **error);
+/* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
-/* After a failure the file ends where the last io_flush left it, and writing may go on: a record that is flushed as a
- * whole is there as a whole or not at all. */
+/* Hands everything to the system. After a failed write or flush the file is cut back to its length at the last
+ * successful io_flush, and writing may go on: a record between two flushes is in the file as a whole or not at all. */
 bool io_flush(IoFile *file, GError **error);
-bool io_close(IoFile *file, bool sync, GError **error); /* always frees; sync: fsync before closing */
-void io_abort(IoFile *file);                            /* closes without a word */
+bool io_close(IoFile *file, bool sync, GError **error); /* frees in any case; with `sync`, fsync first */
+void io_abort(IoFile *file);                            /* closes and frees, ignoring errors; NULL is ignored */
 bool io_rename(const char *from, const char *to, GError **error);
 bool io_sync_directory(const char *path, GError **error);
 bool io_make_directories(const char *path, GError **error);
-bool io_remove_file(const char *path, GError **error); /* fine if absent; a folder is an error */
-bool io_remove_tree(const char *path, GError **error); /* a file, a link or a whole folder; fine if absent */
-/* To write a folder so that what has its name is whole: make an empty folder beside PATH, of a name that nothing else
- * has (tmp-NAME-RANDOM; PATH's parents are made too), write into it, sync it, swap it in; when that fails, remove it.
- * Where PATH is a link, the folder that it leads to is meant. g_free. */
+bool io_remove_file(const char *path, GError **error); /* no error if missing; a folder is an error */
+bool io_remove_tree(const char *path,
+                    GError **error); /* a file, a link or a folder with all its content; no error if missing */
+/* Creates an empty folder tmp-NAME-RANDOM in the folder that is to hold PATH (which is created too if missing), and
+ * returns its path, g_free. Writing into it, syncing it and then calling io_swap_in replaces the folder PATH as a
+ * whole; on failure the caller removes it. A symbolic link PATH is followed. */
 char *io_make_folder_beside(const char *path, GError **error);
-/* Gives the folder FRESH the name PATH; a folder that has that name is removed afterwards. At any time PATH is the old
- * folder or the new one; only on a file system that cannot exchange two names is it absent for a moment. On failure
- * before the swap PATH is as it was. */
+/* Renames the folder `fresh` to PATH and removes the folder that had this name. At any moment PATH is the old folder or
+ * the new one; on file systems that cannot exchange two names it is missing for an instant. On failure PATH is
+ * unchanged. */
 bool io_swap_in(const char *fresh, const char *path, GError **error);
-/* Points a symbolic link at `target` in one step: a new link is made beside it and renamed over. */
+/* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);
-/* The whole file, refused above `limit` bytes, or where it is a Git LFS pointer. *bytes may be NULL. A NUL is put after
- * the end. g_free. */
+/* The whole content of a file, and a NUL after it. An error above `limit` bytes and for a Git LFS pointer. `bytes` may
+ * be NULL. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
-/* Whether io_write_file could write PATH: to be asked before a long job, not after it. Leaves nothing behind. */
+/* Fails if io_write_file(PATH) would: to be called before a long job. Leaves nothing behind. */
 bool io_check_writable(const char *path, GError **error);
-/* The user's error where WRITTEN is one of the n files `read`, by this name or another: what is read would be lost. */
+/* Fails if `written` is one of the n files `read`, under this or another name, since writing would destroy it. */
 bool io_check_apart(const char *written, char *const *read, int n, GError **error);
-/* Writes a new file beside PATH, syncs it, renames it over PATH. */
+/* Writes a temporary file, syncs it and renames it to PATH. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
-/* Tests: the n-th call (1 = the next) of any io_ function that touches the disk fails with this errno; n = 0: none
- * fails, -1: all do. */
+/* For tests: the n-th system call from now on (1 is the next) fails with this errno; 0 means none fails, -1 all do. */
 void io_fail_at(int n, int error_number);
-int io_calls(void); /* calls since io_fail_at */
-/* For other files of this floor: counts one system call; true, with errno set, if it is the one that must fail. */
+int io_calls(void); /* system calls since io_fail_at */
+/* For other files in base: counts a system call; true, with errno set, if it has to fail. `name` is its fault point. */
 bool io_rigged(const char *name);

@@ -1,5 +1,5 @@
-/* float16.h: numbers of 16 bits, bfloat16 and IEEE's half, to and from f32: to the nearest, ties to even, NaN stays
- * NaN. For files and for the cpu's copies. No GLib here. */
+/* float16.h: bfloat16 and IEEE half precision to and from f32: rounded to nearest, ties to even; NaN stays NaN. No GLib
+ * here. */
 #pragma once
 
 #include <math.h>

@@ -1,11 +1,12 @@
-/* git_lfs.h: the small text files that a repository cloned without Git LFS has in place of its large files. */
+/* git_lfs.h: pointers of Git LFS: small text files that stand for large files in a repository cloned without Git LFS.
+ */
 #pragma once
 
 #include "base/error.h"
 
 #include <stddef.h>
 
-/* Whether a file that begins with these bytes is such a pointer. */
+/* Whether a file that starts with these bytes is a pointer. */
 bool git_lfs_is_pointer(const void *data, size_t bytes);
-/* The user's error for one: false. */
+/* Fails with a user's error that says so; returns false. */
 bool git_lfs_fail(const char *path, GError **error);

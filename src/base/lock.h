@@ -1,12 +1,15 @@
-/* lock.h: a file that one process holds at a time. */
+/* lock.h: a lock file that one process holds at a time. */
 #pragma once
 
 #include <glib.h>
 
-typedef enum LockResult { LOCK_FAILED, LOCK_HELD, LOCK_TAKEN } LockResult;
+typedef enum LockResult {
+    LOCK_FAILED, /* the file cannot be opened; *error is set */
+    LOCK_HELD,   /* this process holds the lock until it ends */
+    LOCK_TAKEN   /* another process holds it */
+} LockResult;
 
-/* Locks a file, made if absent, until the process ends: by flock, and on file systems that refuse it by fcntl. Where
- * neither is to be had the file says which process uses it, which is believed while that process lives on this machine;
- * a warning names what failed. LOCK_TAKEN: another process holds it; LOCK_FAILED: the file cannot be opened, see
- * *error. */
+/* Locks a file, which is created if missing, with flock or, on file systems that refuse flock, with fcntl. Where both
+ * are refused (a warning says so) the file's content, host and process id, decides: a process that lives on this host
+ * holds the lock. */
 LockResult lock_file(const char *path, GError **error);

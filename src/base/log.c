@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -12,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define REDRAW_US  (G_USEC_PER_SEC / 10)
+#define REDRAW_S   0.1
 #define BAR_CELLS  24
 #define CLEAR_LINE "\r\033[K"
 
@@ -20,8 +21,8 @@
 typedef struct Progress {
     char *what, *unit, *note;
     uint64_t total, done;
-    uint64_t first_done; /* of the first update: a resumed run does not start at 0 */
-    int64_t first_us, drawn_us;
+    uint64_t first_done;     /* of the first update: a resumed run does not start at 0 */
+    double first_s, drawn_s; /* when it was first updated, last drawn */
     bool updated;
 } Progress;
 
@@ -72,7 +73,7 @@ static void append_bar(GString *line, int cells)
 }
 
 /* Count, rate and time left. The rate is that of the updates seen. */
-static void append_numbers(GString *line, int64_t now)
+static void append_numbers(GString *line, double now)
 {
     bool bytes = strcmp(bar.unit, "B") == 0;
     g_autofree char *done = amount_text(bar.done);
@@ -83,7 +84,7 @@ static void append_numbers(GString *line, int64_t now)
     }
     if (!bytes)
         g_string_append_printf(line, " %s", bar.unit);
-    double elapsed = (double)(now - bar.first_us) / G_USEC_PER_SEC;
+    double elapsed = now - bar.first_s;
     if (!bar.updated || elapsed <= 0 || bar.done <= bar.first_done)
         return;
     double per_second = (double)(bar.done - bar.first_done) / elapsed;
@@ -98,7 +99,7 @@ static void append_numbers(GString *line, int64_t now)
 /* One line, cut to the width of the terminal; a longer one would wrap and could not be cleared. */
 static void draw_bar(void)
 {
-    int64_t now = g_get_monotonic_time();
+    double now = clock_seconds();
     GString *line = g_string_new(bar.what);
     g_autoptr(GString) numbers = g_string_new(NULL);
     append_numbers(numbers, now);
@@ -113,7 +114,7 @@ static void draw_bar(void)
     g_string_printf(line, CLEAR_LINE "%s", shown);
     write_stderr(line->str);
     g_string_free(line, TRUE);
-    bar.drawn_us = now;
+    bar.drawn_s = now;
 }
 
 /* A line that cannot be written is left out whole; the next that can be says how many are missing. */
@@ -221,14 +222,14 @@ void progress_update(uint64_t done)
 {
     g_mutex_lock(&lock);
     if (bar.what) {
-        int64_t now = g_get_monotonic_time();
+        double now = clock_seconds();
         if (!bar.updated) {
             bar.first_done = done;
-            bar.first_us = now;
+            bar.first_s = now;
             bar.updated = true;
         }
         bar.done = done;
-        if (now - bar.drawn_us >= REDRAW_US)
+        if (now - bar.drawn_s >= REDRAW_S)
             draw_bar();
     }
     g_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* log.h: the talk of the program, on standard error (and in a run's log.txt), and the progress bar. */
+/* log.h: messages on standard error and in a run's log.txt, and the progress bar. Thread-safe. */
 #pragma once
 
 #include <glib.h>
@@ -7,18 +7,17 @@
 
 void log_info(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void log_warning(const char *format, ...) G_GNUC_PRINTF(1, 2); /* "warning: …" */
-/* A line for the file of log_to_file alone: what standard error is told by other means. */
+/* A line for the log file only, about something that standard error shows in another way. */
 void log_file_only(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Copies every line, with the time before it, to the end of a file from now on; NULL stops. */
+/* Appends every later line, after the time of day, to a file; NULL stops that. */
 bool log_to_file(const char *path, GError **error);
 
-/* Standard error is a pipe whose reader is gone, and a line was lost. */
+/* Whether a line was lost because standard error is a pipe that nobody reads any more. */
 bool log_unread(void);
 
-/* A progress bar on standard error, only where that is a terminal that can clear a line (TERM is not dumb); redrawn at
- * most ten times a second. Log lines pass it without tearing. One bar at a time. `total` 0: unknown, only the count and
- * the rate are shown. */
-void progress_open(const char *what, const char *unit, uint64_t total); /* unit "B" prints bytes */
+/* One progress bar on standard error, if that is a terminal that can clear a line (TERM is not "dumb"); redrawn at most
+ * ten times a second, and again after each log line. `total` 0 means unknown: only the count and the rate are shown. */
+void progress_open(const char *what, const char *unit, uint64_t total); /* unit "B" shows bytes */
 void progress_update(uint64_t done);
 void progress_note(const char *format, ...) G_GNUC_PRINTF(1, 2); /* text shown after the bar */
 void progress_close(void);

@@ -1,9 +1,9 @@
-/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the one source of random numbers. A pure function of (key,
- * counter): no generator state is ever saved. No GLib here: device kernels include this file.
+/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers. It is a pure function of (key,
+ * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
  *
- * Key = (seed, purpose, layer). Counter of a hidden element = (sample index, token position in the sample, channel /
- * 4), of an attention weight = (sample index, global head, query, key / 4); word i of the result serves channel or key
- * 4c + i. */
+ * Key = (seed, purpose, layer). Counter for the dropout of a hidden element = (sample index, token position in the
+ * sample, channel / 4); of an attention weight = (sample index, head, query, key / 4). Word i of the result belongs to
+ * channel or key 4c + i. */
 #pragma once
 
 #include <stdint.h>
@@ -15,17 +15,17 @@ typedef struct PhiloxWords {
     uint32_t w[4];
 } PhiloxWords;
 
-/* What the numbers are for; part of the key. Values are stable: they decide the masks of a resumed run. */
+/* The use of the numbers, part of the key. The values never change: a resumed run draws the same masks. */
 typedef enum PhiloxPurpose {
     PHILOX_INIT = 1,
     PHILOX_DOCUMENT_ORDER = 2,
     PHILOX_SAMPLE_ORDER = 3,
     PHILOX_OBJECTIVE = 4,
-    PHILOX_SAMPLING = 5, /* generate */
-    PHILOX_CHOICE = 6,   /* what is decided about a sample before its text is read */
-    PHILOX_MIXTURE = 7,  /* the seeds of a mixture's datasets */
+    PHILOX_SAMPLING = 5, /* loam generate */
+    PHILOX_CHOICE = 6,   /* decisions about a sample before its tokens are read: its lengths, its denoiser */
+    PHILOX_MIXTURE = 7,  /* a seed for each dataset of a mixture */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
-    PHILOX_OTHER = 9,    /* the text that does not follow another */
+    PHILOX_OTHER = 9,    /* next-sentence prediction: the second text if it is not the following one */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
 } PhiloxPurpose;
 
@@ -47,39 +47,39 @@ static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, ui
     return (PhiloxWords){ { c0, c1, c2, c3 } };
 }
 
-/* Counter words of a hidden element: call philox4x32(key, lo(sample), hi(sample), position, channel / 4). */
+/* The words of four neighbouring channels of a hidden element. */
 static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t channel4)
 {
     return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32), position, channel4);
 }
 
-/* Of four attention weights; sample < 2^48, head < 2^16. */
+/* The words of four neighbouring attention weights; sample < 2^48, head < 2^16. */
 static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32_t head, uint32_t query, uint32_t key4)
 {
     return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, key4);
 }
 
-/* The dropout rule shared by every backend: an element is kept if its word >= philox_threshold(rate); kept elements are
- * scaled by 1 / (1 - rate). rate in [0, 1). */
+/* Dropout in every backend: an element is kept if its word >= philox_threshold(rate), and kept elements are multiplied
+ * by 1 / (1 - rate); rate in [0, 1). */
 static inline uint32_t philox_threshold(float rate)
 {
     return (uint32_t)((double)rate * 4294967296.0);
 }
 
-/* A sequence of numbers for host code (orders, masks, init): counter = (index, index >> 32, a, b). By value; cheap. */
+/* A sequence of random numbers for code on the host: counter = (index, index >> 32, a, b). */
 typedef struct Philox {
     PhiloxKey key;
-    uint64_t index; /* of the next block of four words */
-    uint32_t a, b;  /* what distinguishes this sequence from others of the same key */
+    uint64_t index; /* number of the next block of four words */
+    uint32_t a, b;  /* number of the sequence: low and high half of `stream` */
     PhiloxWords words;
     int left; /* unused words in `words` */
 } Philox;
 
-Philox philox_open(PhiloxKey key, uint64_t stream); /* stream (a sample's index, a parameter's number …) -> a, b */
+Philox philox_open(PhiloxKey key, uint64_t stream); /* sequence number `stream`: a sample's index, … */
 uint32_t philox_u32(Philox *rng);
 uint64_t philox_below(Philox *rng, uint64_t bound); /* uniform in [0, bound), unbiased; bound > 0 */
 double philox_uniform(Philox *rng);                 /* [0, 1), 53 bits */
 double philox_normal(Philox *rng);                  /* standard normal, Box-Muller */
-/* A fixed pseudo-random permutation of [0, n) without memory: 4-round Feistel network over the next even power of two,
- * walked until it lands inside. */
+/* Where a pseudo-random permutation of [0, n) sends `index`: a 4-round Feistel network over the least 4^k >= n, applied
+ * until the result is below n. */
 uint64_t philox_permute(PhiloxKey key, uint64_t stream, uint64_t index, uint64_t n);

@@ -1,17 +1,17 @@
-/* text.h: names and numbers for people. */
+/* text.h: nearest names for error messages, and numbers for people to read. */
 #pragma once
 
 #include <glib.h>
 #include <stdint.h>
 
-/* Damerau-Levenshtein distance, bytes. */
+/* Damerau-Levenshtein distance of two strings of bytes. */
 int text_distance(const char *a, const char *b);
-/* The closest of a NULL-terminated list, names that begin alike first; NULL if none is closer than half of the name's
- * length. */
+/* The nearest name of a NULL-terminated list, preferring names that start alike; NULL if every distance is half of the
+ * name's length or more. */
 const char *text_nearest(const char *name, const char *const *list);
-/* The three closest however far they are, nearest first: "a, b, c". g_free. */
+/* The three nearest names at any distance, nearest first: "a, b, c". g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
-/* Each returns a string to g_free. */
+/* Each of the following returns a string to g_free. */
 char *text_count(double n);          /* 1234567 -> "1.23M" */
 char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */
 char *text_duration(double seconds); /* 75 -> "1m15s", 3.2 -> "3.2s" */

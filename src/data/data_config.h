@@ -1,7 +1,7 @@
 /* config.h: what the options of data.* say. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "data/compat/compat.h"
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"

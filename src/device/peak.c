@@ -1,25 +1,18 @@
 #include "device/peak.h"
 
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "base/clock.h"
 
 /* Best of repeated products of n×n matrices within the time. */
 static double best_rate(Device *dev, float *memory, int64_t n, double seconds)
 {
     Tensor a = tensor_matrix(memory, DT_F32, n, n), b = tensor_matrix(memory + n * n, DT_F32, n, n),
            y = tensor_matrix(memory + 2 * n * n, DT_F32, n, n);
-    double best = 0, end = now() + seconds;
-    while (now() < end) {
-        double start = now();
+    double best = 0, end = clock_seconds() + seconds;
+    while (clock_seconds() < end) {
+        double start = clock_seconds();
         op_gemm(dev, y, a, b, false, true, 1, 0);
         device_synchronise(dev);
-        double rate = 2.0 * (double)n * (double)n * (double)n / (now() - start);
+        double rate = 2.0 * (double)n * (double)n * (double)n / (clock_seconds() - start);
         best = rate > best ? rate : best;
     }
     return best;

@@ -1,19 +1,11 @@
 #include "device/profile.h"
 
 #include "base/check.h"
-
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "base/clock.h"
 
 double profile_start(const Device *dev)
 {
-    return dev->profile ? now() : 0;
+    return dev->profile ? clock_seconds() : 0;
 }
 
 void profile_add(Device *dev, const char *op, double start)
@@ -30,6 +22,6 @@ void profile_add(Device *dev, const char *op, double start)
         profile->n++;
         profile->rows[i].op = op;
     }
-    profile->rows[i].seconds += now() - start;
+    profile->rows[i].seconds += clock_seconds() - start;
     profile->rows[i].calls++;
 }

@@ -3,6 +3,7 @@
  * through the decoder's blocks, with the keys and values of what came before kept. */
 #include "base/check.h"
 #include "model/heads.h"
+#include "model/row_moves.h"
 
 #include <string.h>
 
@@ -22,7 +23,6 @@ struct Decoder {
     int32_t *own;         /* (sequences) where a step's keys and values go */
     Tensor cu_k_device;
     BlockCache *caches; /* (n_dec) */
-    Tensor spare;       /* the shape of one self-attention cache: reordered into, then exchanged with it */
     float *logits;      /* (sequences, V) */
 };
 
@@ -149,15 +149,16 @@ static void encode(Decoder *d)
     stack_pass_clear(&pass);
 }
 
-/* kv, of the rows of inputs, into the cache of every sequence. */
-static void remember_prompts(Decoder *d, const AttentionCache *cache, Tensor kv)
+/* The rows of the inputs' keys and values that go into the cache of each sequence: its prompt's. */
+static RowMoves prompt_moves(Decoder *d)
 {
-    int32_t n_each = d->rows.max_tokens / d->rows.n_seq;
+    int32_t n = d->rows.max_tokens, n_each = n / d->rows.n_seq;
+    RowMoves moves = row_moves_new((int64_t)n * d->inputs.max_len);
 
-    for (int32_t r = 0; r < d->rows.max_tokens; r++)
-        if (d->first[r] > 0)
-            op_copy(d->pass.cx.dev, tensor_slice_rows(cache->kv, d->start[r], d->first[r]),
-                    tensor_slice_rows(kv, d->inputs.cu[r / n_each], d->first[r]));
+    for (int32_t r = 0; r < n; r++)
+        row_moves_add(&moves, d->inputs.cu[r / n_each], d->start[r], d->first[r]);
+    row_moves_upload(&moves, d->model->dev, &d->work.scratch);
+    return moves;
 }
 
 /* Runs the inputs through the decoder, with nothing before them, and keeps the keys and values of all but the last
@@ -169,6 +170,7 @@ static void prefill(Decoder *d)
     StackPass pass = { .tokens = d->input_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->inputs.max_len;
+    RowMoves moves = prompt_moves(d);
     StackW w = { 0 };
 
     stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
@@ -185,10 +187,11 @@ static void prefill(Decoder *d)
         Ctx cx = stack_layer(stack, &pass, i);
         params_acquire(model->params, bucket, &block);
         block_fwd(&cx, x, x, NO_TENSOR, pass.bias, &block, &kept);
-        remember_prompts(d, &d->caches[i].self, kept.self.p.kv);
+        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[i].self.kv, kept.self.p.kv);
         params_release(model->params, bucket);
         arena_reset(d->work.save, mark);
     }
+    row_moves_free(&moves);
     arena_reset(&d->work.scratch, scratch);
 }
 
@@ -244,7 +247,6 @@ static void begin(Decoder *d)
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, stack->bucket);
-    d->spare = self_cache(d, width).kv;
     for (int i = 0; i < model->config.n_dec; i++) {
         d->caches[i].self = self_cache(d, width);
         if (encodes)
@@ -306,9 +308,14 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
     Model *dry_model = model_open_dry(&model->config, model->stage, model->dev->precision, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
+    int32_t n = dry->rows.max_tokens;
+    g_autofree int32_t *from = g_new(int32_t, n);
+    for (int32_t r = 0; r < n; r++)
+        from[r] = r / n_each * n_each + (r + 1) % n_each;
     begin(dry);
     dry->t = d->max_tokens - 1;
     step(dry);
+    decoder_reorder(dry, from);
     bool ok = workspace_reserve(&d->work, model->dev, &dry->work, error);
     decoder_close(dry);
     model_close_dry(dry_model);
@@ -378,23 +385,26 @@ float *decoder_step(Decoder *decoder, const int32_t *tokens)
     return decoder->logits;
 }
 
+/* The rows of a prompt are the same in all its sequences. */
 void decoder_reorder(Decoder *decoder, const int32_t *from)
 {
-    int32_t n = decoder->rows.max_tokens, n_each = n / decoder->rows.n_seq, moved = 0;
+    Model *model = decoder->model;
+    Arena *scratch = &decoder->work.scratch;
+    int32_t n = decoder->rows.max_tokens, n_each = n / decoder->rows.n_seq;
+    size_t mark = arena_mark(scratch);
+    RowMoves moves = row_moves_new((int64_t)n * decoder->t);
 
     for (int32_t r = 0; r < n; r++) {
+        int32_t prompt = decoder->first[r];
         CHECK(from[r] / n_each == r / n_each && from[r] >= 0, "sequence %d goes on from %d of another prompt", r,
               from[r]);
-        moved += from[r] != r;
+        if (from[r] != r)
+            row_moves_add(&moves, decoder->start[from[r]] + prompt, decoder->start[r] + prompt, decoder->t);
     }
-    for (int i = 0; moved && i < decoder->model->config.n_dec; i++) {
-        AttentionCache *cache = &decoder->caches[i].self;
-        Tensor old = cache->kv;
-        for (int64_t r = 0; r < n; r++)
-            op_copy(decoder->pass.cx.dev,
-                    tensor_slice_rows(decoder->spare, decoder->start[r], decoder->first[r] + decoder->t),
-                    tensor_slice_rows(old, decoder->start[from[r]], decoder->first[r] + decoder->t));
-        cache->kv = decoder->spare;
-        decoder->spare = old;
-    }
+    if (moves.n > 0)
+        row_moves_upload(&moves, model->dev, scratch);
+    for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
+        row_moves_make(&moves, model->dev, scratch, decoder->caches[i].self.kv, decoder->caches[i].self.kv);
+    row_moves_free(&moves);
+    arena_reset(scratch, mark);
 }

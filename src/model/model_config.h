@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "device/ops.h"
 #include "model/sparsity.h"
 

@@ -33,6 +33,8 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
 {
     Tokens tokens = tokens_upload(model->dev, save, enc);
+    if (model->config.context_queries)
+        tokens_upload_firsts(&tokens, model->dev, save, enc);
     if (model->config.memory_tokens > 0)
         tokens_upload_memory(&tokens, model->dev, save, (int32_t)model->config.memory_tokens);
     return tokens;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "device/ops.h"
 
 typedef enum SparsePattern {

@@ -1,95 +1,135 @@
-/* context_query.c: queries that depend on the whole sequence, as t5-experiments' T5CDQAttention has them. Each head
- * pools the rows n of a sequence into one, P = Σ softmax(t · relu(W n)) n; its query of a row is then Q M [P; n].
- * Nothing stands between M and Q, so a query is the sum of a part of its row, the same for every head, and a part of
- * its sequence and head. */
+/* context_query.c: nothing stands between mix and q, so the query of token i in head h is the sum of a part of the
+ * token, q mix_right n_i, the same for every head, and a part of its sequence and head, q mix_left P_h. */
 #include "nn/context_query.h"
+
+#include <glib.h>
 
 static const Dropout no_dropout = { 0 };
 
-/* (H,C) as one row of H heads of C channels. */
-static Tensor flat(Tensor t)
-{
-    return tensor_matrix(t.p, (DType)t.dtype, 1, tensor_count(t));
-}
-
-/* Of a sequence of the context's rows. */
-static Tensor rows_of(const Ctx *cx, Tensor t, int32_t s)
-{
-    return tensor_slice_rows(t, cx->tokens->seq.cu.host[s],
-                             cx->tokens->seq.cu.host[s + 1] - cx->tokens->seq.cu.host[s]);
-}
-
-/* M is (C,2C): what it makes of P left, of n right. */
-static Tensor pooled_half(Tensor mix)
+static Tensor left_half(Tensor mix)
 {
     return tensor_slice_cols(mix, 0, mix.d[1] / 2);
 }
 
-static Tensor row_half(Tensor mix)
+static Tensor right_half(Tensor mix)
 {
     return tensor_slice_cols(mix, mix.d[1] / 2, mix.d[1] / 2);
 }
 
-/* Pooling is attention: one query a head, its row of t, to the keys relu(W n) and the values n, which all heads share.
- */
-typedef struct Pooling {
-    int32_t cu[4]; /* of the query, then of the keys */
-    Tensor cu_device;
+/* A matrix without gaps between its rows, as rows of another width, and as one vector. */
+static Tensor with_width(Tensor t, int64_t width)
+{
+    return tensor_matrix(t.p, (DType)t.dtype, tensor_count(t) / width, width);
+}
+
+static Tensor as_vector(Tensor t)
+{
+    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+}
+
+/* s sequences that are pooled together: all of the stream, or, where sequences are so short that s H vectors need more
+ * memory than an activation (N,C), as many as have room in that. Pooling is attention with one query a sequence: head h
+ * asks with its row of `score` for the keys a = relu(hidden n) and the values n, which all heads share. */
+typedef struct Part {
+    int32_t first_seq, n_seq;
+    int64_t first_token, n_tokens;
+    int32_t *host;   /* of the lengths in `spec`; g_free */
+    Tensor sequence; /* (n_tokens) i32: sequence of each token, counted from first_seq */
+    AttnSpec spec;
     Dropout drop;
-} Pooling;
+    Tensor pooled, mixed, q; /* (s H, C) P, (s H, C) P mix_leftᵀ, (s H, D) of that qᵀ */
+    Tensor queries, lse;     /* (s, H C), (H, s) */
+} Part;
 
-static Pooling pooling_of(const Ctx *cx, int32_t s)
+static int32_t most_sequences(const Ctx *cx)
 {
-    int32_t first = cx->tokens->seq.cu.host[s];
-    Pooling pooling = { .cu = { 0, 1, 0, cx->tokens->seq.cu.host[s + 1] - first } };
-    pooling.cu_device = indices_upload(cx->dev, cx->scratch, pooling.cu, 4, 4, "context.cu");
-    pooling.drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
-    if (pooling.drop.rate > 0) {
-        pooling.drop.sample += first;
-        pooling.drop.position += first;
+    return MAX(1, cx->tokens->n / cx->model->heads);
+}
+
+/* (s H, width) with room for as many sequences as a part may have. */
+static Tensor part_tensor(const Ctx *cx, const Part *part, int64_t width, const char *tag)
+{
+    int64_t heads = cx->model->heads;
+    Tensor room = arena_tensor(cx->scratch, cx->dtype, most_sequences(cx) * heads, width, tag);
+    return tensor_slice_rows(room, 0, part->n_seq * heads);
+}
+
+/* The rows of the part's tokens. */
+static Tensor tokens_of(const Part *part, Tensor t)
+{
+    return tensor_slice_rows(t, part->first_token, part->n_tokens);
+}
+
+/* Sets the lengths of queries and keys, and the sequence of each token. */
+static void set_lengths(const Ctx *cx, Part *part)
+{
+    const int32_t *cu = cx->tokens->seq.cu.host + part->first_seq, n = part->n_seq;
+    int64_t count = 2 * (n + 1) + part->n_tokens, room = 2 * (most_sequences(cx) + 1) + cx->tokens->n;
+    int32_t *cu_q = part->host = g_new(int32_t, count), *cu_k = cu_q + n + 1, *sequence = cu_k + n + 1;
+
+    for (int32_t s = 0; s <= n; s++) {
+        cu_q[s] = s;
+        cu_k[s] = cu[s] - cu[0];
+        for (int32_t i = cu_k[s]; s < n && i < cu[s + 1] - cu[0]; i++)
+            sequence[i] = s;
     }
-    return pooling;
+    Tensor all = indices_upload(cx->dev, cx->scratch, part->host, count, room, "context.lengths");
+    Tensor device_q = tensor_slice_rows(all, 0, n + 1), device_k = tensor_slice_rows(all, n + 1, n + 1);
+    const Sequences queries = { .n = n, .max_len = 1, .cu = both_sides(cu_q, device_q) };
+    const Sequences keys = { .n = n, .max_len = cx->tokens->seq.max_len, .cu = both_sides(cu_k, device_k) };
+    part->sequence = tensor_slice_rows(all, 2 * (n + 1), part->n_tokens);
+    part->spec = ctx_attention(cx, &queries, &keys);
+    part->spec.kv_heads = 1;
+    part->spec.scale = 1;
+    part->spec.rescale = 0;
 }
 
-static AttnSpec pooling_spec(const Ctx *cx, const Pooling *pooling)
+/* A query is at the sample and position of the first token of its sequence. */
+static void set_dropout(const Ctx *cx, Part *part)
 {
-    const Sequences query = { .n = 1, .max_len = 1, .cu = both_sides(pooling->cu, pooling->cu_device) };
-    const Sequences keys = { .n = 1,
-                             .max_len = cx->tokens->seq.max_len,
-                             .cu = both_sides(pooling->cu + 2, tensor_slice_rows(pooling->cu_device, 2, 2)) };
-    AttnSpec spec = ctx_attention(cx, &query, &keys);
-
-    spec.kv_heads = 1;
-    spec.scale = 1;
-    spec.rescale = 0;
-    return spec;
+    part->drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
+    if (part->drop.rate == 0)
+        return;
+    part->drop.sample = tensor_slice_rows(cx->tokens->first_sample, part->first_seq, part->n_seq).p;
+    part->drop.position = tensor_slice_rows(cx->tokens->first_position, part->first_seq, part->n_seq).p;
 }
 
-/* Of a sequence: rows (H,C), mixed = rows · Mᵀ (H,C), q (H,D), lse (H,1). */
-typedef struct Pooled {
-    Tensor rows, mixed, q, lse;
-} Pooled;
-
-static Pooled pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t s)
+/* Pools the sequences from first_seq on. */
+static Part pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int32_t first_seq)
 {
-    int64_t width = n.d[1];
-    Pooling pooling = pooling_of(cx, s);
-    AttnSpec spec = pooling_spec(cx, &pooling);
-    Pooled p = { .rows = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.pooled"),
-                 .mixed = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.mixed"),
-                 .q = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, w->q.d[0], "context.q"),
-                 .lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, 1, "context.lse") };
+    const int32_t *cu = cx->tokens->seq.cu.host, most = most_sequences(cx), heads = cx->model->heads;
+    Part p = { .first_seq = first_seq,
+               .n_seq = MIN(most, cx->tokens->seq.n - first_seq),
+               .first_token = cu[first_seq] };
 
-    op_attn_fwd(cx->dev, flat(p.rows), p.lse, flat(w->score), rows_of(cx, a, s), rows_of(cx, n, s), NO_TENSOR, &spec,
-                &pooling.drop);
-    op_gemm(cx->dev, p.mixed, p.rows, pooled_half(w->mix), false, true, 1, 0);
+    p.n_tokens = cu[first_seq + p.n_seq] - p.first_token;
+    set_lengths(cx, &p);
+    set_dropout(cx, &p);
+    p.pooled = part_tensor(cx, &p, n.d[1], "context.pooled");
+    p.mixed = part_tensor(cx, &p, n.d[1], "context.mixed");
+    p.q = part_tensor(cx, &p, w->q.d[0], "context.q");
+    p.queries = with_width(part_tensor(cx, &p, n.d[1], "context.queries"), heads * n.d[1]);
+    p.lse = tensor_slice_cols(arena_tensor(cx->scratch, cx->dtype, heads, most, "context.lse"), 0, p.n_seq);
+    op_fill(cx->dev, p.queries, 0);
+    op_bias_add(cx->dev, p.queries, p.queries, as_vector(w->score));
+    op_attn_fwd(cx->dev, with_width(p.pooled, p.queries.d[1]), p.lse, p.queries, tokens_of(&p, a), tokens_of(&p, n),
+                NO_TENSOR, &p.spec, &p.drop);
+    op_gemm(cx->dev, p.mixed, p.pooled, left_half(w->mix), false, true, 1, 0);
     op_gemm(cx->dev, p.q, p.mixed, w->q, false, true, 1, 0);
     return p;
 }
 
-static bool is_empty(const Ctx *cx, int32_t s)
+/* q (N,A) += the part of the sequences. */
+static void add_pooled(const Ctx *cx, Tensor q, Tensor a, Tensor n, const ContextQueryW *w, int32_t first_seq)
 {
-    return cx->tokens->seq.cu.host[s] == cx->tokens->seq.cu.host[s + 1];
+    size_t mark = arena_mark(cx->scratch);
+    Part p = pool(cx, a, n, w, first_seq);
+    Tensor each = tokens_of(&p, arena_tensor(cx->scratch, cx->dtype, q.d[0], q.d[1], "context.each"));
+
+    op_gather(cx->dev, each, with_width(p.q, q.d[1]), p.sequence);
+    op_add(cx->dev, tokens_of(&p, q), tokens_of(&p, q), each);
+    g_free(p.host);
+    arena_reset(cx->scratch, mark);
 }
 
 void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save)
@@ -103,51 +143,45 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
     save->mixed = arena_tensor(cx->save, cx->dtype, n.d[0], n.d[1], "context.mixed");
     op_gemm(cx->dev, save->h, n, w->hidden, false, true, 1, 0);
     op_act_fwd(cx->dev, save->a, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
-    op_gemm(cx->dev, save->mixed, n, row_half(w->mix), false, true, 1, 0);
+    op_gemm(cx->dev, save->mixed, n, right_half(w->mix), false, true, 1, 0);
     op_gemm(cx->dev, own, save->mixed, w->q, false, true, 1, 0);
     for (int64_t h = 0; h < cx->model->heads; h++)
         op_copy(cx->dev, tensor_slice_cols(q, h * size, size), own);
-    for (int32_t s = 0; s < cx->tokens->seq.n; s++) {
-        size_t sequence = arena_mark(cx->scratch);
-        if (is_empty(cx, s))
-            continue;
-        Pooled p = pool(cx, save->a, n, w, s);
-        op_bias_add(cx->dev, rows_of(cx, q, s), rows_of(cx, q, s), tensor_vector(p.q.p, cx->dtype, q.d[1]));
-        arena_reset(cx->scratch, sequence);
-    }
+    for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
+        add_pooled(cx, q, save->a, n, w, s);
     arena_reset(cx->scratch, mark);
 }
 
-/* The part of a sequence: da is written, dn and the gradients are added to. */
+/* Backward of a part of the sequences: da is written, dn and the gradients are added to. */
 static void pool_bwd(const Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const ContextQueryW *w,
-                     const ContextQueryW *g, const ContextQuerySave *save, int32_t s)
+                     const ContextQueryW *g, const ContextQuerySave *save, int32_t first_seq)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t width = n.d[1];
-    Pooled p = pool(cx, save->a, n, w, s);
-    Pooling pooling = pooling_of(cx, s);
-    AttnSpec spec = pooling_spec(cx, &pooling);
-    Tensor dpq = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, w->q.d[0], "context.dpq");
-    Tensor dmixed = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dmixed");
-    Tensor dpooled = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dpooled");
-    Tensor dscore = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, width, "context.dscore");
-    Tensor dvalues = arena_tensor(cx->scratch, cx->dtype, rows_of(cx, n, s).d[0], width, "context.dvalues");
+    Part p = pool(cx, save->a, n, w, first_seq);
+    int64_t flat = p.queries.d[1];
+    Tensor dpq = part_tensor(cx, &p, w->q.d[0], "context.dpq");
+    Tensor dmixed = part_tensor(cx, &p, n.d[1], "context.dmixed");
+    Tensor dpooled = part_tensor(cx, &p, n.d[1], "context.dpooled");
+    Tensor dqueries = with_width(part_tensor(cx, &p, n.d[1], "context.dqueries"), flat);
+    Tensor dvalues = tokens_of(&p, arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.dvalues"));
 
-    op_column_sums(cx->dev, tensor_vector(dpq.p, cx->dtype, dq.d[1]), rows_of(cx, dq, s), 0);
+    op_scatter_add(cx->dev, with_width(dpq, dq.d[1]), tokens_of(&p, dq), p.sequence, 0);
     op_gemm(cx->dev, g->q, dpq, p.mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, dpq, w->q, false, false, 1, 0);
-    op_gemm(cx->dev, pooled_half(g->mix), dmixed, p.rows, true, false, 1, 1);
-    op_gemm(cx->dev, dpooled, dmixed, pooled_half(w->mix), false, false, 1, 0);
-    op_attn_bwd(cx->dev, flat(dscore), rows_of(cx, da, s), dvalues, NO_TENSOR, 0, flat(dpooled), flat(p.rows), p.lse,
-                flat(w->score), rows_of(cx, save->a, s), rows_of(cx, n, s), NO_TENSOR, &spec, &pooling.drop);
-    op_add(cx->dev, g->score, g->score, dscore);
-    op_add(cx->dev, rows_of(cx, dn, s), rows_of(cx, dn, s), dvalues);
+    op_gemm(cx->dev, left_half(g->mix), dmixed, p.pooled, true, false, 1, 1);
+    op_gemm(cx->dev, dpooled, dmixed, left_half(w->mix), false, false, 1, 0);
+    op_attn_bwd(cx->dev, dqueries, tokens_of(&p, da), dvalues, NO_TENSOR, 0, with_width(dpooled, flat),
+                with_width(p.pooled, flat), p.lse, p.queries, tokens_of(&p, save->a), tokens_of(&p, n), NO_TENSOR,
+                &p.spec, &p.drop);
+    op_column_sums(cx->dev, as_vector(g->score), dqueries, 1);
+    op_add(cx->dev, tokens_of(&p, dn), tokens_of(&p, dn), dvalues);
+    g_free(p.host);
     arena_reset(cx->scratch, mark);
 }
 
-/* The part of the rows: dn is added to. */
-static void rows_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
-                     const ContextQuerySave *save)
+/* Backward of the part of the tokens: dn and the gradients are added to. */
+static void tokens_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
+                       const ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t size = w->q.d[0];
@@ -159,8 +193,8 @@ static void rows_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Contex
         op_add(cx->dev, down, down, tensor_slice_cols(dq, h * size, size));
     op_gemm(cx->dev, g->q, down, save->mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, down, w->q, false, false, 1, 0);
-    op_gemm(cx->dev, row_half(g->mix), dmixed, n, true, false, 1, 1);
-    op_gemm(cx->dev, dn, dmixed, row_half(w->mix), false, false, 1, 1);
+    op_gemm(cx->dev, right_half(g->mix), dmixed, n, true, false, 1, 1);
+    op_gemm(cx->dev, dn, dmixed, right_half(w->mix), false, false, 1, 1);
     arena_reset(cx->scratch, mark);
 }
 
@@ -174,10 +208,9 @@ void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
     for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
-    rows_bwd(cx, dn, dq, n, w, g, save);
-    for (int32_t s = 0; s < cx->tokens->seq.n; s++)
-        if (!is_empty(cx, s))
-            pool_bwd(cx, dn, da, dq, n, w, g, save, s);
+    tokens_bwd(cx, dn, dq, n, w, g, save);
+    for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
+        pool_bwd(cx, dn, da, dq, n, w, g, save, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
     op_gemm(cx->dev, g->hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);

@@ -42,6 +42,23 @@ Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
     return tokens;
 }
 
+void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream)
+{
+    int64_t n = stream->n_seq, room = MAX(n, stream->max_tokens);
+    g_autofree int64_t *sample = g_new0(int64_t, n);
+    g_autofree int32_t *position = g_new0(int32_t, n);
+
+    if (stream->sample == NULL)
+        return;
+    for (int32_t s = 0; s < stream->n_seq; s++)
+        if (stream->cu[s] < stream->cu[s + 1]) {
+            sample[s] = stream->sample[stream->cu[s]];
+            position[s] = stream->dropout_position[stream->cu[s]];
+        }
+    tokens->first_sample = upload(dev, arena, DT_I64, sample, n, room, "tokens.first_sample");
+    tokens->first_position = indices_upload(dev, arena, position, n, room, "tokens.first_position");
+}
+
 void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory)
 {
     const int32_t *cu = tokens->seq.cu.host;

@@ -20,6 +20,9 @@ typedef struct Tokens {
     Tensor ids, position_ids, token_types; /* (n) i32 */
     Tensor sample, dropout_position;       /* (n) i64, i32: dropout masks depend on them; absent without dropout */
     Tensor starts;                         /* (seq.n) i32: row of the first token of each sequence */
+    /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence, for context-dependent queries;
+     * absent elsewhere. */
+    Tensor first_sample, first_position;
     /* Learned memory tokens, m before each sequence; all three are absent where the model has none. */
     Tensor memory_at;    /* (m seq.n) i32: rows of the memory tokens */
     Tensor memory_index; /* (m seq.n) i32: 0 … m - 1, which memory token stands there */
@@ -29,6 +32,8 @@ typedef struct Tokens {
 /* Copies a stream to the device. The arena is measured by any stream of the same capacity; the stream must live as long
  * as the result, whose host lengths point into it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
+/* Sets first_sample and first_position, where the stream has samples. */
+void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets memory_at, memory_index and text: the first n_memory tokens of each sequence are memory tokens. */
 void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory);
 /* (n) i32 copied from the host into a tensor with room for `room` numbers; absent where `from` is NULL. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/amount.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "param/param.h"
 
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "base/file.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 #include <errno.h>
 #include <string.h>

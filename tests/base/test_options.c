@@ -1,6 +1,6 @@
 #include "base/amount.h"
 #include "base/error.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a configuration file: an error or settings, and settings that read back from YAML as they are. */
 #include "base/amount.h"
 #include "base/check.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 #include <string.h>
 

@@ -52,6 +52,7 @@ typedef struct Case {
     void (*setup)(Fixture *f);
     double (*loss)(Fixture *f);
     void (*backward)(Fixture *f);
+    Batch *(*batch)(void); /* NULL means new_batch */
 } Case;
 
 static void fill_normal(Fixture *f, Tensor t)
@@ -313,21 +314,15 @@ static void head_backward(Fixture *f)
     head_pass(f, true);
 }
 
-static const Case cases[] = {
-    { "/linear/bwd_matches_finite_difference", false, false, linear_setup, linear_loss, linear_backward },
-    { "/norm/bwd_matches_finite_difference", false, false, norm_setup, norm_loss, norm_backward },
-    { "/embed/bwd_matches_finite_difference", false, false, embed_setup, embed_loss, embed_backward },
-    { "/attention/self_bwd_matches_finite_difference", false, false, self_setup, self_loss, self_backward },
-    { "/attention/causal_bwd_matches_finite_difference", true, false, self_setup, self_loss, self_backward },
-    { "/attention/own_bias_bwd_matches_finite_difference", true, false, own_bias_setup, self_loss, self_backward },
-    { "/attention/context_query_bwd_matches_finite_difference", false, false, context_setup, self_loss, self_backward },
-    { "/attention/cross_bwd_matches_finite_difference", true, false, cross_setup, cross_loss, cross_backward },
-    { "/mlp/relu_bwd_matches_finite_difference", false, false, mlp_setup, mlp_loss, mlp_backward },
-    { "/mlp/gated_bwd_matches_finite_difference", false, true, mlp_setup, mlp_loss, mlp_backward },
-    { "/block/encoder_bwd_matches_finite_difference", false, true, block_setup, block_loss, block_backward },
-    { "/block/decoder_bwd_matches_finite_difference", true, true, block_setup, block_loss, block_backward },
-    { "/head/bwd_matches_finite_difference", true, false, head_setup, head_forward, head_backward },
-};
+/* Eight sequences of one or two tokens: with two heads more than are pooled at once. */
+static Batch *batch_of_short_sequences(void)
+{
+    static const int32_t ids[] = { 7, 2 };
+    Batch *batch = batch_new_packed(2, 4, 6, 4);
+    for (int i = 0; i < 8; i++)
+        batch_add(batch, i, ids, 1 + i % 2, ids, 1, 0);
+    return batch;
+}
 
 /* Three packed samples of different lengths, and rows to spare. */
 static Batch *new_batch(void)
@@ -340,15 +335,37 @@ static Batch *new_batch(void)
     return batch;
 }
 
+static const Case cases[] = {
+    { "/linear/bwd_matches_finite_difference", false, false, linear_setup, linear_loss, linear_backward, NULL },
+    { "/norm/bwd_matches_finite_difference", false, false, norm_setup, norm_loss, norm_backward, NULL },
+    { "/embed/bwd_matches_finite_difference", false, false, embed_setup, embed_loss, embed_backward, NULL },
+    { "/attention/self_bwd_matches_finite_difference", false, false, self_setup, self_loss, self_backward, NULL },
+    { "/attention/causal_bwd_matches_finite_difference", true, false, self_setup, self_loss, self_backward, NULL },
+    { "/attention/own_bias_bwd_matches_finite_difference", true, false, own_bias_setup, self_loss, self_backward,
+      NULL },
+    { "/attention/context_query_bwd_matches_finite_difference", false, false, context_setup, self_loss, self_backward,
+      NULL },
+    { "/attention/context_query_of_parts_bwd_matches_finite_difference", false, false, context_setup, self_loss,
+      self_backward, batch_of_short_sequences },
+    { "/attention/cross_bwd_matches_finite_difference", true, false, cross_setup, cross_loss, cross_backward, NULL },
+    { "/mlp/relu_bwd_matches_finite_difference", false, false, mlp_setup, mlp_loss, mlp_backward, NULL },
+    { "/mlp/gated_bwd_matches_finite_difference", false, true, mlp_setup, mlp_loss, mlp_backward, NULL },
+    { "/block/encoder_bwd_matches_finite_difference", false, true, block_setup, block_loss, block_backward, NULL },
+    { "/block/decoder_bwd_matches_finite_difference", true, true, block_setup, block_loss, block_backward, NULL },
+    { "/head/bwd_matches_finite_difference", true, false, head_setup, head_forward, head_backward, NULL },
+};
+
 static void fixture_open(Fixture *f, const Case *c)
 {
     Device *dev = device_open_reference();
-    *f = (Fixture){ .batch = new_batch(), .rng = philox_open(philox_key(5, PHILOX_INIT, 0), 1) };
+    *f =
+        (Fixture){ .batch = c->batch ? c->batch() : new_batch(), .rng = philox_open(philox_key(5, PHILOX_INIT, 0), 1) };
     arena_init(&f->vars_arena, "vars", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->save, "save", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     arena_init(&f->scratch, "scratch", device_alloc(dev, ARENA_SIZE), ARENA_SIZE);
     f->enc = tokens_upload(dev, &f->vars_arena, &f->batch->enc);
     f->dec = tokens_upload(dev, &f->vars_arena, &f->batch->dec);
+    tokens_upload_firsts(&f->enc, dev, &f->vars_arena, &f->batch->enc);
     f->model = (ModelSpec){ .heads = HEADS,
                             .kv_heads = HEADS,
                             .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,

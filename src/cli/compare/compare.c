@@ -1,6 +1,6 @@
 /* compare.c: `loam compare`: tables of the options and of the losses in which runs differ. */
 #include "base/file.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare/curves.h"

@@ -1,7 +1,7 @@
 /* help.h: the help of all verbs as manual pages and as completion scripts for shells. */
 #pragma once
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "cli/cli.h"
 
 /* The words of a usage that name the verb: "loam bench step". g_free. */

@@ -120,7 +120,7 @@ static void add_config_option(const OptionRow *row, const char *accepts, gpointe
     g_string_append(page, "\\fR (");
     add_text(page, accepts);
     g_string_append(page, "; default ");
-    add_text(page, *row->standard ? row->standard : "none");
+    add_text(page, *row->default_value ? row->default_value : "none");
     g_string_append(page, ")\n");
     add_text(page, row->help);
     g_string_append_c(page, '\n');

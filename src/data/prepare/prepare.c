@@ -1,5 +1,6 @@
 #include "data/prepare/prepare.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "data/dataset/dataset.h"
@@ -278,7 +279,7 @@ static bool finish_all(Run *run, GError **error)
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
                  PrepareStats *stats, GError **error)
 {
-    int64_t start = g_get_monotonic_time();
+    double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
     Run run = { .tok = tok, .options = options, .stats = stats };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
@@ -286,6 +287,6 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
         output_clear(&run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);
     seen_table_close(run.seen);
     corpus_close(run.corpus);
-    stats->seconds = (double)(g_get_monotonic_time() - start) / 1e6;
+    stats->seconds = clock_seconds() - start;
     return good;
 }

@@ -1,7 +1,8 @@
+/* options/yaml.c: reads settings from YAML and writes a configuration as YAML. */
 #include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/options.h"
+#include "base/options/table.h"
 
 #include <string.h>
 #include <yaml.h>
@@ -13,60 +14,20 @@
 typedef struct Reader {
     yaml_parser_t parser;
     const char *path;
-    GPtrArray *settings;      /* of this file alone */
-    GHashTable *lines;        /* option or group -> line (GINT_TO_POINTER) where it was set */
-    char *extends;            /* NULL, or the file whose settings come first */
-    unsigned long extends_at; /* its line */
+    GPtrArray *settings;      /* OptionSetting * of this file alone */
+    GHashTable *lines;        /* name of an option or group -> number of the line that sets it (GINT_TO_POINTER) */
+    char *extends;            /* path after `extends:`; NULL means there is none */
+    unsigned long extends_at; /* number of its line */
 } Reader;
 
-static void setting_free(gpointer element)
-{
-    OptionSetting *setting = element;
-    g_free(setting->name);
-    g_free(setting->value);
-    g_free(setting->origin);
-    g_clear_pointer(&setting->items, g_ptr_array_unref);
-    g_free(setting);
-}
-
-GPtrArray *option_settings_new(void)
-{
-    return g_ptr_array_new_with_free_func(setting_free);
-}
-
-void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin)
-{
-    OptionSetting *setting = g_new(OptionSetting, 1);
-    *setting = (OptionSetting){ .name = g_strdup(name), .value = g_strdup(value), .origin = g_strdup(origin) };
-    g_ptr_array_add(settings, setting);
-}
-
-bool option_settings_parse(GPtrArray *settings, const char *assignment, GError **error)
-{
-    const char *equals = strchr(assignment, '=');
-    if (equals == NULL || equals == assignment)
-        return fail_user(error, "\"%s\" is not an override; write group.key=value", assignment);
-    g_autofree char *name = g_strndup(assignment, (gsize)(equals - assignment));
-    option_settings_add(settings, name, equals + 1, "command line");
-    return true;
-}
-
-const char *option_settings_find(const GPtrArray *settings, const char *name)
-{
-    for (guint i = settings->len; i > 0; i--) {
-        const OptionSetting *setting = g_ptr_array_index(settings, i - 1);
-        if (strcmp(setting->name, name) == 0)
-            return setting->value;
-    }
-    return NULL;
-}
+/* ---- reading ---- */
 
 static unsigned long line_of(const yaml_event_t *event)
 {
     return event->start_mark.line + 1;
 }
 
-/* "PATH:LINE: " before the message, which speaks of NAME if it is not NULL. */
+/* Fails with "PATH:LINE: NAME: WHY"; without "NAME: " if name is NULL. */
 static bool refuse(const Reader *reader, const yaml_event_t *event, const char *name, const char *why, GError **error)
 {
     return fail_user(error, "%s:%lu: %s%s%s", reader->path, line_of(event), name ? name : "", name ? ": " : "", why);
@@ -86,7 +47,7 @@ static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
     return fail_user(error, "%s:%zu: not YAML: %s", reader->path, parser->problem_mark.line + 1, problem);
 }
 
-/* The text of a scalar; what is left out of YAML here is refused by name. Returns NULL on error. */
+/* The text of a scalar; NULL, with an error, for aliases, anchors, tags, lists and maps. */
 static const char *scalar_text(const Reader *reader, const yaml_event_t *event, const char *name, GError **error)
 {
     const char *why = NULL;
@@ -108,7 +69,7 @@ static const char *scalar_text(const Reader *reader, const yaml_event_t *event, 
     return NULL;
 }
 
-/* Notes that a name is set here; a second time is refused. */
+/* Records the line that sets a name; an error if the file has set it before. */
 static bool note_line(Reader *reader, const yaml_event_t *event, const char *name, GError **error)
 {
     gpointer before = g_hash_table_lookup(reader->lines, name);
@@ -138,7 +99,7 @@ static void free_item(gpointer item)
     g_strfreev(item);
 }
 
-/* The pairs of a map within a list, whose start has been read. */
+/* Reads the keys and values of a map within a list; the event that starts the map has been read. */
 static bool read_item_map(Reader *reader, const char *name, GStrvBuilder *item, GError **error)
 {
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -159,7 +120,7 @@ static bool read_item_map(Reader *reader, const char *name, GStrvBuilder *item, 
     }
 }
 
-/* One item, whose first event this is. */
+/* Reads one item of a list; `event` is its first event. */
 static bool read_item(Reader *reader, const char *name, const yaml_event_t *event, GPtrArray *items, GError **error)
 {
     g_autoptr(GStrvBuilder) item = g_strv_builder_new();
@@ -178,7 +139,7 @@ static bool read_item(Reader *reader, const char *name, const yaml_event_t *even
     return true;
 }
 
-/* A list whose start has been read, up to its end. */
+/* Reads a list; the event that starts it has been read. */
 static bool read_list(Reader *reader, const yaml_event_t *start, const char *name, GError **error)
 {
     g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(free_item);
@@ -205,7 +166,7 @@ static bool read_list(Reader *reader, const yaml_event_t *start, const char *nam
 
 static bool read_map(Reader *reader, const char *group, GError **error);
 
-/* Whether this is `group:` with nothing behind it. */
+/* Whether the event is the empty value of "group:" with nothing after the colon. */
 static bool is_empty_group(const yaml_event_t *event, const char *group)
 {
     return group == NULL && event->type == YAML_SCALAR_EVENT && event->data.scalar.length == 0 &&
@@ -233,7 +194,8 @@ static bool read_value(Reader *reader, const char *group, const char *name, GErr
     return ok;
 }
 
-/* The pairs of a map whose start has been read, up to its end. `group` is NULL for the whole file. */
+/* Reads the keys and values of a map; the event that starts it has been read. `group` is NULL at the top of the file.
+ */
 static bool read_map(Reader *reader, const char *group, GError **error)
 {
     for (;;) {
@@ -288,7 +250,7 @@ static bool read_document(Reader *reader, GError **error)
 
 static bool read_file(GPtrArray *settings, const char *path, GPtrArray *chain, GError **error);
 
-/* Reads the extended file's settings; `chain` are the canonical paths of the files being read. */
+/* Reads the file that `extends` names; `chain` holds the canonical paths of the files that are being read. */
 static bool read_extended(const Reader *reader, GPtrArray *settings, GPtrArray *chain, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(reader->path);
@@ -351,4 +313,75 @@ bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(chain, g_canonicalize_filename(path, NULL));
     return read_text(settings, text, bytes, path, chain, error);
+}
+
+/* ---- writing ---- */
+
+/* Whether the text can stand in YAML without quotes; false in doubt. */
+static bool is_plain(const char *text)
+{
+    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./";
+    if (*text == '\0' || strchr(safe, *text) == NULL)
+        return false;
+    for (const char *p = text; *p; p++) {
+        bool lone_space = *p == ' ' && p[1] != ' ' && p[1] != '\0';
+        if (!lone_space && strchr(safe, *p) == NULL && strchr("+-=@,", *p) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* Characters that YAML refuses even in quotes (control characters) or folds (line breaks, Unicode's too). */
+static bool must_escape(gunichar c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe ||
+           c == 0xffff;
+}
+
+static char *quoted(const char *text)
+{
+    GString *out = g_string_new("\"");
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+        if (c == '"' || c == '\\')
+            g_string_append_printf(out, "\\%c", (int)c);
+        else if (must_escape(c))
+            g_string_append_printf(out, "\\u%04x", c);
+        else
+            g_string_append_unichar(out, c);
+    }
+    g_string_append_c(out, '"');
+    return g_string_free(out, FALSE);
+}
+
+char *options_value(const OptionTable *table, const void *config, const OptionRow *row)
+{
+    char *text = options_plain_value(table, config, row);
+    if ((row->type != OPT_STRING && row->type != OPT_LIST) || is_plain(text))
+        return text;
+    char *yaml = quoted(text);
+    g_free(text);
+    return yaml;
+}
+
+typedef struct Writer {
+    const OptionTable *table;
+    const void *config;
+    GString *text;
+} Writer;
+
+static void write_yaml_row(const OptionRow *row, bool opens, gpointer data)
+{
+    Writer *writer = data;
+    g_autofree char *value = options_value(writer->table, writer->config, row);
+    if (opens)
+        g_string_append_printf(writer->text, "%.*s:\n", (int)option_group_length(row->name), row->name);
+    g_string_append_printf(writer->text, "  %s: %s\n", option_key(row->name), value);
+}
+
+char *options_to_yaml(const OptionTable *table, const void *config)
+{
+    Writer writer = { table, config, g_string_new(NULL) };
+    options_by_group(table, write_yaml_row, &writer);
+    return g_string_free(writer.text, FALSE);
 }

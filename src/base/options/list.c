@@ -1,14 +1,14 @@
-#include "base/option_list.h"
+#include "base/options/list.h"
 
 #include "base/error.h"
 
 #include <string.h>
 
-/* Whether this is the key of a list option's row, with or without its question mark. */
-static bool is_key(const char *of_row, const char *key)
+/* Whether `key` is this entry of OptionRow.choices, which may end with a question mark. */
+static bool is_key(const char *choice, const char *key)
 {
-    size_t n = strcspn(of_row, "?");
-    return strncmp(of_row, key, n) == 0 && key[n] == '\0';
+    size_t n = strcspn(choice, "?");
+    return strncmp(choice, key, n) == 0 && key[n] == '\0';
 }
 
 char *option_list_keys(const OptionRow *row)
@@ -18,15 +18,15 @@ char *option_list_keys(const OptionRow *row)
     return g_strjoinv("", parts);
 }
 
-static const char *item_value(char *const *item, const char *of_row)
+static const char *item_value(char *const *item, const char *choice)
 {
     for (; *item; item += 2)
-        if (is_key(of_row, item[0]))
+        if (is_key(choice, item[0]))
             return item[1];
     return NULL;
 }
 
-/* The values of a map in the order of the row's keys. */
+/* Appends the values of an item in the order of the row's keys. */
 static bool pick_values(const OptionRow *row, char *const *item, GPtrArray *values, GError **error)
 {
     g_autofree char *keys = option_list_keys(row);

@@ -1,0 +1,88 @@
+#include "base/options/options.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/options/list.h"
+#include "base/options/names.h"
+#include "base/options/table.h"
+#include "base/options/value.h"
+
+#include <string.h>
+
+const OptionRow *options_find(const OptionTable *table, const char *name)
+{
+    for (int g = 0; g < table->n_groups; g++)
+        for (int r = 0; r < table->groups[g].n_rows; r++)
+            if (strcmp(table->groups[g].rows[r].name, name) == 0)
+                return &table->groups[g].rows[r];
+    return NULL;
+}
+
+void options_set_defaults(const OptionTable *table, void *config)
+{
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        g_autoptr(GError) error = NULL;
+        bool ok = option_value_parse(option_field(table, config, row), row, row->default_value, &error);
+        CHECK(ok, "the default of %s: %s", row->name, error->message);
+    }
+}
+
+/* Adds the origin to an error: "run.yaml:12: MESSAGE", or "MESSAGE (command line)". */
+static bool fail_with_origin(const char *origin, GError **error)
+{
+    if (error == NULL || strchr(origin, ':'))
+        return fail_context(error, "%s", origin);
+    char *message = g_strdup_printf("%s (%s)", (*error)->message, origin);
+    g_free((*error)->message);
+    (*error)->message = message;
+    return false;
+}
+
+bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error)
+{
+    for (guint i = 0; i < settings->len; i++) {
+        const OptionSetting *setting = g_ptr_array_index(settings, i);
+        const OptionRow *row = options_find(table, setting->name);
+        if (row == NULL) {
+            option_fail_unknown(table, setting->name, error);
+            return fail_with_origin(setting->origin, error);
+        }
+        g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;
+        const char *text = setting->items ? joined : setting->value;
+        if (!text || !option_value_parse(option_field(table, config, row), row, text, error))
+            return fail_with_origin(setting->origin, error);
+    }
+    return true;
+}
+
+void options_clear(const OptionTable *table, void *config)
+{
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        if (row->type != OPT_STRING && row->type != OPT_LIST)
+            continue;
+        char **text = option_field(table, config, row);
+        g_clear_pointer(text, g_free);
+    }
+}
+
+char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row)
+{
+    return option_value_format(option_field(table, config, row), row);
+}
+
+GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class)
+{
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    GPtrArray *different = g_ptr_array_new();
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        g_autofree char *in_a = options_plain_value(table, a, row), *in_b = options_plain_value(table, b, row);
+        if (row->class == class && strcmp(in_a, in_b) != 0)
+            g_ptr_array_add(different, (gpointer)row);
+    }
+    return different;
+}

@@ -1,0 +1,184 @@
+#include "base/options/value.h"
+
+#include "base/amount.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define UNLIMITED 1e15 /* limits from here on are not named in messages */
+
+bool option_has_auto(const OptionRow *row)
+{
+    return (row->type == OPT_I64 || row->type == OPT_F64) && strcmp(row->default_value, "auto") == 0;
+}
+
+char *option_range_text(const OptionRow *row)
+{
+    bool number = row->type == OPT_I64 || row->type == OPT_F64 || row->type == OPT_AMOUNT;
+    bool low = row->min > -UNLIMITED, high = row->max < UNLIMITED;
+    if (!number || row->min == row->max || (!low && !high))
+        return NULL;
+    g_autofree char *min = text_number(row->min), *max = text_number(row->max);
+    const char *or_auto = option_has_auto(row) ? ", or auto" : "";
+    if (low && high)
+        return g_strdup_printf("between %s and %s%s", min, max, or_auto);
+    return low ? g_strdup_printf("at least %s%s", min, or_auto) : g_strdup_printf("at most %s%s", max, or_auto);
+}
+
+static bool check_range(const OptionRow *row, double value, const char *text, GError **error)
+{
+    if (row->min == row->max || (value >= row->min && value <= row->max))
+        return true;
+    if (value < row->min ? row->min <= -UNLIMITED : row->max >= UNLIMITED)
+        return fail_user(error, "%s: %s is too far from 0", row->name, text);
+    g_autofree char *range = option_range_text(row);
+    return fail_user(error, "%s: %s is out of range, it must be %s", row->name, text, range);
+}
+
+static bool parse_bool(bool *out, const OptionRow *row, const char *text, GError **error)
+{
+    static const char *const yes[] = { "yes", "on", "1", "y", NULL }, *const no[] = { "no", "off", "0", "n", NULL };
+    g_autofree char *lower = g_ascii_strdown(text, -1);
+    bool is_true = strcmp(lower, "true") == 0, is_false = strcmp(lower, "false") == 0;
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        *out = is_true;
+        return true;
+    }
+    const char *meant = "true or false";
+    if (is_true || g_strv_contains(yes, lower))
+        meant = "true";
+    else if (is_false || g_strv_contains(no, lower))
+        meant = "false";
+    return fail_user(error, "%s: \"%s\" is not accepted, write %s", row->name, text, meant);
+}
+
+static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GError **error)
+{
+    if (option_has_auto(row) && strcmp(text, "auto") == 0) {
+        *out = 0;
+        return true;
+    }
+    char *end;
+    errno = 0;
+    gint64 value = g_ascii_strtoll(text, &end, 10);
+    bool ok = *text && !g_ascii_isspace(*text) && *end == '\0' && errno == 0;
+    if (!ok) { /* perhaps "64k" or "1.5M" */
+        const char *p = text + (*text == '-');
+        double number;
+        ok = amount_scan_number(&number, &p) && *p == '\0' && number == floor(number) && number <= 0x1p53;
+        value = ok ? (*text == '-' ? -1 : 1) * (gint64)number : 0;
+    }
+    if (!ok)
+        return fail_user(error, "%s: \"%s\" is not a whole number; write one like 8 or 64k%s", row->name, text,
+                         option_has_auto(row) ? ", or auto" : "");
+    *out = value;
+    return check_range(row, (double)value, text, error);
+}
+
+static bool parse_f64(double *out, const OptionRow *row, const char *text, GError **error)
+{
+    if (option_has_auto(row) && strcmp(text, "auto") == 0) {
+        *out = 0;
+        return true;
+    }
+    char *end;
+    double value = g_ascii_strtod(text, &end);
+    if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] || *end || !isfinite(value))
+        return fail_user(error, "%s: \"%s\" is not a number; write one like 0.1 or 1e-3%s", row->name, text,
+                         option_has_auto(row) ? ", or auto" : "");
+    *out = value;
+    return check_range(row, value, text, error);
+}
+
+static bool parse_enum(int *out, const OptionRow *row, const char *text, GError **error)
+{
+    for (int i = 0; row->choices[i]; i++) {
+        if (strcmp(row->choices[i], text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    if (row->choices[1] == NULL)
+        return fail_user(error, "%s: \"%s\" is not there yet, only %s is", row->name, text, row->choices[0]);
+    g_autofree char *choices = g_strjoinv(", ", (char **)(uintptr_t)row->choices);
+    const char *nearest = text_nearest(text, row->choices);
+    return fail_user(error, "%s: \"%s\" is not one of %s%s%s%s", row->name, text, choices,
+                     nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static bool parse_amount(Amount *out, const OptionRow *row, const char *text, GError **error)
+{
+    if (!amount_parse(out, text, error))
+        return fail_context(error, "%s", row->name);
+    return check_range(row, out->value, text, error);
+}
+
+static bool set_string(char **out, const OptionRow *row, const char *text, GError **error)
+{
+    if (!g_utf8_validate(text, -1, NULL))
+        return fail_user(error, "%s: the text is not UTF-8", row->name);
+    g_free(*out);
+    *out = g_strdup(text);
+    return true;
+}
+
+/* Spaces around items are removed, so that equal lists are equal texts. */
+static bool set_list(char **out, const OptionRow *row, const char *text, GError **error)
+{
+    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    for (char **item = items; *item; item++)
+        g_strstrip(*item);
+    g_autofree char *joined = g_strjoinv(",", items);
+    return set_string(out, row, joined, error);
+}
+
+bool option_value_parse(void *field, const OptionRow *row, const char *text, GError **error)
+{
+    switch (row->type) {
+    case OPT_BOOL:
+        return parse_bool(field, row, text, error);
+    case OPT_I64:
+        return parse_i64(field, row, text, error);
+    case OPT_F64:
+        return parse_f64(field, row, text, error);
+    case OPT_STRING:
+        return set_string(field, row, text, error);
+    case OPT_ENUM:
+        return parse_enum(field, row, text, error);
+    case OPT_AMOUNT:
+        return parse_amount(field, row, text, error);
+    case OPT_LIST:
+        return set_list(field, row, text, error);
+    }
+    CHECK(false, "option %s of type %d", row->name, (int)row->type);
+}
+
+char *option_value_format(const void *field, const OptionRow *row)
+{
+    switch (row->type) {
+    case OPT_BOOL:
+        return g_strdup(*(const bool *)field ? "true" : "false");
+    case OPT_I64: {
+        int64_t value = *(const int64_t *)field;
+        return value == 0 && option_has_auto(row) ? g_strdup("auto") : g_strdup_printf("%" G_GINT64_FORMAT, value);
+    }
+    case OPT_F64: {
+        double value = *(const double *)field;
+        return value == 0 && option_has_auto(row) ? g_strdup("auto") : text_number(value);
+    }
+    case OPT_LIST:
+    case OPT_STRING: {
+        const char *text = *(char *const *)field;
+        return g_strdup(text ? text : "");
+    }
+    case OPT_ENUM:
+        return g_strdup(row->choices[*(const int *)field]);
+    case OPT_AMOUNT:
+        return amount_format(*(const Amount *)field);
+    }
+    CHECK(false, "option %s of type %d", row->name, (int)row->type);
+}
