@@ -7,21 +7,9 @@
 #include <string.h>
 
 static const SubVerb verbs[] = {
-    { "tokenizer", verb_tokenizer, "train, encode, decode, describe a tokenizer" },
-    { "prepare", verb_prepare, "corpus to token dataset" },
-    { "dataset", verb_dataset, "merge, shuffle and split token datasets" },
-    { "plan", verb_plan, "what a configuration will do, before it does it" },
-    { "train", verb_train, "pre-train a model, or go on from one" },
-    { "eval", verb_eval, "loss and perplexity on held-out data" },
-    { "generate", verb_generate, "fill the blanks of lines, guess masks, or go on from them" },
-    { "embed", verb_embed, "vectors of lines, from an encoder" },
-    { "import", verb_import, "a Hugging Face folder to a loam model" },
-    { "export", verb_export, "a loam model to a Hugging Face folder" },
-    { "compare", verb_compare, "how runs differ: their options and their losses" },
-    { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },
-    { "bench", verb_bench, "speed of operations and steps on this machine" },
-    { "help", verb_help, "what a verb does; every option; manual pages and completion" },
-    { "env", verb_env, "versions, processor, libraries: for bug reports" },
+#define VERB(name, does) { #name, verb_##name, does },
+#include "cli/verbs.inc"
+#undef VERB
 };
 
 /* The exit status: a failure of the machine if standard output could not be written. */

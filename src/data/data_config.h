@@ -28,6 +28,7 @@ typedef struct DataConfig {
 } DataConfig;
 extern const OptionRow data_options[]; /* "data.*" */
 extern const int n_data_options;
+extern const OptionRename data_renames[];
 
 const Objective *data_objective_row(const DataConfig *config);
 /* What the options say about the objective, not yet planned and without the tokenizer's ids. */

@@ -10,7 +10,7 @@ ModelSpec model_spec(const ModelConfig *config)
                         .activation = (Activation)config->activation,
                         .head_activation = model_config_head_activation(config),
                         .norm = (NormKind)config->norm,
-                        .norm_after = config->norm_after,
+                        .post_norm = config->post_norm,
                         .eps = (float)config->norm_eps,
                         .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
                         .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,

@@ -17,14 +17,14 @@ typedef struct ModelConfig {
     int activation;   /* Activation */
     bool gated, bias; /* bias: in every linear of the blocks */
     int norm;         /* NormKind */
-    bool norm_bias, norm_after, first_norm, final_norm, embed_norm;
+    bool norm_bias, post_norm, first_norm, final_norm, embed_norm;
     int position;                     /* PositionKind */
     int64_t max_positions;            /* the longest sequence with learned positions, or distances */
     int64_t position_offset;          /* row of the first place: rows before it are unused (fairseq's pad + 1) */
     int64_t position_zero;            /* row of the sinusoids that is all zeros; -1: none */
     double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
     int64_t rotary_dim;               /* 0: head_dim */
-    int64_t segments;                 /* token types; 0: none */
+    int64_t token_types;              /* number of token types with an embedding; 0 means none */
     int64_t window, global_every;
     Sparsity sparsity;              /* of self-attention, in the encoder where there is one */
     bool prefix_lm;                 /* GPT: the tokens of a prompt see each other in both directions */
@@ -73,6 +73,7 @@ typedef enum InitScheme {
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
+extern const OptionRename model_renames[];
 /* What the options are where nobody sets them; texts are NULL. */
 void model_config_defaults(ModelConfig *config);
 /* Texts are the copy's own until model_config_clear. */

@@ -232,7 +232,7 @@ static const char *const free_options[] = {
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
-    OptionGroup group = { model_options, n_model_options, 0 };
+    OptionGroup group = { model_options, n_model_options, 0, model_renames };
     const OptionTable table = { &group, 1, sizeof(ModelConfig) };
     g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
     g_autoptr(GString) text = g_string_new(NULL);

@@ -55,7 +55,7 @@ expect 0 'about 8 steps, 4.1k input tokens (an estimate: of full rows)' "$loam" 
 echo "ok: a length in tokens"
 
 learns bert-relative-key $bert model.position=relative_key_query
-learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
+learns bert-preln-rel $bert model.post_norm=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm

@@ -271,6 +271,7 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
     json_decref(root);
+    option_settings_rename(settings, &table);
     if (!options_apply(&table, config, settings, error) || !model_config_check(config, error))
         return false;
     return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);

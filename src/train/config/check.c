@@ -86,9 +86,9 @@ bool config_check(const Config *config, GError **error)
 
 static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
-    return data->sentence_pairs == PAIRS_NONE || model->segments != 1 ||
+    return data->sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
            fail_user(error,
-                     "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
+                     "model.token_types is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
 /* Whether an objective fills exactly the streams (encoder, decoder) that the model has. */

@@ -20,21 +20,6 @@ static char *file_in(const char *folder, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
 }
 
-/* Reads the former option data.sentence_order, a switch, as data.sentence_pairs. */
-static void rename_settings(GPtrArray *settings)
-{
-    for (guint i = 0; i < settings->len; i++) {
-        OptionSetting *setting = settings->pdata[i];
-        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
-        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
-            continue;
-        g_free(setting->name);
-        g_free(setting->value);
-        setting->name = g_strdup("data.sentence_pairs");
-        setting->value = g_strdup(on ? "order" : "none");
-    }
-}
-
 /* NULL on error. */
 static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
 {
@@ -42,7 +27,7 @@ static GPtrArray *read_settings(const char *path, char **overrides, int n_overri
     bool good = path == NULL || option_settings_read_yaml(settings, path, error);
     for (int i = 0; good && i < n_overrides; i++)
         good = option_settings_parse(settings, overrides[i], error);
-    rename_settings(settings);
+    option_settings_rename(settings, config_options());
     if (!good)
         g_clear_pointer(&settings, g_ptr_array_unref);
     return settings;
@@ -77,7 +62,7 @@ static bool of_the_data(const char *name)
 
 static OptionTable model_table(OptionGroup *group)
 {
-    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
     return (OptionTable){ group, 1, sizeof(ModelConfig) };
 }
 
