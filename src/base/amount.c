@@ -12,7 +12,7 @@
 
 static const char multiples[] = "kMBT"; /* 10^3, 10^6, 10^9, 10^12 */
 
-/* Words of the units in order, UNIT_SECONDS apart; the singular lacks the s. */
+/* By AmountUnit, up to UNIT_EPOCHS. The singular lacks the s. */
 static const char *const unit_words[] = { "steps", "samples", "tokens", "epochs", NULL };
 
 bool amount_scan_number(double *out, const char **text)
@@ -39,7 +39,7 @@ bool amount_scan_number(double *out, const char **text)
         exponent = strtol(p + 1, NULL, 10);
         p += 1 + sign + digits;
     }
-    /* One conversion, since 1.1 * 1e6 is not 1.1e6. */
+    /* Multiplying would round: 1.1 * 1e6 is not 1.1e6. */
     g_autofree char *scientific = g_strdup_printf("%se%ld", number, exponent);
     *out = g_ascii_strtod(scientific, NULL);
     *text = p;
@@ -54,7 +54,7 @@ static bool not_an_amount(const char *text, GError **error)
                      text);
 }
 
-/* Hours, minutes and seconds in this order, each at most once. */
+/* Reads hours, minutes and seconds, in this order, each at most once. */
 static bool parse_time(Amount *out, const char *text, GError **error)
 {
     static const char letters[] = "hms";
@@ -102,7 +102,7 @@ static bool parse_unit(AmountUnit *out, const char *word, const char *text, GErr
                      text, word);
 }
 
-/* Whether the last character is h, m or s right behind a number. */
+/* Whether the text ends in a digit and h, m or s. */
 static bool looks_like_time(const char *text)
 {
     size_t length = strlen(text);
@@ -136,7 +136,7 @@ bool amount_parse(Amount *out, const char *text, GError **error)
     return true;
 }
 
-/* The shorter of the digits as they are and with a point moved left by 3, 6, 9 or 12 places. */
+/* The shortest of "64000", "64k", "0.064M", …; g_free. */
 static char *format_whole(double value)
 {
     char *best = g_strdup_printf("%.0f", value);

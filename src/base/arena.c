@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Where a measuring arena pretends to be: page 0 traps any use of its addresses. */
+/* The base of an arena that only measures: its addresses lie in page 0, where any access faults. */
 static char *const nowhere = (char *)ARENA_ALIGN;
 
 void arena_init(Arena *arena, const char *name, void *memory, size_t size)

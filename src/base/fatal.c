@@ -14,9 +14,9 @@
 
 #define STATUS      2 /* LOAM_ERROR_MACHINE */
 #define STACK_BYTES (64 << 10)
-#define ROOM_BYTES  (1 << 20) /* a system that has not this much left refuses memory */
+#define ROOM_BYTES  (1 << 20) /* if so much cannot be mapped, the machine is out of memory */
 
-/* Nothing here allocates: there may be no memory left. */
+/* Writes to standard error without allocating memory. */
 static void say(const char *text)
 {
     (void)!write(STDERR_FILENO, text, strlen(text));
@@ -30,7 +30,7 @@ void fatal_memory(const char *what)
     quick_exit(STATUS);
 }
 
-/* GLib ends the program where memory or a thread is refused. */
+/* GLib logs an error, which ends the program, when memory or a thread is refused. */
 static void end_with_message(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data)
 {
     static const char refused[] = "failed to allocate ";
@@ -47,7 +47,7 @@ static void end_with_message(const gchar *domain, GLogLevelFlags level, const gc
     quick_exit(STATUS);
 }
 
-/* The line of /proc/self/maps that holds the address: its path goes to standard error. */
+/* Writes the path of the file that is mapped at an address, by /proc/self/maps. */
 static void say_mapped_file(uintptr_t address)
 {
     static char line[4096 + 256];
@@ -83,7 +83,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     quick_exit(STATUS);
 }
 
-/* jansson would call a text malformed whose values find no memory. */
+/* Without this jansson would report JSON text as malformed when memory is refused. */
 static void *json_memory(size_t bytes)
 {
     void *memory = malloc(bytes);
@@ -94,7 +94,7 @@ static void *json_memory(size_t bytes)
 
 /* ---- a crash for want of memory ---- */
 
-/* Libraries that do not expect a refusal abort, touch address 0, or call themselves until the stack is full. */
+/* What libraries do that do not expect a refusal: they abort or access address 0. */
 static const int crashes[] = { SIGSEGV, SIGABRT };
 static struct sigaction before[sizeof crashes / sizeof *crashes];
 
@@ -107,7 +107,7 @@ static bool memory_is_refused(void)
     return false;
 }
 
-/* Any other crash happens again, as if this were not here. */
+/* Crashes with memory left take their usual course: the handler that was there before is put back. */
 static void on_crash(int number)
 {
     if (memory_is_refused())
@@ -115,13 +115,13 @@ static void on_crash(int number)
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         if (crashes[i] == number)
             sigaction(number, &before[i], NULL);
-    if (number != SIGSEGV) /* a fault repeats itself */
+    if (number != SIGSEGV) /* a SIGSEGV happens again at the same instruction */
         raise(number);
 }
 
 static void watch_crashes(void)
 {
-    static char stack[STACK_BYTES]; /* the usual one may be full */
+    static char stack[STACK_BYTES]; /* the thread's own stack may be full */
     const stack_t other = { .ss_sp = stack, .ss_size = sizeof stack };
     const struct sigaction action = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK };
     sigaltstack(&other, NULL);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What LOAM_FAULT asks for; `name` is NULL where it asks for nothing. */
+/* The value of LOAM_FAULT; name NULL means that it is not set. */
 typedef struct Fault {
     char *name;
     int n, signal;
@@ -40,7 +40,7 @@ static const Fault *wanted(void)
 
 void fault_point(const char *name)
 {
-    static int passed; /* atomic: checkpoints and logs are written by more than one thread */
+    static int passed; /* times that the point was reached; atomic, since several threads write checkpoints and logs */
     const Fault *fault = wanted();
     if (fault->name && strcmp(fault->name, name) == 0 && g_atomic_int_add(&passed, 1) + 1 == fault->n)
         kill(getpid(), fault->signal);

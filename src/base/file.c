@@ -21,11 +21,13 @@ struct IoFile {
     char *path;
     char *buffer; /* `used` of BUFFER_BYTES bytes wait to be written */
     size_t used;
-    off_t whole, written; /* bytes in the file: up to the last io_flush, and all */
-    bool append, torn;    /* torn: what is beyond `whole` is part of something that could not be written */
+    off_t whole;   /* length of the file at the last io_flush */
+    off_t written; /* its length */
+    bool append;
+    bool torn; /* a write failed and cutting the file back to `whole` failed too */
 };
 
-/* The failure rig: atomics, since loaders and checkpoint writers are threads. */
+/* See io_fail_at. Atomic, since loaders and checkpoint writers are threads. */
 static int rig_calls, rig_n, rig_errno;
 
 void io_fail_at(int n, int error_number)
@@ -86,7 +88,7 @@ static int rigged_fsync(int fd)
     return io_rigged("fsync") ? -1 : fsync(fd);
 }
 
-/* The descriptor is gone afterwards in any case. */
+/* Closes the descriptor on failure too. */
 static int rigged_close(int fd)
 {
     if (io_rigged("close")) {
@@ -103,7 +105,7 @@ static int rigged_unlink(const char *path)
     return io_rigged("unlink") ? -1 : unlink(path);
 }
 
-/* fd < 0: opening failed, errno says why. */
+/* fd < 0 means that opening failed with errno. */
 static IoFile *file_of(int fd, const char *path, GError **error)
 {
     if (fd < 0) {
@@ -141,8 +143,8 @@ IoFile *io_create_beside(const char *path, char **temporary, GError **error)
     return file;
 }
 
-/* Takes the file back to what the last io_flush left. */
-static bool go_back(IoFile *file)
+/* Cuts the file back to its length at the last io_flush. */
+static bool cut_back(IoFile *file)
 {
     file->used = 0;
     file->torn =
@@ -152,14 +154,14 @@ static bool go_back(IoFile *file)
     return !file->torn;
 }
 
-/* Where this fails, what was handed in since the last io_flush is gone, from the file as well. */
+/* On failure the file is cut back: what was written since the last io_flush is lost. */
 static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
 {
     while (bytes > 0) {
         ssize_t n = rigged_write(file->fd, data, bytes);
         if (n < 0) {
             fail_errno(error, "writing", file->path);
-            go_back(file);
+            cut_back(file);
             return false;
         }
         file->written += n;
@@ -176,10 +178,10 @@ static bool write_buffer(IoFile *file, GError **error)
     return write_all(file, file->buffer, used, error);
 }
 
-/* Makes good what go_back could not do when a write failed. */
+/* Tries again to cut back a torn file. */
 static bool mend(IoFile *file, GError **error)
 {
-    return !file->torn || go_back(file) || fail_errno(error, "cutting back", file->path);
+    return !file->torn || cut_back(file) || fail_errno(error, "cutting back", file->path);
 }
 
 bool io_flush(IoFile *file, GError **error)
@@ -250,7 +252,7 @@ bool io_sync_directory(const char *path, GError **error)
     int fd = rigged_open(path, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return fail_errno(error, "opening folder", path);
-    /* EINVAL: a file system whose folders cannot be synced; it has nothing more to offer. */
+    /* EINVAL means that folders cannot be synced on this file system. */
     bool ok = rigged_fsync(fd) == 0 || errno == EINVAL || fail_errno(error, "syncing folder", path);
     if (rigged_close(fd) < 0 && ok)
         return fail_errno(error, "closing folder", path);
@@ -274,7 +276,7 @@ bool io_make_directories(const char *path, GError **error)
         return true;
     int number = errno;
     if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
-        return true; /* made by someone else, or "a/b/" after "a/b" */
+        return true; /* made by another process, or "a/b/" after "a/b" */
     if (number == EEXIST)
         return fail_user(error, "%s is a file; a folder is wanted there", path);
     errno = number;
@@ -313,7 +315,7 @@ bool io_remove_file(const char *path, GError **error)
     return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
-/* The path without links at its end, so that what is renamed to it comes to lie where the link leads. */
+/* The path with symbolic links resolved, so that renaming to it replaces their target. */
 static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -337,15 +339,15 @@ char *io_make_folder_beside(const char *path, GError **error)
     return g_steal_pointer(&fresh);
 }
 
-/* Two folders exchange names in one step. Not every file system can do that, and a disk whose failures are rehearsed is
- * taken for one that cannot. */
+/* Exchanges the names of two folders atomically. False where the file system cannot, and under io_fail_at, so that
+ * tests reach the other way. */
 static bool exchange(const char *a, const char *b)
 {
     fault_point("rename");
     return g_atomic_int_get(&rig_n) == 0 && renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
 }
 
-/* The old folder aside, the fresh one in its place. Where the second rename fails the old one comes back. */
+/* Renames the old folder aside and the fresh one to PATH. If the second renaming fails, the first is undone. */
 static bool replace_by_renames(const char *fresh, const char *path, GError **error)
 {
     g_autofree char *aside = io_make_folder_beside(path, error);
@@ -374,7 +376,7 @@ bool io_swap_in(const char *fresh, const char *path, GError **error)
 bool io_replace_link(const char *link, const char *target, GError **error)
 {
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
-    if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* left by a crash */
+    if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* of a process that crashed */
         return fail_errno(error, "removing", temporary);
     if (io_rigged("symlink") || symlink(target, temporary) < 0)
         return fail_errno(error, "creating link", temporary);
@@ -391,7 +393,7 @@ static bool refuse_size(const char *path, size_t limit, GError **error)
     return fail_user(error, "reading %s: more than the %s allowed here", path, most);
 }
 
-/* Reads until the end of the file, which may have more or fewer bytes than `expected`. */
+/* Reads to the end of the file; `expected` is only a guess of its length. */
 static char *read_all(int fd, const char *path, size_t expected, size_t limit, size_t *bytes, GError **error)
 {
     size_t capacity = expected + 1, used = 0;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Letters alone after the last dot: tok.model, but not Llama-3.2-1B. */
+/* Whether only letters follow the last dot: tok.model, but not Llama-3.2-1B. */
 static bool has_suffix(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -11,7 +11,7 @@ static bool has_suffix(const char *path)
     return dot && dot[1] == '\0';
 }
 
-/* NAME or OWNER/NAME, where OWNER is no folder here. */
+/* Whether the path looks like NAME or OWNER/NAME and there is no folder OWNER. */
 static bool reads_as_name(const char *path)
 {
     if (has_suffix(path))

@@ -31,7 +31,7 @@ static int lock_by_fcntl(int file)
     return io_rigged("fcntl") ? -1 : fcntl(file, F_SETLK, &whole);
 }
 
-/* Whether the file names a process of this machine that lives, other than this one. */
+/* Whether the file names another process of this host that is alive. */
 static bool has_owner(int file)
 {
     char text[OWNER_BYTES] = "";
@@ -45,7 +45,7 @@ static bool has_owner(int file)
            (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-/* "HOST PID": only where the file cannot be locked is it read. */
+/* Writes "HOST PID", which is read only where the file cannot be locked. */
 static void write_owner(int file)
 {
     char text[OWNER_BYTES];
@@ -54,7 +54,7 @@ static void write_owner(int file)
         (void)!pwrite(file, text, MIN((size_t)n, sizeof text - 1), 0);
 }
 
-/* The lock of the file, which stays open: the kernel drops it with the process. */
+/* Locks an open file, which must stay open; the lock ends with the process. */
 static LockResult take(int file, const char *path)
 {
     if (lock_by_flock(file) == 0)

@@ -17,18 +17,18 @@
 #define BAR_CELLS  24
 #define CLEAR_LINE "\r\033[K"
 
-/* The bar; `what` is NULL while there is none. */
+/* The progress bar; what NULL means there is none. */
 typedef struct Progress {
     char *what, *unit, *note;
     uint64_t total, done;
-    uint64_t first_done;     /* of the first update: a resumed run does not start at 0 */
+    uint64_t first_done;     /* count at the first update; a resumed run does not start at 0 */
     double first_s, drawn_s; /* when it was first updated, last drawn */
     bool updated;
 } Progress;
 
 static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
 static IoFile *log_file;
-static int64_t missed; /* lines in a row that log_file could not take */
+static int64_t missed; /* lines since the last one that could be written to log_file */
 static Progress bar;
 static atomic_bool unread;
 
@@ -58,7 +58,7 @@ static char *amount_text(uint64_t n)
     return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
 }
 
-/* The share in percent, and a bar where there is room for one of `cells`. */
+/* Appends the share done in percent, and a bar of `cells` characters if those are at least 4. */
 static void append_bar(GString *line, int cells)
 {
     double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
@@ -72,7 +72,7 @@ static void append_bar(GString *line, int cells)
     g_string_append_c(line, ']');
 }
 
-/* Count, rate and time left. The rate is that of the updates seen. */
+/* Appends count, rate and time left. The rate is measured from the first update on. */
 static void append_numbers(GString *line, double now)
 {
     bool bytes = strcmp(bar.unit, "B") == 0;
@@ -96,7 +96,7 @@ static void append_numbers(GString *line, double now)
     }
 }
 
-/* One line, cut to the width of the terminal; a longer one would wrap and could not be cleared. */
+/* Draws the bar as one line, cut to the width of the terminal, since a line that wraps could not be cleared. */
 static void draw_bar(void)
 {
     double now = clock_seconds();
@@ -117,7 +117,7 @@ static void draw_bar(void)
     bar.drawn_s = now;
 }
 
-/* A line that cannot be written is left out whole; the next that can be says how many are missing. */
+/* A line that cannot be written is lost as a whole; the next one that can be written tells how many are missing. */
 static void copy_to_file(const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The restricted distance (optimal string alignment): insert, delete, replace, swap neighbours, each costing 1. */
+/* Optimal string alignment: insertion, deletion, replacement and swapping two neighbours cost 1 each. */
 int text_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -28,7 +28,7 @@ int text_distance(const char *a, const char *b)
     return row[m];
 }
 
-#define MAX_NAME 64 /* bytes; what is longer is no slip of the pen, and costs the square of its length */
+#define MAX_NAME 64 /* bytes; a longer name is no slip of the pen, and its distance takes time with its square */
 
 static int common_prefix(const char *a, const char *b)
 {
@@ -38,7 +38,7 @@ static int common_prefix(const char *a, const char *b)
     return n;
 }
 
-/* The distance, where one name goes on from the other (3 letters or more) only a third of what it adds. */
+/* The distance; a third of it if one name is a prefix, of 3 letters or more, of the other. */
 static int edits(const char *a, const char *b)
 {
     int distance = text_distance(a, b), common = common_prefix(a, b);
@@ -46,7 +46,7 @@ static int edits(const char *a, const char *b)
     return goes_on ? (distance + 2) / 3 : distance;
 }
 
-/* Names that begin alike are nearer than their distance says. */
+/* The order of nearness: names that start alike count as nearer. */
 static int unlikeness(const char *a, const char *b, int distance)
 {
     return 2 * distance - common_prefix(a, b);
@@ -57,7 +57,7 @@ const char *text_nearest(const char *name, const char *const *list)
     const char *nearest = NULL;
     if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
         return NULL;
-    int limit = (int)(strlen(name) + 1) / 2; /* d < limit <=> d < length / 2 */
+    int limit = (int)(strlen(name) + 1) / 2; /* distance < limit <=> distance < length / 2 */
     for (int least = INT_MAX; *list; list++) {
         int distance = edits(name, *list), unlike = unlikeness(name, *list, distance);
         if (distance < limit && unlike < least) {
@@ -71,7 +71,7 @@ const char *text_nearest(const char *name, const char *const *list)
 char *text_nearest_few(const char *whole, const char *const *list)
 {
     g_autofree char *name = g_strndup(whole, MAX_NAME);
-    const char *few[4] = { NULL }; /* sorted; the last is pushed out */
+    const char *few[4] = { NULL }; /* sorted, nearest first; entry 3 is the one that drops out */
     int least[4];
     for (; *list; list++) {
         int at = 3, unlike = unlikeness(name, *list, edits(name, *list));

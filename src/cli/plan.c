@@ -117,7 +117,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
                     .planned = data_objective(&config->data),
                     .micro = (int32_t)config_micro_samples(config),
                     .samples = config_batch_samples(config),
-                    .epoch = loader ? loader_epoch_samples(loader, 0) : 0 };
+                    .epoch = loader ? loader_epoch_samples(loader) : 0 };
     o->planned.n_sentinels = TOKENIZER_SENTINELS;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;

@@ -6,30 +6,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void stream_alloc(TokenStream *stream, int64_t rows, int32_t max_seq, int32_t max_len)
+void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len)
 {
-    CHECK(rows <= INT32_MAX, "%" PRId64 " tokens", rows);
-    stream->max_tokens = (int32_t)rows;
-    stream->max_seq = max_seq;
-    stream->max_len = max_len;
-    stream->ids = g_new0(int32_t, rows);
-    stream->dropout_position = g_new0(int32_t, rows);
-    stream->position_ids = g_new0(int32_t, rows);
-    stream->token_types = g_new0(int32_t, rows);
-    stream->sample = g_new0(int64_t, rows);
+    CHECK(max_tokens <= INT32_MAX, "%" PRId64 " tokens", max_tokens);
+    *stream = (TokenStream){ .max_tokens = (int32_t)max_tokens, .max_seq = max_seq, .max_len = max_len };
+    stream->ids = g_new0(int32_t, max_tokens);
+    stream->dropout_position = g_new0(int32_t, max_tokens);
+    stream->position_ids = g_new0(int32_t, max_tokens);
+    stream->token_types = g_new0(int32_t, max_tokens);
+    stream->sample = g_new0(int64_t, max_tokens);
     stream->cu = g_new0(int32_t, stream->max_seq + 1);
     stream->prefix_length = g_new0(int32_t, stream->max_seq);
 }
 
-static void stream_init(TokenStream *stream, int32_t n, int32_t row_samples, int32_t max_len)
-{
-    int64_t sequences = (int64_t)n * row_samples;
-    CHECK(n > 0 && row_samples > 0 && max_len >= 0 && sequences < INT32_MAX,
-          "%d packed sequences of %d tokens, %d samples each", n, max_len, row_samples);
-    stream_alloc(stream, (int64_t)n * max_len, max_len > 0 ? (int32_t)sequences : 0, max_len);
-}
-
-static void stream_free(TokenStream *stream)
+void stream_free(TokenStream *stream)
 {
     g_free(stream->ids);
     g_free(stream->dropout_position);
@@ -46,7 +36,7 @@ static void clear(void *values, int32_t n, size_t size)
         memset(values, 0, (size_t)n * size);
 }
 
-static void stream_clear(TokenStream *stream)
+void stream_clear(TokenStream *stream)
 {
     clear(stream->ids, stream->n_tokens, sizeof *stream->ids);
     clear(stream->dropout_position, stream->n_tokens, sizeof *stream->dropout_position);
@@ -58,8 +48,7 @@ static void stream_clear(TokenStream *stream)
     stream->n_tokens = stream->n_seq = 0;
 }
 
-/* Opens a sequence of n tokens and returns the index of the first; the caller fills in the ids. */
-static int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n)
+int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n)
 {
     CHECK(n >= 0 && n <= stream->max_len, "a sequence of %" PRId64 " tokens, at most %d fit", n, stream->max_len);
     CHECK(stream->n_seq < stream->max_seq && n <= stream->max_tokens - stream->n_tokens,
@@ -84,9 +73,11 @@ Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len)
 Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len)
 {
     Batch *batch = g_new0(Batch, 1);
-    CHECK(enc_len > 0 || dec_len > 0, "a batch without a stream");
-    stream_init(&batch->enc, rows, row_samples, enc_len);
-    stream_init(&batch->dec, rows, row_samples, dec_len);
+    int64_t sequences = (int64_t)rows * row_samples;
+    CHECK(rows > 0 && row_samples > 0 && sequences < INT32_MAX && enc_len >= 0 && dec_len >= 0 && enc_len + dec_len > 0,
+          "%d packed sequences of %d and %d tokens, %d samples each", rows, enc_len, dec_len, row_samples);
+    stream_init(&batch->enc, (int64_t)rows * enc_len, enc_len > 0 ? (int32_t)sequences : 0, enc_len);
+    stream_init(&batch->dec, (int64_t)rows * dec_len, dec_len > 0 ? (int32_t)sequences : 0, dec_len);
     const TokenStream *loss = batch_loss_stream(batch);
     batch->targets = g_new0(int32_t, loss->max_tokens);
     batch->weights = g_new0(float, loss->max_tokens);
@@ -186,47 +177,10 @@ void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
         count_sample(batch, sequence->sample);
 }
 
-static void copy(void *to, const void *from, int32_t n, size_t size)
-{
-    if (n > 0)
-        memcpy(to, from, (size_t)n * size);
-}
-
-static void stream_copy(TokenStream *to, const TokenStream *from)
-{
-    CHECK(to->max_tokens == from->max_tokens && to->max_seq == from->max_seq, "capacities %d and %d tokens",
-          to->max_tokens, from->max_tokens);
-    stream_clear(to);
-    to->n_tokens = from->n_tokens;
-    to->n_seq = from->n_seq;
-    copy(to->ids, from->ids, from->n_tokens, sizeof *to->ids);
-    copy(to->dropout_position, from->dropout_position, from->n_tokens, sizeof *to->dropout_position);
-    copy(to->position_ids, from->position_ids, from->n_tokens, sizeof *to->position_ids);
-    copy(to->token_types, from->token_types, from->n_tokens, sizeof *to->token_types);
-    copy(to->sample, from->sample, from->n_tokens, sizeof *to->sample);
-    copy(to->cu, from->cu, from->n_seq + 1, sizeof *to->cu);
-    copy(to->prefix_length, from->prefix_length, from->n_seq, sizeof *to->prefix_length);
-}
-
-void batch_copy(Batch *to, const Batch *from)
-{
-    const TokenStream *loss = batch_loss_stream(from);
-    stream_copy(&to->enc, &from->enc);
-    stream_copy(&to->dec, &from->dec);
-    copy(to->targets, from->targets, loss->max_tokens, sizeof *to->targets);
-    copy(to->weights, from->weights, loss->max_tokens, sizeof *to->weights);
-    copy(to->target_indices, from->target_indices, (int32_t)from->n_targets, sizeof *to->target_indices);
-    copy(to->target_ids, from->target_ids, (int32_t)from->n_targets, sizeof *to->target_ids);
-    copy(to->labels, from->labels, loss->max_seq, sizeof *to->labels);
-    to->first_sample = from->first_sample;
-    to->n_samples = from->n_samples;
-    to->n_targets = from->n_targets;
-}
-
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows)
 {
-    TokenStream *stream = g_new0(TokenStream, 1);
-    stream_alloc(stream, from->max_tokens + (int64_t)n_memory * rows, from->max_seq, from->max_len + n_memory);
+    TokenStream *stream = g_new(TokenStream, 1);
+    stream_init(stream, from->max_tokens + (int64_t)n_memory * rows, from->max_seq, from->max_len + n_memory);
     return stream;
 }
 
@@ -244,7 +198,7 @@ void stream_copy_behind_memory(TokenStream *to, const TokenStream *from, int32_t
         int32_t at = from->cu[s], n = from->cu[s + 1] - at;
         int64_t sample = n > 0 ? from->sample[at] : 0;
         int32_t first = stream_add(to, sample, n > 0 ? from->dropout_position[at] : 0, n + n_memory) + n_memory;
-        copy(to->ids + first, from->ids + at, n, sizeof *to->ids);
-        copy(to->token_types + first, from->token_types + at, n, sizeof *to->token_types);
+        memcpy(to->ids + first, from->ids + at, (size_t)n * sizeof *to->ids);
+        memcpy(to->token_types + first, from->token_types + at, (size_t)n * sizeof *to->token_types);
     }
 }

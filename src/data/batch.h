@@ -60,11 +60,19 @@ void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
 const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */
 const TokenStream *batch_loss_stream(const Batch *batch);
-/* Makes `to` equal to `from`; both must have the same capacities. */
-void batch_copy(Batch *to, const Batch *from);
 
-/* An empty stream with the capacities of `from` and room for n_memory more tokens in one sequence of each of `rows`
- * packed sequences. */
+/* ---- one stream by itself ---- */
+
+/* An empty stream of these capacities. */
+void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len);
+void stream_clear(TokenStream *stream); /* makes it empty again */
+void stream_free(TokenStream *stream);  /* frees its arrays */
+/* Appends a sequence of n tokens of a sample, with position ids from 0 and dropout positions from
+ * first_dropout_position on; ids and token types are 0 until the caller sets them. Returns the index of the first
+ * token. */
+int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n);
+/* A new stream with the capacities of `from` and room for n_memory more tokens in one sequence of each of `rows` packed
+ * sequences; stream_close frees it. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);
 void stream_close(TokenStream *stream);
 /* Copies the sequences of `from` with n_memory placeholder tokens (id 0) before each of them: the model's learned

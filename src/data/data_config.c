@@ -3,7 +3,7 @@
 static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
 
 #define AT(field) offsetof(DataConfig, field)
-const OptionRow data_options[] = {
+static const OptionRow data_options[] = {
     { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
       "token dataset to train on: path prefix as given to loam prepare --out, or several: PREFIX,PREFIX or "
       "PREFIX:WEIGHT,PREFIX:WEIGHT",
@@ -42,35 +42,23 @@ const OptionRow data_options[] = {
       "most tokens of text that a sample is made of; 0: as many as fill data.input_length", NULL },
     { "data.noise_density", OPT_F64, AT(noise_density), "0.15", 0.001, 0.999, OPT_IDENTITY,
       "share of the tokens that are masked", NULL },
-    { "data.mean_span_length", OPT_F64, AT(mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
-      "mean length of a masked span, in tokens", NULL },
-    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY,
-      "clm: tokens do not attend to earlier documents", NULL },
-    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
-      "clm: position ids restart at 0 with each document", NULL },
-    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
-      "clm: no loss where the input token is the end of a document", NULL },
-    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
-      "mlm: all pieces of a word are masked together", NULL },
-    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
-      "mlm: most words that are masked together; n words with a probability in proportion to 1/n", NULL },
-    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
-      "mlm: samples are pairs of texts with a label: half of them swapped (order, ALBERT), or with a second text from "
-      "another document (next, BERT)",
-      sentence_pairs_names },
-    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
-      "mlm: share of the samples that are cut to a random length; BERT: 0.1", NULL },
     { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
       "mlm: the same masks in every epoch", NULL },
 };
 #undef AT
-const int n_data_options = G_N_ELEMENTS(data_options);
 
 static const char *const sentence_order_values[] = { "true", "order", "false", "none", NULL };
-const OptionRename data_renames[] = {
+static const OptionRename data_renames[] = {
     { "data.sentence_order", "data.sentence_pairs", sentence_order_values },
     { NULL, NULL, NULL },
 };
+
+void data_option_groups(GArray *groups, size_t offset)
+{
+    const OptionGroup own = { data_options, G_N_ELEMENTS(data_options), offset, data_renames };
+    g_array_append_val(groups, own);
+    objective_options(groups, offset + offsetof(DataConfig, settings));
+}
 
 const Objective *data_objective_row(const DataConfig *config)
 {
@@ -79,17 +67,11 @@ const Objective *data_objective_row(const DataConfig *config)
 
 ObjectiveConfig data_objective(const DataConfig *config)
 {
-    return (ObjectiveConfig){ .input_length = config->input_length,
-                              .target_length = config->target_length,
-                              .raw_length = config->raw_length,
-                              .memory_rows = config->memory_rows,
-                              .noise_density = config->noise_density,
-                              .mean_span_length = config->mean_span_length,
-                              .reset_attention = config->reset_attention,
-                              .reset_position = config->reset_position,
-                              .mask_eod = config->mask_eod,
-                              .whole_word = config->whole_word,
-                              .sentence_pairs = config->sentence_pairs,
-                              .short_sequence_probability = config->short_sequence_probability,
-                              .max_ngram = config->max_ngram };
+    ObjectiveConfig objective = objective_config(config->objective, &config->settings);
+    objective.input_length = config->input_length;
+    objective.target_length = config->target_length;
+    objective.raw_length = config->raw_length;
+    objective.memory_tokens = config->memory_tokens;
+    objective.noise_density = config->noise_density;
+    return objective;
 }

@@ -1,4 +1,4 @@
-/* config.h: what the options of data.* say. */
+/* data_config.h: the configuration of the data pipeline: the options data.*. */
 #pragma once
 
 #include "base/options/options.h"
@@ -7,29 +7,28 @@
 #include "data/objectives/objectives.h"
 
 typedef struct DataConfig {
-    char *train, *valid; /* lists of datasets */
-    char *split;         /* "949,50,1": sources.h cuts the datasets to train on */
-    int objective;
-    bool decoder_alone; /* no option: what the model is */
-    int compat;
-    int64_t compat_samples; /* 0: auto */
-    int break_mode;
-    Amount compat_batch; /* 0: train.micro_batch */
+    char *train, *valid; /* lists of datasets (mixture.h, sources.h) */
+    char *split;         /* shares such as "949,50,1" of each dataset of `train` (sources.h); "" means
+                            that all of it is for training */
     MixtureRule mixture;
-    int64_t input_length, target_length;
-    int64_t raw_length;
-    double noise_density, mean_span_length;
-    bool reset_attention, reset_position, mask_eod;
-    bool whole_word, static_masks;
-    int64_t max_ngram;
-    int sentence_pairs;
-    double short_sequence_probability;
-    int64_t memory_rows; /* no option: what the model puts before each sample, for which packing leaves room */
+    int objective;                       /* index into objective_names */
+    int compat;                          /* Compat */
+    int64_t compat_samples;              /* samples that a reference system's order is made for; 0 means auto */
+    int break_mode;                      /* BreakMode */
+    Amount compat_batch;                 /* samples or tokens; 0 means train.micro_batch */
+    int64_t input_length, target_length; /* tokens; target_length 0 means that the objective derives it */
+    int64_t raw_length;                  /* tokens; 0 means that the objective derives it */
+    double noise_density;                /* share of the tokens that is masked */
+    bool static_masks;                   /* a text has the same mask in every epoch */
+    ObjectiveSettings settings;          /* options of single objectives */
+    /* No options, but taken from the model: */
+    bool decoder_alone;    /* the model has no encoder */
+    int64_t memory_tokens; /* tokens that the model puts before each sample, for which packing leaves room */
 } DataConfig;
-extern const OptionRow data_options[]; /* "data.*" */
-extern const int n_data_options;
-extern const OptionRename data_renames[];
 
+/* Appends the option groups (OptionGroup) of data.*; `offset` is where a DataConfig lies in the configuration. */
+void data_option_groups(GArray *groups, size_t offset);
+/* The objective in the form that suits the model. */
 const Objective *data_objective_row(const DataConfig *config);
-/* What the options say about the objective, not yet planned and without the tokenizer's ids. */
+/* What the options ask of the objective: not planned yet, and without the tokenizer's ids. */
 ObjectiveConfig data_objective(const DataConfig *config);

@@ -4,18 +4,18 @@
 #include "data/loader_state.h"
 
 #define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
-#define OTHER_TRIES   32                /* for a text of another document that is long enough */
+#define OTHER_TRIES   32                /* tries to find a chunk of another document that is long enough */
 
 Choice loader_choose(const Loader *loader, int64_t sample)
 {
     Choice choice = { .sample = sample,
                       .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample),
-                      .pair = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 1), (uint64_t)sample / 2) };
-    loader->objective->choose(&loader->config, pieces_length(loader->pieces, sample), &choice);
+                      .pair_rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 1), (uint64_t)sample / 2) };
+    loader->objective->choose(&loader->config, chunks_length(loader->chunks, sample), &choice);
     return choice;
 }
 
-int64_t loader_epoch_samples(const Loader *loader, G_GNUC_UNUSED int64_t epoch)
+int64_t loader_epoch_samples(const Loader *loader)
 {
     return loader->n_rows;
 }
@@ -39,7 +39,7 @@ int64_t loader_raw_tokens(const Loader *loader)
 {
     int64_t all = 0;
     if (!loader->mixture)
-        return loader->pieces ? pieces_tokens(loader->pieces) : indexed_tokens(loader->data->set);
+        return loader->chunks ? chunks_tokens(loader->chunks) : indexed_tokens(loader->data->set);
     for (int k = 0; k < loader->mixture->n; k++)
         all += loader_raw_tokens(loader->parts[k]);
     return all;
@@ -69,32 +69,33 @@ int32_t loader_dec_length(const Loader *loader)
     return objective_dec_length(loader->objective, &loader->config);
 }
 
-static int64_t row_samples(const Loader *loader)
+/* Sequences of a packed sequence at most. */
+static int64_t row_sequences(const Loader *loader)
 {
     int64_t most = 1;
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
-        most = MAX(most, row_samples(loader->parts[k]));
+        most = MAX(most, row_sequences(loader->parts[k]));
     if (loader->plan)
         return loader->plan->max_samples;
-    return loader->config.reset_attention ? loader->config.input_length : most;
+    return loader->mixture ? most : MAX(loader->config.max_segments, 1);
 }
 
 Batch *loader_batch(const Loader *loader, int32_t rows)
 {
-    int64_t per_row = row_samples(loader);
+    int64_t per_row = row_sequences(loader);
     return batch_new_packed(rows, (int32_t)per_row, loader_enc_length(loader), loader_dec_length(loader));
 }
 
 /* ---- samples ---- */
 
-/* What dropout masks depend on: unlike the number of the sample, unique in a mixture, up to 2^LOADER_PART_SHIFT of
- * each. */
+/* The global sample index, which dropout masks depend on: different for all samples of a mixture, as long as each
+ * dataset has at most 2^LOADER_PART_SHIFT. */
 static int64_t sample_index(const Loader *loader, int64_t sample)
 {
     return loader->first_sample ^ sample;
 }
 
-/* A sequence for each document that attention ends with. */
+/* Appends a sequence for each attention segment of the example. */
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
     for (int64_t first = 0, end; first < example->n_inputs; first = end) {
@@ -124,23 +125,30 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
         add_sequences(example, sample_index(loader, sample), out);
 }
 
-static bool read_text(Loader *loader, int64_t epoch, int64_t piece, int32_t *tokens, int64_t *sentences, Text *text,
-                      GError **error)
+/* Reads a chunk and the side data that the objective wants. */
+static bool read_text(Loader *loader, int64_t epoch, int64_t chunk, LoaderText *memory, Text *text, GError **error)
 {
-    *text = (Text){ .tokens = tokens, .n = pieces_length(loader->pieces, piece), .sentences = sentences };
-    if (sentences)
-        text->n_sentences = pieces_sentences(loader->pieces, epoch, piece, sentences);
-    return pieces_read(loader->pieces, epoch, piece, tokens, error);
+    int64_t from;
+    *text = (Text){ .tokens = memory->tokens, .n = chunks_length(loader->chunks, chunk) };
+    if (loader->config.side) {
+        int64_t document = chunks_document(loader->chunks, epoch, chunk, &from);
+        g_byte_array_set_size(memory->side, 0);
+        if (!loader->config.side(loader->data, document, from, text->n, memory->side, error))
+            return false;
+        text->side = memory->side->data;
+        text->side_bytes = memory->side->len;
+    }
+    return chunks_read(loader->chunks, epoch, chunk, memory->tokens, error);
 }
 
-/* A piece of another document, of n tokens where a few tries find such a one. */
-static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64_t piece, int64_t n)
+/* A chunk of another document, with at least n tokens where a few tries find such a chunk. */
+static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64_t chunk, int64_t n)
 {
-    int64_t own = pieces_document(loader->pieces, epoch, piece), best = -1, longest = 0;
+    int64_t own = chunks_document(loader->chunks, epoch, chunk, NULL), best = -1, longest = 0;
     for (int i = 0; longest < n && (i < OTHER_TRIES || best < 0); i++) {
-        int64_t drawn = (int64_t)philox_below(&rng, (uint64_t)pieces_count(loader->pieces));
-        int64_t length = pieces_length(loader->pieces, drawn);
-        if (length > longest && pieces_document(loader->pieces, epoch, drawn) != own) {
+        int64_t drawn = (int64_t)philox_below(&rng, (uint64_t)chunks_count(loader->chunks));
+        int64_t length = chunks_length(loader->chunks, drawn);
+        if (length > longest && chunks_document(loader->chunks, epoch, drawn, NULL) != own) {
             best = drawn;
             longest = length;
         }
@@ -148,42 +156,42 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
     return best;
 }
 
-/* `sample` is the global index; `choice` is NULL where the objective makes none. */
-static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t piece, Choice *choice, Batch *out,
+/* Appends a sample to the batch. `sample` counts samples over all epochs; `choice` is NULL where the objective makes
+ * none.
+ */
+static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t chunk, const Choice *choice, Batch *out,
                        GError **error)
 {
-    uint64_t stream = (uint64_t)(loader->static_masks || loader->held_out ? piece : sample);
-    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), stream);
-    Text text;
-    if (!read_text(loader, epoch, piece, loader->tokens, loader->sentences, &text, error))
+    uint64_t sequence = (uint64_t)(loader->static_masks || loader->held_out ? chunk : sample);
+    Philox rng = philox_open(philox_key(loader->seed, PHILOX_OBJECTIVE, 0), sequence);
+    Text texts[2] = { 0 };
+    if (!read_text(loader, epoch, chunk, &loader->texts[0], &texts[0], error))
         return false;
-    if (choice)
-        choice->text = text;
-    if (choice && choice->strange) {
-        Philox others = philox_open(philox_key(loader->seed, PHILOX_OTHER, 0), stream);
-        int64_t other = draw_other(loader, others, epoch, piece, choice->n_text - choice->cut);
-        if (!read_text(loader, epoch, other, loader->other, loader->other_sentences, &choice->other, error))
+    if (choice && choice->other_tokens > 0) {
+        Philox others = philox_open(philox_key(loader->seed, PHILOX_OTHER, 0), sequence);
+        int64_t other = draw_other(loader, others, epoch, chunk, choice->other_tokens);
+        if (!read_text(loader, epoch, other, &loader->texts[1], &texts[1], error))
             return false;
     }
-    loader->objective->apply(&loader->config, choice, &rng, text.tokens, text.n, &loader->example);
+    loader->objective->apply(&loader->config, choice, &rng, texts, &loader->example);
     add_example(loader, sample, out);
     return true;
 }
 
-static bool add_packed_row(Loader *loader, int64_t epoch, int64_t place, Batch *out, GError **error)
+static bool add_packed_row(Loader *loader, int64_t epoch, int64_t row, Batch *out, GError **error)
 {
     const PackPlan *plan = loader->plan;
     bool good = true;
-    for (int64_t i = plan->starts[place]; good && i < plan->starts[place + 1]; i++) {
-        int64_t piece = plan->samples[i];
-        Choice choice = loader_choose(loader, piece);
-        good = add_sample(loader, epoch * plan->n_samples + piece, epoch, piece, &choice, out, error);
+    for (int64_t i = plan->starts[row]; good && i < plan->starts[row + 1]; i++) {
+        int64_t chunk = plan->samples[i];
+        Choice choice = loader_choose(loader, chunk);
+        good = add_sample(loader, epoch * plan->n_samples + chunk, epoch, chunk, &choice, out, error);
     }
     return good;
 }
 
-/* Held-out rows are drawn alike whatever the run's seed, so that the first n of them, a sample of the whole dataset,
- * are the same in every run. */
+/* The order of held-out data does not depend on the seed of the run, so the first n packed sequences, a sample of the
+ * whole dataset, are the same in every run. */
 static uint64_t order_seed(const Loader *loader)
 {
     return loader->held_out ? HELD_OUT_SEED : loader->seed;
@@ -196,18 +204,18 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         int k = mixture_at(loader->mixture, row, &within);
         return add_row(loader->parts[k], within, out, error);
     }
-    int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, place = row % loader->n_rows;
+    int64_t epoch = loader->held_out ? 0 : row / loader->n_rows, at = row % loader->n_rows;
     if (loader->compat) {
-        bool good = loader->compat->fill(loader->index, epoch, place, &loader->example, error);
+        bool good = loader->compat->fill(loader->index, epoch, at, &loader->example, error);
         if (good)
             add_example(loader, row, out);
         return good;
     }
-    place = (int64_t)philox_permute(philox_key(order_seed(loader), PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch,
-                                    (uint64_t)place, (uint64_t)loader->n_rows);
+    at = (int64_t)philox_permute(philox_key(order_seed(loader), PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch, (uint64_t)at,
+                                 (uint64_t)loader->n_rows);
     if (loader->plan)
-        return add_packed_row(loader, epoch, place, out, error);
-    return add_sample(loader, row, epoch, place, NULL, out, error);
+        return add_packed_row(loader, epoch, at, out, error);
+    return add_sample(loader, row, epoch, at, NULL, out, error);
 }
 
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error)

@@ -23,7 +23,7 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* Sentinels with ids that fall or rise one by one from that of <extra_id_0>. */
+/* The sentinels <extra_id_0>, <extra_id_1>, … whose ids rise or fall one by one. */
 static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
@@ -34,8 +34,8 @@ static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
     config->n_sentinels = n;
 }
 
-/* A word begins with "▁" (SentencePiece) or "Ġ" (byte-level BPE) where a tokenizer has such pieces; else "##" continues
- * one (WordPiece). */
+/* (vocab) Whether a piece continues the word before it: it has no "▁" (SentencePiece) or "Ġ" (byte-level BPE) at its
+ * start, where a tokenizer has such pieces; otherwise it has "##" (WordPiece) there. */
 static bool *find_continuations(const Tokenizer *tok)
 {
     int size = tokenizer_size(tok);
@@ -66,15 +66,15 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
                tokenizer_path(tok));
 }
 
-/* Options that only an objective of whole texts understands. */
-static bool check_pairs(const DataConfig *data, const char *objective, GError **error)
+/* Options that only mlm understands. */
+static bool check_pairs(const MlmSettings *settings, const char *objective, GError **error)
 {
-    if (data->sentence_pairs != PAIRS_NONE)
+    if (settings->sentence_pairs != PAIRS_NONE)
         return fail_user(error, "data.sentence_pairs=%s is for data.objective=mlm, not %s; leave it out",
-                         sentence_pairs_names[data->sentence_pairs], objective);
-    return data->short_sequence_probability == 0 ||
+                         sentence_pairs_names[settings->sentence_pairs], objective);
+    return settings->short_sequence_probability == 0 ||
            fail_user(error, "data.short_sequence_probability=%g is for data.objective=mlm, not %s; leave it out",
-                     data->short_sequence_probability, objective);
+                     settings->short_sequence_probability, objective);
 }
 
 static bool plan_objective(Loader *loader, const DataConfig *data, const Tokenizer *tok, GError **error)
@@ -86,7 +86,8 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
-    if (in_place ? !find_specials(loader, tok, error) : !check_pairs(data, loader->objective->name, error))
+    if (in_place ? !find_specials(loader, tok, error)
+                 : !check_pairs(&data->settings.mlm, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
@@ -94,21 +95,21 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     return loader->objective->plan(config, error);
 }
 
-/* What follows a text half of the time is from another one: there must be two. */
+/* An objective that takes text of other documents needs two of them. */
 static bool check_documents(const Loader *loader, GError **error)
 {
-    int64_t first = pieces_document(loader->pieces, 0, 0);
-    for (int64_t piece = pieces_count(loader->pieces) - 1; piece > 0; piece--)
-        if (pieces_document(loader->pieces, 0, piece) != first)
+    int64_t first = chunks_document(loader->chunks, 0, 0, NULL);
+    for (int64_t chunk = chunks_count(loader->chunks) - 1; chunk > 0; chunk--)
+        if (chunks_document(loader->chunks, 0, chunk, NULL) != first)
             return true;
     return fail_user(error, "the dataset %s is one document; data.sentence_pairs=next takes text from others",
                      loader->data->prefix);
 }
 
-static bool open_pieces(Loader *loader, GError **error)
+static bool open_chunks(Loader *loader, GError **error)
 {
     const Objective *objective = loader->objective;
-    const PiecesSpec spec = { .text = objective->text,
+    const ChunksSpec spec = { .text = objective->text,
                               .raw_length = loader->config.raw_length,
                               .overlap = objective->overlap,
                               .min_length = objective->min_length,
@@ -118,17 +119,17 @@ static bool open_pieces(Loader *loader, GError **error)
                               .in_order = loader->held_out,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
-    loader->pieces = pieces_open(loader->data, &spec);
-    if (pieces_count(loader->pieces) == 0)
+    loader->chunks = chunks_open(loader->data, &spec);
+    if (chunks_count(loader->chunks) == 0)
         return fail_user(error, "the dataset %s has no text of %ld tokens or more, which data.objective=%s needs",
                          loader->data->prefix, objective->min_length, objective->name);
-    if (objective->choose && pieces_count(loader->pieces) > UINT32_MAX)
+    if (objective->choose && chunks_count(loader->chunks) > UINT32_MAX)
         return fail_user(error, "the dataset %s makes more than %u samples; split it", loader->data->prefix,
                          UINT32_MAX);
-    return loader->config.sentence_pairs != PAIRS_NEXT || check_documents(loader, error);
+    return !loader->config.takes_others || check_documents(loader, error);
 }
 
-/* Numpy's seeds have 32 bits. */
+/* numpy's seeds have 32 bits. */
 static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
 {
     if (loader->seed > UINT32_MAX)
@@ -141,6 +142,7 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
             "it again: loam prepare --append-eod",
             loader->data->prefix, compat_names[data->compat]);
     const CompatSpec spec = { .data = loader->data,
+                              .objective = loader->objective,
                               .config = &loader->config,
                               .seed = (uint32_t)loader->seed,
                               .n_samples = loader->held_out ? 0 : data->compat_samples,
@@ -162,15 +164,15 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
 static PackLength sample_length(const void *context, int64_t sample)
 {
     Choice choice = loader_choose(context, sample);
-    return (PackLength){ choice.n_inputs + ((const Loader *)context)->memory_rows, choice.n_targets };
+    return (PackLength){ choice.n_inputs + ((const Loader *)context)->config.memory_tokens, choice.n_targets };
 }
 
 static bool plan_rows(Loader *loader, GError **error)
 {
-    if (!open_pieces(loader, error))
+    if (!open_chunks(loader, error))
         return false;
-    int64_t n = pieces_count(loader->pieces);
-    PackLength capacity = { loader_enc_length(loader) + loader->memory_rows, loader_dec_length(loader) };
+    int64_t n = chunks_count(loader->chunks);
+    PackLength capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) };
     loader->n_rows = n;
     if (loader->objective->choose) {
         int64_t group = loader->config.row_samples;
@@ -189,7 +191,6 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
-    loader->memory_rows = config->memory_rows;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
@@ -197,12 +198,8 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
         loader_close(loader);
         return NULL;
     }
-    loader->tokens = g_new(int32_t, loader->config.raw_length);
-    loader->other = g_new(int32_t, loader->config.raw_length);
-    if (loader->config.sentence_pairs != PAIRS_NONE || loader->config.short_sequence_probability > 0) {
-        loader->sentences = g_new(int64_t, loader->config.raw_length);
-        loader->other_sentences = g_new(int64_t, loader->config.raw_length);
-    }
+    for (size_t i = 0; i < G_N_ELEMENTS(loader->texts); i++)
+        loader->texts[i] = (LoaderText){ g_new(int32_t, loader->config.raw_length), g_byte_array_new() };
     example_init(&loader->example, &loader->config);
     return loader;
 }
@@ -217,8 +214,8 @@ static void weigh_parts(Loader *loader, const MixtureRule *rule)
     loader->n_rows = mixture_weigh(loader->mixture, rule, rows, tokens);
 }
 
-/* Each dataset draws by a seed of its own, but in Megatron all by the same, and for half a percent more samples than
- * their share. */
+/* Each dataset has a seed of its own. With data.compat all have the seed of the run, and are asked for half a percent
+ * more samples than their share, as in Megatron. */
 static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool held_out,
                        GError **error)
 {
@@ -277,15 +274,15 @@ void loader_close(Loader *loader)
         loader_close(loader->parts[k]);
     g_clear_pointer(&loader->mixture, mixture_free);
     example_clear(&loader->example);
-    g_free(loader->tokens);
-    g_free(loader->other);
-    g_free(loader->sentences);
-    g_free(loader->other_sentences);
+    for (size_t i = 0; i < G_N_ELEMENTS(loader->texts); i++) {
+        g_free(loader->texts[i].tokens);
+        g_clear_pointer(&loader->texts[i].side, g_byte_array_unref);
+    }
     g_free(loader->continues);
     pack_free(loader->plan);
     if (loader->compat)
         loader->compat->close(loader->index);
-    pieces_close(loader->pieces);
+    chunks_close(loader->chunks);
     dataset_close(loader->data);
     g_mutex_clear(&loader->mutex);
     g_free(loader);

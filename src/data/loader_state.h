@@ -1,38 +1,42 @@
-/* loader_state.h: the inside of Loader, for the files that open it and that read from it. */
+/* loader_state.h: the inside of Loader, for loader.c (reading) and loader_open.c (opening). */
 #pragma once
 
 #include "data/batch.h"
+#include "data/chunks.h"
 #include "data/data_config.h"
 #include "data/pack.h"
-#include "data/pieces.h"
 
-#define LOADER_PART_SHIFT 40 /* sample numbers stay below 2^48, as philox_attention wants them */
+#define LOADER_PART_SHIFT 40 /* bit of the dataset's number in a global sample index, which stays below 2^48 */
+
+/* Memory for the text of one chunk. */
+typedef struct LoaderText {
+    int32_t *tokens; /* (raw_length) */
+    GByteArray *side;
+} LoaderText;
 
 typedef struct Loader {
-    Mixture *mixture; /* NULL: one dataset; else the rows are those of the parts, whose form is the first one's */
+    Mixture *mixture; /* NULL means one dataset; otherwise only these fields, n_rows, config and objective are used */
     struct Loader *parts[MIXTURE_MAX];
 
     Dataset *data;
-    Pieces *pieces;
-    int32_t decoder_start;
+    Chunks *chunks;
+    int32_t decoder_start; /* id before the targets in the decoder's stream */
     uint64_t seed;
-    int64_t
-        first_sample; /* of a mixture: the dataset's number above bit LOADER_PART_SHIFT; no two share dropout masks */
+    int64_t first_sample; /* in a mixture the dataset's number, shifted by LOADER_PART_SHIFT: samples of two datasets
+                             never share dropout masks */
     bool held_out, static_masks;
-    int64_t memory_rows;
     const Objective *objective;
-    ObjectiveConfig config;
-    bool *continues;          /* (vocab) or NULL */
-    PackPlan *plan;           /* NULL: a row is a sample */
-    const CompatKind *compat; /* NULL: pieces; else an index instead of them */
+    ObjectiveConfig config;   /* planned */
+    bool *continues;          /* (vocab) for config.continues, or NULL */
+    PackPlan *plan;           /* NULL means that every sample is a packed sequence by itself */
+    const CompatKind *compat; /* NULL means chunks; otherwise `index` takes their place */
     void *index;
-    int64_t n_rows; /* of an epoch */
+    int64_t n_rows; /* packed sequences of an epoch */
 
-    GMutex mutex;                         /* guards what follows, pieces and mixture */
-    int32_t *tokens, *other;              /* (raw_length) */
-    int64_t *sentences, *other_sentences; /* (raw_length); NULL where sentences do not matter */
+    GMutex mutex;        /* guards the fields below, chunks and mixture */
+    LoaderText texts[2]; /* the sample's chunk, and one of another document */
     Example example;
 } Loader;
 
-/* What is decided about a sample before its text is read. */
+/* The objective's decisions about a sample; `sample` is its number within an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define MARK_ROWS    (1 << 16)
-#define TENTHS       9         /* decimal places of weights, at most, for whole numbers to be found */
-#define SMOOTH_PARTS (1 << 20) /* shares by temperature are multiples of 1 / SMOOTH_PARTS */
+#define TENTHS       9         /* weights with more decimal places are not turned into integers */
+#define SMOOTH_PARTS (1 << 20) /* weights by temperature are multiples of 1 / SMOOTH_PARTS */
 
 const char *const mixture_weights_names[] = { "shares", "epochs", NULL };
 
@@ -48,7 +48,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* The whole numbers that are the weights times this; false where a weight is not nearly one. */
+/* Sets the shares to weights * scale; false where one of these products is not an integer up to rounding. */
 static bool find_shares(Mixture *mixture, double scale)
 {
     int64_t divisor = 0;
@@ -70,8 +70,8 @@ static size_t counts_bytes(const Mixture *mixture)
     return (size_t)MAX(mixture->n, 1) * sizeof(int64_t);
 }
 
-/* The weights as they stand, in any unit, become shares, and the walk begins at row 0. */
-static void begin(Mixture *mixture)
+/* Turns weights of any unit into shares, and puts the state of mixture_at to row 0. */
+static void start(Mixture *mixture)
 {
     double scale = 1, total = 0;
     for (int places = 0; !find_shares(mixture, scale); places++, scale *= 10)
@@ -98,7 +98,7 @@ Mixture *mixture_parse(const char *text, GError **error)
     for (char **part = parts; good && *part; part++)
         good = add_part(mixture, g_strstrip(*part), alone, error);
     if (good)
-        begin(mixture);
+        start(mixture);
     else
         g_clear_pointer(&mixture, mixture_free);
     return mixture;
@@ -114,7 +114,7 @@ void mixture_free(Mixture *mixture)
 
 /* ---- the weights ---- */
 
-/* n_k = ceil(weight * rows) of every dataset make an epoch. */
+/* An epoch of the mixture has ceil(weight * rows) rows of each dataset. */
 static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
 {
     int64_t epoch = 0;
@@ -130,7 +130,7 @@ static bool smooths(const MixtureRule *rule)
     return rule->temperature > 0 && rule->temperature != 1;
 }
 
-/* T5's rule: min(size, cap)^(1 / temperature). */
+/* T5's rule: weights proportional to min(size, cap)^(1 / temperature). */
 static void weigh_by_size(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[])
 {
     const int64_t *sizes = rule->cap.unit == UNIT_TOKENS && rule->cap.value > 0 ? tokens : rows;
@@ -162,12 +162,13 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
         weigh_by_size(mixture, rule, rows, tokens);
     else if (rule->weights == MIXTURE_EPOCHS)
         epoch = weigh_by_epochs(mixture, rows);
-    begin(mixture);
+    start(mixture);
     return epoch;
 }
 
 /* ---- the order ---- */
 
+/* Moves the state on by one row and returns its dataset. */
 static int step(Mixture *mixture)
 {
     double rows = (double)MAX(mixture->index, 1), most = -INFINITY;
@@ -186,10 +187,11 @@ static int step(Mixture *mixture)
     return best;
 }
 
-/* The last row at or before this one whose counts are those of the weights exactly. The dataset that is furthest behind
- * is not ahead of its share, for the distances sum to 0; so after it was taken it is ahead by less than 1, and stays
- * so. After whole periods every distance is a whole number: none is below 0, and with the sum 0 none is above. Rounding
- * moves a distance by less than row * (n + 8) * 2^-53, which must not make up for what the least share grows by. */
+/* The last row at or before `row` where every dataset has had exactly its share of the rows so far. Let d_k = weight_k
+ * * rows - counts_k; the sum of all d_k is 0. The dataset that is taken has the largest d_k, so d_k >= 0, and after it
+ * was taken d_k > -1; no d_k ever gets below that. After whole periods all d_k are integers, so none is negative, and
+ * since their sum is 0 all are 0. Rounding changes a d_k by less than row * (n + 8) * 2^-53, which must stay below the
+ * smallest weight. */
 static int64_t anchor_before(const Mixture *mixture, int64_t row)
 {
     double least = 1;
@@ -209,7 +211,7 @@ static void go_to_anchor(Mixture *mixture, int64_t anchor)
     g_array_append_vals(mixture->marks, mixture->counts, 1);
 }
 
-/* Takes the walk to the nearest known row at or before this one. */
+/* Moves the state to the nearest row at or before `row` whose counts are known. */
 static void approach(Mixture *mixture, int64_t row)
 {
     if (row >= mixture->index && row - mixture->index <= MARK_ROWS)

@@ -1,4 +1,5 @@
-/* mixture.h: several datasets as one, in an order that is a function of the row's index. */
+/* mixture.h: several datasets as one. Which dataset row i of the mixture comes from depends on i and the weights alone;
+ * a row is a packed sequence (loader.h). */
 #pragma once
 
 #include "base/amount.h"
@@ -8,38 +9,44 @@
 
 #define MIXTURE_MAX 254 /* datasets; Megatron's bound */
 
+/* What the weights of a list are: shares of the rows of the mixture, or epochs of the dataset in one epoch of the
+ * mixture. */
 typedef enum MixtureWeights { MIXTURE_SHARES, MIXTURE_EPOCHS } MixtureWeights;
 extern const char *const mixture_weights_names[];
 
-/* What the weights of the datasets are, where the list of them does not say it all. */
+/* How weights are read where the list gives them, and how they are computed where it does not. */
 typedef struct MixtureRule {
-    int weights;        /* MixtureWeights: of the rows, or of an epoch of the dataset */
-    double temperature; /* without weights: in proportion to min(size, cap)^(1 / temperature); 0 is 1 */
-    Amount cap;         /* samples or tokens; 0: none */
+    int weights;        /* MixtureWeights; for lists with weights */
+    double temperature; /* for lists without: the weight of a dataset is proportional to min(size, cap)^(1 /
+                           temperature); 0 means unset and counts as 1 */
+    Amount cap;         /* for lists without: in samples or tokens, which are the unit of `size` too; 0 means no cap */
 } MixtureRule;
 
 typedef struct Mixture {
-    int n;
-    char *paths[MIXTURE_MAX];
-    bool weighted;               /* the text gave the weights */
-    double given[MIXTURE_MAX];   /* as in the text; 1 where it gave none */
-    double weights[MIXTURE_MAX]; /* sum 1; equal until mixture_weigh, where the text gave none */
-    /* The same as whole numbers that sum to `period` and have no common divisor; period 0: they are too long. */
+    int n;                     /* datasets */
+    char *paths[MIXTURE_MAX];  /* of each dataset */
+    bool weighted;             /* the list gave weights */
+    double given[MIXTURE_MAX]; /* weights as in the list; 1 where it gave none */
+    double
+        weights[MIXTURE_MAX]; /* shares of the rows, with sum 1; equal until mixture_weigh where the list gave none */
+    /* The weights as integers without a common divisor, with sum `period`; period 0 means that they would be too large.
+     */
     int64_t shares[MIXTURE_MAX], period;
-    /* Where the walk stands: rows before `index` took counts[k] of dataset k. */
+    /* The state of mixture_at, which only makes it fast. Rows below `index` took counts[k] rows of dataset k. */
     int64_t index, counts[MIXTURE_MAX];
-    int64_t anchor; /* the row that marks[0] belongs to: 0 or a multiple of the period */
-    GArray *marks;  /* of counts[n]: those of row anchor + i * 2^16 */
+    GArray *marks;  /* of int64_t counts[n]: element i holds the counts below row anchor + i * 2^16 */
+    int64_t anchor; /* row of marks[0]: 0 or a multiple of the period */
 } Mixture;
 
-/* "PREFIX", "PREFIX,PREFIX" or "PREFIX:WEIGHT,PREFIX:WEIGHT": Megatron's blend. mixture_free frees. */
+/* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path. mixture_free frees. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
-/* Whether the rule goes with the list. */
+/* Fails where the rule says how to compute weights and the list gives them. */
 bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error);
-/* Sets the weights by the rule, which has been checked; rows and tokens are those of an epoch of each dataset. Returns
- * the rows of an epoch of the mixture. */
+/* Sets the weights by a checked rule. rows, tokens: (n) of an epoch of each dataset. Returns the rows of an epoch of
+ * the mixture. */
 int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t rows[], const int64_t tokens[]);
-/* The dataset of row i and the row within it: the dataset furthest behind its share of max(i, 1) rows, the first of
- * equals. Any row is near a known one: those of a period, or every 2^16th of those walked before. */
+/* The dataset of a row of the mixture, and in *within the row of that dataset. Row i comes from the dataset for which
+ * weight * max(i, 1) - (its rows so far) is largest, the first one of equals; *within is its number of rows so far. The
+ * time is bounded: the rows so far are known after whole periods, and remembered for every 2^16th row. */
 int mixture_at(Mixture *mixture, int64_t row, int64_t *within);

@@ -5,20 +5,22 @@
 #include <glib.h>
 #include <inttypes.h>
 
-/* Lengths are told apart by this many levels; shorter capacities by every token. */
+/* Lengths are rounded to this many levels of the capacity; a capacity below it has a level for every token. */
 #define MAX_LEVELS  1023
 #define LEVEL_WORDS ((MAX_LEVELS + 64) / 64)
 #define NONE        UINT32_MAX
 
-/* The samples of a block that are not packed yet, by the levels of their two lengths. */
+/* The samples of a block that are not packed yet. A cell holds the samples of one encoder level and one decoder level.
+ */
 typedef struct Shelf {
     PackLength capacity;
-    int64_t enc_levels, dec_levels;             /* of a full row */
-    int64_t counts[MAX_LEVELS + 1];             /* samples of an encoder level */
-    uint64_t bits[MAX_LEVELS + 1][LEVEL_WORDS]; /* decoder levels that are there */
-    uint32_t *heads;     /* (levels + 1)² first sample of a cell, counted from the block's first */
-    uint32_t *next;      /* (PACK_BLOCK) */
-    PackLength *lengths; /* (PACK_BLOCK) */
+    int64_t enc_levels, dec_levels;             /* levels of a full row */
+    int64_t counts[MAX_LEVELS + 1];             /* number of samples of an encoder level */
+    uint64_t bits[MAX_LEVELS + 1][LEVEL_WORDS]; /* per encoder level: decoder levels that have samples */
+    uint32_t *heads; /* (enc_levels + 1, dec_levels + 1) first sample of a cell, numbered within the block; NONE means
+                        an empty cell */
+    uint32_t *next;  /* (PACK_BLOCK) next sample of the same cell */
+    PackLength *lengths; /* (PACK_BLOCK) of the samples */
 } Shelf;
 
 static int64_t level_up(int64_t length, int64_t capacity, int64_t levels)
@@ -74,7 +76,7 @@ static void shelf_put(Shelf *shelf, uint32_t sample, PackLength length)
     shelf->bits[enc][dec / 64] |= 1ull << dec % 64;
 }
 
-/* The highest decoder level of an encoder level that is not above `limit`, or -1. */
+/* The highest decoder level up to `limit` that has samples of an encoder level, or -1. */
 static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
 {
     for (int64_t word = limit / 64; word >= 0; word--) {
@@ -87,10 +89,10 @@ static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
     return -1;
 }
 
-/* How well a sample suits what is free: its squared length times cos^64 of the angle between them, in shares of the
- * capacity. Size alone would leave one stream empty where the other is full; but a row that is empty takes what is
- * largest, which is hardest to place. */
-static double suits(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
+/* How well a sample fits the free room of a row. Both are vectors (encoder, decoder) in shares of the capacity; the
+ * score is |sample|² cos^64 of the angle between them: size alone would fill one stream and leave the other one empty.
+ * An empty row takes the largest sample, which is the hardest to fit. */
+static double score(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
 {
     double x = (double)enc / (double)shelf->enc_levels, y = (double)dec / (double)shelf->dec_levels;
     double dot = x * enc_free + y * dec_free, square = x * x + y * y;
@@ -101,42 +103,42 @@ static double suits(const Shelf *shelf, int64_t enc, int64_t dec, double enc_fre
     return square * cos32 * cos32;
 }
 
-typedef struct Place {
+typedef struct Levels {
     int64_t enc, dec;
-} Place;
+} Levels;
 
-/* The cell that suits what is free best; false if nothing fits. Of an encoder level, the longest targets that fit and
- * those along the diagonal are considered. */
-static bool find_cell(const Shelf *shelf, Place free, Place *best)
+/* The cell with the best score for the free room; false if no sample fits. Of each encoder level two cells are
+ * considered: the longest targets that fit, and the longest in proportion to the free room. */
+static bool find_cell(const Shelf *shelf, Levels free, Levels *best)
 {
-    double enc_free = (double)free.enc / (double)MAX(shelf->enc_levels, 1), best_suits = -1;
+    double enc_free = (double)free.enc / (double)MAX(shelf->enc_levels, 1), best_score = -1;
     double dec_free = (double)free.dec / (double)MAX(shelf->dec_levels, 1);
     for (int64_t enc = free.enc; enc >= 0; enc--) {
         if (shelf->counts[enc] == 0)
             continue;
         int64_t dec = highest(shelf, enc, free.dec);
         if (dec >= 0 && (shelf->enc_levels == 0 || shelf->dec_levels == 0)) {
-            *best = (Place){ enc, dec };
+            *best = (Levels){ enc, dec };
             return true;
         }
         for (int i = 0; i < 2 && dec >= 0; i++) {
-            double here = suits(shelf, enc, dec, enc_free, dec_free);
-            if (here > best_suits) {
-                best_suits = here;
-                *best = (Place){ enc, dec };
+            double here = score(shelf, enc, dec, enc_free, dec_free);
+            if (here > best_score) {
+                best_score = here;
+                *best = (Levels){ enc, dec };
             }
             dec = highest(shelf, enc, free.enc > 0 ? MIN(dec, enc * free.dec / free.enc) : 0);
         }
     }
-    return best_suits >= 0;
+    return best_score >= 0;
 }
 
-/* Takes the best sample for what is free, or NONE. */
+/* Removes the sample with the best score for the free room and returns it; NONE if no sample fits. */
 static uint32_t shelf_take(Shelf *shelf, PackLength free)
 {
-    const Place levels = { level_down(free.enc, shelf->capacity.enc, shelf->enc_levels),
-                           level_down(free.dec, shelf->capacity.dec, shelf->dec_levels) };
-    Place best;
+    const Levels levels = { level_down(free.enc, shelf->capacity.enc, shelf->enc_levels),
+                            level_down(free.dec, shelf->capacity.dec, shelf->dec_levels) };
+    Levels best;
     if (!find_cell(shelf, levels, &best))
         return NONE;
     uint32_t *head = cell(shelf, best.enc, best.dec), sample = *head;
@@ -147,7 +149,8 @@ static uint32_t shelf_take(Shelf *shelf, PackLength free)
     return sample;
 }
 
-/* Fills one row; returns how many samples it has. */
+/* Fills one row from the shelf; returns its number of samples. `first` is the number of the first sample of the block.
+ */
 static int64_t pack_row(Shelf *shelf, int64_t first, uint32_t *samples)
 {
     PackLength free = shelf->capacity;
@@ -170,7 +173,7 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
     plan->starts = g_new0(int64_t, n_samples + 1);
     for (int64_t first = 0; first < n_samples; first += PACK_BLOCK) {
         int64_t end = MIN(first + PACK_BLOCK, n_samples);
-        for (int64_t i = end - 1; i >= first; i--) { /* so that a cell gives its first sample first */
+        for (int64_t i = end - 1; i >= first; i--) { /* backwards, so that the first sample of a cell comes out first */
             PackLength tokens = length(context, i);
             shelf_put(shelf, (uint32_t)(i - first), tokens);
             plan->used.enc += tokens.enc;

@@ -1,24 +1,30 @@
 #include "data/prefetch.h"
 
-/* One batch is the caller's, one is being filled, `depth` are ready. */
-#define SPARE_BATCHES 2
+#include "base/check.h"
 
 struct Prefetch {
     Loader *loader;
-    int64_t batch_samples;
+    int64_t n_rows;
     guint depth;
     GThread *thread;
 
-    GMutex mutex; /* guards all below */
+    GMutex mutex; /* guards the fields below */
     GCond changed;
-    GQueue spare; /* of Batch * */
-    GQueue ready; /* of Batch *, from sample `expected` on */
-    Batch *current;
-    int64_t expected;    /* the first sample of the next call, if the guess is right */
-    int64_t next;        /* the first sample to fill */
-    unsigned generation; /* grows at every wrong guess */
-    bool working, stop;  /* not working: before the first call, and after an error, which the caller then finds too */
+    GQueue spare; /* of Batch *: empty ones */
+    GQueue ready; /* of Batch *: rows from `expected` on, in order */
+    int64_t n_lent;
+    int64_t expected;    /* first row of the next call, if it is the expected one */
+    int64_t next;        /* first row of the next batch to make */
+    unsigned generation; /* grows at every call that was not expected */
+    bool working, stop;  /* not working: before the first call, and after an error, which the caller will meet itself */
 };
+
+/* An empty batch. There are never more than are lent, ready and being made. The mutex is held. */
+static Batch *take_spare(Prefetch *prefetch)
+{
+    Batch *batch = g_queue_pop_head(&prefetch->spare);
+    return batch ? batch : loader_batch(prefetch->loader, (int32_t)prefetch->n_rows);
+}
 
 static void *work_ahead(void *argument)
 {
@@ -29,15 +35,15 @@ static void *work_ahead(void *argument)
             g_cond_wait(&prefetch->changed, &prefetch->mutex);
         if (prefetch->stop)
             break;
-        Batch *batch = g_queue_pop_head(&prefetch->spare);
+        Batch *batch = take_spare(prefetch);
         unsigned generation = prefetch->generation;
         int64_t first = prefetch->next;
         g_mutex_unlock(&prefetch->mutex);
-        bool good = loader_get(prefetch->loader, first, prefetch->batch_samples, batch, NULL);
+        bool good = loader_get(prefetch->loader, first, prefetch->n_rows, batch, NULL);
         g_mutex_lock(&prefetch->mutex);
         bool wanted = generation == prefetch->generation;
         if (wanted && good)
-            prefetch->next += prefetch->batch_samples;
+            prefetch->next += prefetch->n_rows;
         else if (wanted)
             prefetch->working = false;
         g_queue_push_tail(wanted && good ? &prefetch->ready : &prefetch->spare, batch);
@@ -47,17 +53,15 @@ static void *work_ahead(void *argument)
     return NULL;
 }
 
-Prefetch *prefetch_open(Loader *loader, int64_t batch_samples, int depth)
+Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth)
 {
     Prefetch *prefetch = g_new0(Prefetch, 1);
     prefetch->loader = loader;
-    prefetch->batch_samples = batch_samples;
+    prefetch->n_rows = n_rows;
     prefetch->depth = (guint)MAX(depth, 1);
     prefetch->expected = -1;
     g_queue_init(&prefetch->spare);
     g_queue_init(&prefetch->ready);
-    for (guint i = 0; i < prefetch->depth + SPARE_BATCHES; i++)
-        g_queue_push_tail(&prefetch->spare, loader_batch(loader, (int32_t)batch_samples));
     g_mutex_init(&prefetch->mutex);
     g_cond_init(&prefetch->changed);
     prefetch->thread = g_thread_new("prefetch", work_ahead, prefetch);
@@ -78,26 +82,26 @@ void prefetch_close(Prefetch *prefetch)
     g_cond_broadcast(&prefetch->changed);
     g_mutex_unlock(&prefetch->mutex);
     g_thread_join(prefetch->thread);
+    CHECK(prefetch->n_lent == 0, "%" G_GINT64_FORMAT " batches were not given back", prefetch->n_lent);
     g_queue_clear_full(&prefetch->spare, free_batch);
     g_queue_clear_full(&prefetch->ready, free_batch);
-    batch_free(prefetch->current);
     g_mutex_clear(&prefetch->mutex);
     g_cond_clear(&prefetch->changed);
     g_free(prefetch);
 }
 
-/* The batch that was made ahead, or NULL if the guess was wrong. */
+/* The batch that was made ahead, or NULL if other rows were expected or making it failed. */
 static Batch *take_ready(Prefetch *prefetch, int64_t first, int64_t n)
 {
-    if (first != prefetch->expected || n != prefetch->batch_samples)
+    if (first != prefetch->expected || n != prefetch->n_rows)
         return NULL;
     while (prefetch->working && prefetch->ready.length == 0)
         g_cond_wait(&prefetch->changed, &prefetch->mutex);
     return g_queue_pop_head(&prefetch->ready);
 }
 
-/* Begins again behind the call that was not foreseen. */
-static Batch *start_over(Prefetch *prefetch, int64_t next)
+/* Lets the thread start again at another row. */
+static void start_over(Prefetch *prefetch, int64_t next)
 {
     Batch *batch;
     while ((batch = g_queue_pop_head(&prefetch->ready)))
@@ -105,22 +109,33 @@ static Batch *start_over(Prefetch *prefetch, int64_t next)
     prefetch->generation++;
     prefetch->next = next;
     prefetch->working = true;
-    return g_queue_pop_head(&prefetch->spare);
 }
 
-bool prefetch_get(Prefetch *prefetch, int64_t first, int64_t n, const Batch **out, GError **error)
+const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GError **error)
 {
     g_mutex_lock(&prefetch->mutex);
-    if (prefetch->current)
-        g_queue_push_tail(&prefetch->spare, prefetch->current);
     Batch *batch = take_ready(prefetch, first, n);
     bool ahead = batch != NULL;
-    if (!ahead)
-        batch = start_over(prefetch, first + n);
-    prefetch->current = batch;
+    if (!ahead) {
+        start_over(prefetch, first + n);
+        batch = take_spare(prefetch);
+    }
+    prefetch->n_lent++;
     prefetch->expected = first + n;
     g_cond_broadcast(&prefetch->changed);
     g_mutex_unlock(&prefetch->mutex);
-    *out = batch;
-    return ahead || loader_get(prefetch->loader, first, n, batch, error);
+    if (ahead || loader_get(prefetch->loader, first, n, batch, error))
+        return batch;
+    prefetch_give_back(prefetch, batch);
+    return NULL;
+}
+
+void prefetch_give_back(Prefetch *prefetch, const Batch *batch)
+{
+    if (!batch)
+        return;
+    g_mutex_lock(&prefetch->mutex);
+    prefetch->n_lent--;
+    g_queue_push_tail(&prefetch->spare, (Batch *)batch);
+    g_mutex_unlock(&prefetch->mutex);
 }

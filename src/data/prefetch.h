@@ -1,11 +1,18 @@
-/* prefetch.h: batches of a loader, made ahead by a thread. */
+/* prefetch.h: the batches of a loader, made ahead of their use by a thread. Batches are lent, not copied: a caller may
+ * hold any number of them and gives them back in any order. */
 #pragma once
 
 #include "data/loader.h"
 
-/* The same calls served by a thread that works ahead on the guess that the caller goes on where it left off. */
 typedef struct Prefetch Prefetch;
-Prefetch *prefetch_open(Loader *loader, int64_t batch_samples, int depth);
+
+/* Up to `depth` batches of n_rows rows are made ahead. The loader must outlive the prefetcher. */
+Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth);
+/* All batches must have been given back. */
 void prefetch_close(Prefetch *prefetch);
-/* *out stays valid until the next call. */
-bool prefetch_get(Prefetch *prefetch, int64_t first, int64_t n, const Batch **out, GError **error);
+/* Lends the batch of rows [first, first + n), n <= n_rows, which stays as it is until it is given back. The thread
+ * works on from there, expecting the next call to ask for n_rows rows from first + n on; another call costs the work
+ * made ahead and nothing else. NULL on an error. One thread borrows. */
+const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GError **error);
+/* Any thread may give a batch back; NULL is ignored. */
+void prefetch_give_back(Prefetch *prefetch, const Batch *batch);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* The datasets of data.train, cut unless they are parts already. */
+/* The list of one part of each dataset of data.train; a dataset that is a part itself is its own training part and has
+ * no others. */
 static char *cut_sources(const DataConfig *config, const double shares[SPLIT_PARTS], int part, GError **error)
 {
     Mixture *mixture = mixture_parse(config->train, error);
@@ -19,7 +20,7 @@ static char *cut_sources(const DataConfig *config, const double shares[SPLIT_PAR
         bool is_part = split_read_name(mixture->paths[k], &own_part, own, NULL) != 0;
         g_autofree char *name = is_part ? g_strdup(mixture->paths[k]) : split_name(mixture->paths[k], shares, part);
         if (is_part && part != SPLIT_TRAIN)
-            continue; /* nothing is known to be left of it */
+            continue;
         g_string_append_printf(list, "%s%s%s%s", list->len ? "," : "", name, mixture->weighted ? ":" : "",
                                mixture->weighted ? weight : "");
     }

@@ -1,21 +1,21 @@
-/* sources.h: which datasets the options name. */
+/* sources.h: the datasets that the options data.train, data.valid and data.split name. */
 #pragma once
 
 #include "data/data_config.h"
 
-/* Lists, weights and shares are well formed and do not exclude each other; no dataset is opened. */
+/* Whether data.train, its weights and data.split are well formed and go together. Opens no dataset. */
 bool sources_check(const DataConfig *config, GError **error);
-/* The list of datasets to train on: data.train, of each the part that data.split leaves for training. g_free; NULL on
- * error. */
+/* The list of datasets to train on, for loader_open: data.train, or with data.split the training part of each dataset.
+ * g_free; NULL on an error. */
 char *sources_train(const DataConfig *config, GError **error);
-/* The same datasets' parts to validate on, which stand in for data.valid where that is empty: "" where data.split keeps
- * nothing back. */
+/* The list of their validation parts, which are used where data.valid is empty; "" where data.split has none. g_free;
+ * NULL on an error. */
 char *sources_split_valid(const DataConfig *config, GError **error);
-/* Bytes of the name before the colon of data.valid's "NAME:PREFIX"; 0: there is none. */
+/* Bytes of NAME in an item "NAME:PATH" of data.valid; 0 means that it has no name. */
 size_t sources_valid_name(const char *item);
-/* The path as it holds from any folder; as it is, where a configuration cannot hold that one: it is not UTF-8. g_free.
- */
+/* The absolute path, or a copy of the path where the absolute one is not UTF-8, which a configuration cannot hold.
+ * g_free. */
 char *sources_resolve_path(const char *path);
-/* The list (of data.train or, named, of data.valid) with prefixes that hold from any folder; one whose folder has
- * a comma in its name stays as it is. g_free. */
+/* A list with absolute paths: data.train, or with named = true data.valid. A path whose folder has a comma in its name
+ * stays relative. g_free. */
 char *sources_resolve(const char *list, bool named);

@@ -7,7 +7,7 @@
 
 static int64_t sample_count(const Loader *loader, int64_t n)
 {
-    int64_t all = loader_epoch_samples(loader, 0);
+    int64_t all = loader_epoch_samples(loader);
     return n > 0 ? MIN(n, all) : all;
 }
 

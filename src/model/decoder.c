@@ -28,42 +28,17 @@ struct Decoder {
 
 static const ModelLoss forward = { 0 };
 
-static TokenStream stream_new(int32_t n_rows, int32_t n_seq, const int32_t *cu)
+/* The prompts, each without its last `left_out` tokens, behind n_memory placeholder tokens. */
+static void inputs_init(TokenStream *inputs, const Prompts *prompts, int32_t left_out, int32_t n_memory)
 {
-    TokenStream stream = { .max_tokens = n_rows, .n_tokens = n_rows, .n_seq = n_seq, .max_seq = n_seq };
-    stream.ids = g_new0(int32_t, n_rows);
-    stream.position_ids = g_new0(int32_t, n_rows);
-    stream.token_types = g_new0(int32_t, n_rows);
-    stream.prefix_length = g_new0(int32_t, n_seq);
-    stream.cu = g_memdup2(cu, (size_t)(n_seq + 1) * sizeof *cu);
-    for (int32_t i = 0; i < n_seq; i++) {
-        stream.max_len = MAX(stream.max_len, cu[i + 1] - cu[i]);
-        for (int32_t row = cu[i]; row < cu[i + 1]; row++)
-            stream.position_ids[row] = row - cu[i];
-    }
-    return stream;
-}
-
-static void stream_free(TokenStream *stream)
-{
-    g_free(stream->ids);
-    g_free(stream->position_ids);
-    g_free(stream->token_types);
-    g_free(stream->prefix_length);
-    g_free(stream->cu);
-}
-
-/* The prompts, each without its last `left_out` tokens, behind n_memory rows. */
-static TokenStream stream_of(const Prompts *prompts, int32_t left_out, int32_t n_memory)
-{
-    g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
-    for (int32_t p = 0; p <= prompts->n; p++)
-        cu[p] = prompts->cu[p] + p * (n_memory - left_out);
-    TokenStream stream = stream_new(cu[prompts->n], prompts->n, cu);
+    int32_t more = n_memory - left_out, longest = 0;
     for (int32_t p = 0; p < prompts->n; p++)
-        for (int32_t i = 0; i < cu[p + 1] - cu[p] - n_memory; i++)
-            stream.ids[cu[p] + n_memory + i] = prompts->ids[prompts->cu[p] + i];
-    return stream;
+        longest = MAX(longest, prompts->cu[p + 1] - prompts->cu[p] + more);
+    stream_init(inputs, prompts->cu[prompts->n] + prompts->n * more, prompts->n, longest);
+    for (int32_t p = 0; p < prompts->n; p++) {
+        int32_t n = prompts->cu[p + 1] - prompts->cu[p] - left_out, first = stream_add(inputs, p, 0, n + n_memory);
+        memcpy(inputs->ids + first + n_memory, prompts->ids + prompts->cu[p], (size_t)n * sizeof *prompts->ids);
+    }
 }
 
 /* Without memory for its tensors; the prompts are copied. */
@@ -72,16 +47,15 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     Decoder *d = g_new0(Decoder, 1);
     int32_t n_rows = prompts->n * n_each;
     bool encodes = model->config.n_enc > 0, prefixed = model->config.prefix_lm;
-    g_autofree int32_t *cu = g_new(int32_t, prompts->n + 1);
 
-    for (int32_t i = 0; i <= prompts->n; i++)
-        cu[i] = i * n_each;
     d->model = model;
     d->max_tokens = max_tokens;
-    d->inputs = stream_of(prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
+    inputs_init(&d->inputs, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
         d->inputs.prefix_length[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
-    d->rows = stream_new(n_rows, prompts->n, cu);
+    stream_init(&d->rows, n_rows, prompts->n, n_each);
+    for (int32_t p = 0; p < prompts->n; p++)
+        stream_add(&d->rows, p, 0, n_each);
     d->first = g_new0(int32_t, n_rows);
     d->last = g_new(int32_t, prompts->n);
     d->cu_q = g_new0(int32_t, n_rows + 1);

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-/* The tokens of one pass. */
+/* The tokens of one search: of the text as it is, or of normalized text. */
 typedef struct Pass {
-    GArray *tokens; /* AddedToken; contents are its own, in the form that is looked for */
-    Trie trie;      /* content -> place in tokens */
-    bool starts[256];
-    bool any_ordinary; /* a token that is not special */
+    GArray *tokens;    /* AddedToken, contents owned, in the form that is searched for */
+    Trie trie;         /* content -> index in tokens */
+    bool starts[256];  /* whether a token starts with this byte */
+    bool any_ordinary; /* whether a token is not special */
 } Pass;
 
 struct AddedTokens {
@@ -35,7 +35,7 @@ static const AddedToken *token_at(const Pass *pass, guint i)
     return &g_array_index(pass->tokens, AddedToken, i);
 }
 
-/* Takes `content`; an empty one is left out. */
+/* Takes `content`; ignores the token if it is empty. */
 static void pass_add(Pass *pass, const AddedToken *token, char *content)
 {
     AddedToken own = *token;
@@ -91,7 +91,7 @@ void added_tokens_close(AddedTokens *added)
 
 /* ---- finding ---- */
 
-/* The characters of a word as the reference has them: \w of Unicode. */
+/* \w as Hugging Face's tokenizers define it. */
 static bool is_word(gunichar c)
 {
     c = unicode_known(c);
@@ -100,16 +100,16 @@ static bool is_word(gunichar c)
            type == G_UNICODE_CONNECT_PUNCTUATION || c == 0x200c || c == 0x200d;
 }
 
-/* The text of a pass, and where in it the search has come to. */
+/* A search of text for the tokens of a pass. */
 typedef struct Search {
     const Pass *pass;
     const char *text, *end;
-    const char *taken; /* the end of what the last token took */
-    const char *at;    /* from where the next is looked for */
+    const char *taken; /* end of the last token, with the white space that it took */
+    const char *at;    /* where the search goes on */
     bool specials;
 } Search;
 
-/* The longest token that begins at `at`; NULL if none does. */
+/* The longest token that starts at `at`; NULL if none does. */
 static const AddedToken *longest_at(const Search *search, const char *at)
 {
     const Trie *trie = &search->pass->trie;
@@ -128,7 +128,7 @@ static bool stands_alone(const Search *search, const char *start, const char *st
     return !before && !after;
 }
 
-/* What the token at [*start, *stop) takes with it. */
+/* Extends the token at [*start, *stop) over the white space that it takes (lstrip, rstrip). */
 static void widen(const Search *search, const AddedToken *token, const char **start, const char **stop)
 {
     while (token->lstrip && *start > search->taken && is_white_space(g_utf8_get_char(g_utf8_prev_char(*start))))
@@ -137,7 +137,8 @@ static void widen(const Search *search, const AddedToken *token, const char **st
         *stop = g_utf8_next_char(*stop);
 }
 
-/* The next token and what it takes; NULL if there is none. A token that must not be read hides shorter ones. */
+/* The next token, with its white space; NULL if there is none. A longest match that is not allowed (special,
+ * single_word) is skipped as a whole: shorter tokens within it are not found. */
 static const AddedToken *next_token(Search *search, const char **start, const char **stop)
 {
     while (search->at < search->end) {
@@ -163,7 +164,7 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
 typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
                       GArray *ids, GError **error);
 
-/* `gap` gets what lies between the tokens of a pass. */
+/* Appends the ids of the tokens of a pass; `gap` encodes the text between them. */
 static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, bool starts_text,
                      bool specials, GapFn gap, GArray *ids, GError **error)
 {

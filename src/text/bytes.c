@@ -8,12 +8,12 @@
 
 enum { PAD, EOS, UNK, FIRST_BYTE, FIRST_EXTRA = FIRST_BYTE + 256, SIZE = FIRST_EXTRA + 125 };
 
-/* <extra_id_i> is 259 + i, as in Hugging Face's ByT5Tokenizer; there are 125. */
+/* Pieces by id. <extra_id_i> is 259 + i, as in Hugging Face's ByT5Tokenizer. */
 typedef struct Bytes {
     char names[SIZE][16];
 } Bytes;
 
-/* The first three take the white space around them. */
+/* pad, eos and unk take the white space around them; sentinels do not. */
 static GArray *list_added(const Bytes *model)
 {
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
@@ -94,7 +94,7 @@ static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *t
     return true;
 }
 
-/* A byte-level BPE without merges. */
+/* A byte-level BPE model without merges. */
 static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
 {
     (void)data, (void)bytes, (void)error;

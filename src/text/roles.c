@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* Of each role: its name in "ROLE=PIECE", its key in tokenizer_config.json, the pieces that have it by convention. */
 static const struct {
     const char *name, *key;
     const char *pieces[5];
@@ -22,7 +23,7 @@ static const struct {
 #define ROBERTA                                                                                                        \
     {                                                                                                                  \
         "<s>", "<pad>", "</s>", "<unk>", "<mask>"                                                                      \
-    } /* positions begin after its padding, which is 1 */
+    } /* <pad> must be 1: RoBERTa's position ids start after it */
 #define T5                                                                                                             \
     {                                                                                                                  \
         "<pad>", "</s>", "<unk>"                                                                                       \
@@ -94,6 +95,7 @@ json_t *token_roles_given(const char *const *entries)
     return given;
 }
 
+/* Whether one of the entries is this piece. */
 static bool is_entry(const char *const *entries, const char *wanted)
 {
     const char *piece;
@@ -105,8 +107,8 @@ static bool is_entry(const char *const *entries, const char *wanted)
     return false;
 }
 
-/* The first of the role's own pieces among the entries; NULL: none. */
-static const char *known_by_name(TokenRole role, const char *const *entries)
+/* The entry that has the role by convention; NULL means there is none. */
+static const char *known_by_convention(TokenRole role, const char *const *entries)
 {
     for (const char *const *piece = token_role_pieces(role); *piece; piece++)
         if (is_entry(entries, *piece))
@@ -122,7 +124,7 @@ bool token_roles_check(const char *const *entries, GError **error)
         TokenRole role = token_role_parse(*entry, &piece);
         if (role == TOKEN_ROLES)
             continue;
-        const char *named = known_by_name(role, entries);
+        const char *named = known_by_convention(role, entries);
         if (given[role])
             return fail_user(error, "two special tokens are %s: \"%s\" and \"%s\"", roles[role].name, given[role],
                              piece);

@@ -18,7 +18,7 @@ void tokenizer_config_clear(TokenizerConfig *config)
     *config = (TokenizerConfig){ 0 };
 }
 
-/* An object; NULL without an error where there is no such file. */
+/* Reads the JSON object of a file into *root, which stays NULL if the file is missing. */
 static bool read_object(const char *folder, const char *name, json_t **root, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -30,13 +30,14 @@ static bool read_object(const char *folder, const char *name, json_t **root, GEr
     return *root || (data && fail_context(error, "%s", path));
 }
 
-/* "…" or {"content": "…"} at a key. */
+/* The string at a key, or the "content" of an object at the key; NULL means neither. */
 static const char *content_at(const json_t *root, const char *key)
 {
     const json_t *value = json_object_get(root, key);
     return json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
 }
 
+/* The piece of a role, by its key ("pad_token"). */
 static const char *role(const TokenizerConfig *config, const char *key)
 {
     const char *content = content_at(config->root, key);
@@ -87,7 +88,7 @@ static bool is_listed(const json_t *list, const char *content)
     return false;
 }
 
-/* The object of special_tokens_map.json that describes a special token, or any other value of it; NULL: not special. */
+/* The value of special_tokens_map.json that names this token; NULL means that the token is not special. */
 static const json_t *find_special(const TokenizerConfig *config, const char *content)
 {
     const char *key;
@@ -100,7 +101,7 @@ static const json_t *find_special(const TokenizerConfig *config, const char *con
     return NULL;
 }
 
-/* added_tokens.json: {"content": id}; which are special is in special_tokens_map.json. */
+/* added_tokens.json: {"content": id}; special_tokens_map.json tells which of them are special. */
 static bool read_old(TokenizerConfig *config, GError **error)
 {
     const char *content;

@@ -14,7 +14,7 @@ void tokenizer_json_close(TokenizerJson *json)
     g_free(json);
 }
 
-/* Every escape \u0000 becomes \uffff; an escaped backslash before a "u0000" is left alone. */
+/* A copy of JSON text with "\uffff" for every escape "\u0000"; "\\u0000", an escaped backslash, stays. */
 static char *without_nul(const char *data, size_t bytes)
 {
     char *text = g_memdup2(data, bytes + 1);
@@ -60,6 +60,12 @@ static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GErro
     return true;
 }
 
+const char *tokenizer_json_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error)
 {
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();
@@ -77,7 +83,7 @@ GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error)
     return g_steal_pointer(&pieces);
 }
 
-/* Unigram's vocabulary: [["piece", score], …]. */
+/* The pieces of a Unigram vocabulary, [["piece", score], …]. */
 static GPtrArray *list_pieces(json_t *vocab, GError **error)
 {
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();

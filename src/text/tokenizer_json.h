@@ -27,6 +27,8 @@ size_t tokenizer_json_merges(const TokenizerJson *json); /* the number of merges
 /* The two pieces of merge i: "a b" in old files, ["a", "b"] in new ones. g_free both. */
 bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char **right, GError **error);
 
+/* The string at a key of an object; "" if there is none. */
+const char *tokenizer_json_text(const json_t *object, const char *key);
 /* The pieces of {"piece": id, …} by id; NULL where no piece has the id; the strings belong to the object. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
 /* Fills in the flags of an added token from its JSON object; not its content and id. */

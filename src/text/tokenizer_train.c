@@ -27,7 +27,7 @@ static bool fail_unknown(const char *type, GError **error)
     return fail_user(error, "a tokenizer of kind %s cannot be trained: one of %s", type, names->str);
 }
 
-/* An option that the kind has not would be passed over without a word. */
+/* Options that the trainer does not have are an error rather than ignored. */
 static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraining *training, GError **error)
 {
     const struct {
@@ -73,7 +73,7 @@ static bool check_ranges(const TokenizerTraining *training, GError **error)
     return true;
 }
 
-/* What a family of models needs, but for what was asked for otherwise. SentencePiece has sentinels on top anyhow. */
+/* Fills in the special tokens and sentinels of training->family, unless others were given. */
 static bool take_family(const TokenizerTrainer *trainer, TokenizerTraining *training, GError **error)
 {
     if (training->family) {
@@ -92,9 +92,9 @@ bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void
     const TokenizerTrainer *trainer = find_trainer(training->type);
     if (trainer == NULL)
         return fail_unknown(training->type, error);
-    TokenizerTraining whole = *training;
+    TokenizerTraining with_family = *training;
     return check_options(trainer, training, error) && check_ranges(training, error) &&
-           take_family(trainer, &whole, error) && trainer->train(&whole, next, context, error);
+           take_family(trainer, &with_family, error) && trainer->train(&with_family, next, context, error);
 }
 
 const char *tokenizer_trained_file(const char *type)

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define FREE     UINT32_MAX
-#define DENSE    0.95 /* a stretch as full as this is not searched again */
+#define DENSE    0.95 /* units of which this share is taken are not searched again */
 #define MAX_KEYS ((size_t)1 << 24)
 
-/* The keys [from, to), which share their first `depth` bytes, below one unit. */
+/* Keys [from, to), which share their first `depth` bytes and belong below one unit. */
 typedef struct Range {
     size_t from, to;
     uint32_t depth, unit;
@@ -18,9 +18,9 @@ typedef struct Range {
 typedef struct Builder {
     Trie *trie;
     const TrieKey *keys;
-    GArray *ranges;       /* of Range, still to be placed */
+    GArray *ranges;       /* Range, in the order in which they get their units */
     uint32_t room;        /* units allocated */
-    uint32_t search_from; /* units below are nearly all taken */
+    uint32_t search_from; /* free units below it are few and are not looked for */
 } Builder;
 
 static int compare_keys(const void *a, const void *b)
@@ -48,7 +48,7 @@ static void make_room(Builder *builder, uint32_t base)
     trie->n_units = MAX(trie->n_units, needed);
 }
 
-/* The least base at which every child finds a free unit. */
+/* The least base, from search_from on, at which the units of all n children are free. */
 static uint32_t find_base(Builder *builder, const unsigned char *bytes, int n)
 {
     uint32_t taken = 0, start = MAX(builder->search_from, bytes[0] + 1U), at = start;
@@ -71,6 +71,7 @@ static uint32_t find_base(Builder *builder, const unsigned char *bytes, int n)
     return at - bytes[0];
 }
 
+/* Gives the children of a range their units. */
 static void place(Builder *builder, Range range)
 {
     const TrieKey *keys = builder->keys;

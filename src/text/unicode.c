@@ -153,10 +153,10 @@ static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
     [G_UNICODE_OTHER_SYMBOL] = { 0x2600, 0x1f300 },
 };
 
-#define NO_SPACE 0x180e  /* PCRE2 counts it among white space, which it has not been since Unicode 6.3 */
-#define HAN      0x20000 /* ideographs above it are new to the extensions of Han */
+#define NO_SPACE 0x180e  /* white space for PCRE2, though not since Unicode 6.3 */
+#define HAN      0x20000 /* entries from here on are new ideographs */
 
-/* NULL if Unicode 14 has it right. */
+/* The entry of a character; NULL means that its category is the same in Unicode 14. */
 static const Newer *find(gunichar c)
 {
     size_t low = 0, high = G_N_ELEMENTS(newer);
@@ -194,7 +194,7 @@ gunichar unicode_lower(gunichar c)
         gunichar first, last;
         int step;
     } pairs[] = {
-        { 0x2160, 0x216f, 16 }, /* Roman numerals and circled letters, which GLib leaves */
+        { 0x2160, 0x216f, 16 }, /* Roman numerals and circled letters, which GLib does not change */
         { 0x24b6, 0x24cf, 26 },     { 0x1c89, 0x1c89, 1 },      { 0xa7cb, 0xa7cb, 0x264 - 0xa7cb },
         { 0xa7cc, 0xa7cc, 1 },      { 0xa7ce, 0xa7ce, 1 },      { 0xa7d2, 0xa7d2, 1 },
         { 0xa7d4, 0xa7d4, 1 },      { 0xa7da, 0xa7da, 1 },      { 0xa7dc, 0xa7dc, 0x19b - 0xa7dc },

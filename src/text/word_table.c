@@ -9,6 +9,7 @@
 #define FIRST_SLOTS 1024
 #define FIRST_TEXT  8192
 
+/* Fills the slots from the entries. */
 static void place_slots(WordTable *table)
 {
     memset(table->slots, 0, table->n_slots * sizeof *table->slots);
@@ -20,7 +21,7 @@ static void place_slots(WordTable *table)
     }
 }
 
-/* Half of the slots, at most, are taken. */
+/* Makes room for n_slots / 2 entries: at most half of the slots are taken. */
 static void set_room(WordTable *table, size_t n_slots)
 {
     table->n_slots = n_slots;

@@ -1,6 +1,8 @@
 #include "train/step_timer.h"
 
+#include "base/clock.h"
 #include "train/cpu_device.h"
+
 #include <inttypes.h>
 
 /* Random ids; an encoder alone or a decoder alone gets about as many targets as the objective would give it: anywhere
@@ -84,14 +86,14 @@ static ModelLoss step_loss(const StepTimer *timer)
                         .recompute = timer->config->train.recompute == RECOMPUTE_BLOCK };
 }
 
-static double since(gint64 start)
+static double since(double start)
 {
-    return (double)(g_get_monotonic_time() - start) / 1e6;
+    return clock_seconds() - start;
 }
 
 static double time_micro(StepTimer *timer, const ModelLoss *loss)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     model_pass(timer->model, timer->batch, loss);
     device_synchronise(timer->dev);
     return since(start);
@@ -99,7 +101,7 @@ static double time_micro(StepTimer *timer, const ModelLoss *loss)
 
 static double time_update(StepTimer *timer)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     double norm = grads_norm(model_params(timer->model));
     optimizer_step(timer->optimizer, ++timer->updates, 1e-6, norm);
     device_synchronise(timer->dev);
@@ -146,7 +148,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
     timer->dev->profile = profile;
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     do {
         grads_begin(model_params(timer->model), 1);
         double micro_s = time_micro(timer, &loss), update_s = time_update(timer);

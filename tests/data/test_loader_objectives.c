@@ -18,9 +18,9 @@ static DataConfig config;
 /* An objective by its name; "prefix_lm alone": on a decoder alone. */
 static DataConfig config_of(const char *objective, int64_t input_length)
 {
-    DataConfig data = {
-        .input_length = input_length, .noise_density = 0.15, .mean_span_length = 3, .whole_word = true, .max_ngram = 3
-    };
+    DataConfig data = { .input_length = input_length,
+                        .noise_density = 0.15,
+                        .settings = { .span_corruption = { 3 }, .mlm = { .whole_word = true, .max_ngram = 3 } } };
     data.decoder_alone = strcmp(objective, "prefix_lm alone") == 0;
     while (!g_str_has_prefix(objective, objective_names[data.objective]))
         data.objective++;
@@ -97,7 +97,7 @@ static void an_epoch_of_any_objective_holds_every_token_once(void)
         Loader *loader = open_loader(false);
         const Objective *objective = data_objective_row(&config);
         bool cut = objective->text == TEXT_DOCUMENTS;
-        int64_t want[100] = { 0 }, n = loader_epoch_samples(loader, 0);
+        int64_t want[100] = { 0 }, n = loader_epoch_samples(loader);
         Batch *batch = loader_batch(loader, 1);
         count_dataset(cut ? loader_objective(loader)->raw_length : 0, objective->min_length, want);
         for (int64_t epoch = 0; epoch < 3; epoch++) {
@@ -141,9 +141,9 @@ static void a_row_is_a_function_of_its_index(void)
     static const char *const names[] = { "prefix_lm", "prefix_lm alone", "iid_denoising", "ul2", "clm", "mlm" };
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         config = config_of(names[i], 64);
-        config.reset_attention = config.reset_position = true;
+        config.settings.clm.reset_attention = config.settings.clm.reset_position = true;
         Loader *loader = open_loader(false), *again = open_loader(false);
-        int64_t first = loader_epoch_samples(loader, 0) - 3; /* into the next epoch */
+        int64_t first = loader_epoch_samples(loader) - 3; /* into the next epoch */
         Batch *whole = loader_batch(loader, ROWS), *one = loader_batch(loader, 1), *other = loader_batch(loader, 1);
         get(loader, first, ROWS, whole);
         int64_t used = 0, targets = 0;
@@ -170,7 +170,7 @@ static void samples_are_numbered_through(void)
     config = config_of("prefix_lm", 64);
     Loader *loader = open_loader(false);
     Batch *batch = loader_batch(loader, 1);
-    int64_t rows = loader_epoch_samples(loader, 0), samples = 0, sum = 0;
+    int64_t rows = loader_epoch_samples(loader), samples = 0, sum = 0;
     for (int64_t row = 0; row < 2 * rows; row++) {
         get(loader, row, 1, batch);
         for (int32_t i = 0; i < batch->enc.n_seq; i++, samples++)
@@ -205,11 +205,11 @@ static void prefixes_are_packed(void)
 static void packed_rows_leave_room_for_memory(void)
 {
     config = config_of("prefix_lm", 64);
-    config.memory_rows = 8;
+    config.memory_tokens = 8;
     Loader *loader = open_loader(false);
     Batch *batch = loader_batch(loader, 1);
     int32_t most = 0, fullest = 0;
-    for (int64_t row = 0; row < loader_epoch_samples(loader, 0); row++) {
+    for (int64_t row = 0; row < loader_epoch_samples(loader); row++) {
         get(loader, row, 1, batch);
         most = MAX(most, batch->enc.n_seq);
         fullest = MAX(fullest, batch->enc.n_tokens + 8 * batch->enc.n_seq);
@@ -223,7 +223,7 @@ static void packed_rows_leave_room_for_memory(void)
 static void attention_ends_with_a_document(void)
 {
     config = config_of("clm", 64);
-    config.reset_attention = config.reset_position = config.mask_eod = true;
+    config.settings.clm = (ClmSettings){ true, true, true };
     Loader *loader = open_loader(false);
     Batch *batch = loader_batch(loader, 12);
     get(loader, 0, 12, batch);
@@ -249,7 +249,7 @@ static void static_masks_are_the_same_in_every_epoch(void)
         config = config_of("mlm", 400); /* a piece is a document: no piece is dealt anew */
         config.static_masks = fixed;
         Loader *loader = open_loader(false);
-        int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_samples(loader, 0);
+        int64_t counts[2][100] = { { 0 } }, rows = loader_epoch_samples(loader);
         Batch *batch = loader_batch(loader, 1);
         for (int64_t row = 0; row < 2 * rows; row++) {
             get(loader, row, 1, batch);
@@ -271,9 +271,9 @@ static void a_mixture_is_a_function_of_the_index_too(void)
     config = config_of("prefix_lm", 64);
     Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
     g_assert_no_error(error);
-    int64_t rows = loader_epoch_samples(one, 0);
+    int64_t rows = loader_epoch_samples(one);
     Batch *batch = loader_batch(mixed, 8), *again = loader_batch(mixed, 8);
-    g_assert_cmpint(loader_epoch_samples(mixed, 0), >, rows);
+    g_assert_cmpint(loader_epoch_samples(mixed), >, rows);
     g_assert_cmpint(loader_raw_tokens(mixed), ==, 2 * loader_raw_tokens(one));
     get(mixed, 8, 8, batch);
     get(mixed, 0, 8, again);
@@ -294,7 +294,7 @@ static void no_two_samples_of_a_mixture_share_a_number(void)
     Loader *mixed = loader_open(&config, both, tok, SEED, false, &error);
     g_assert_no_error(error);
     Batch *batch = loader_batch(mixed, 5);
-    int64_t rows = loader_epoch_samples(mixed, 0);
+    int64_t rows = loader_epoch_samples(mixed);
     for (int64_t row = 0; row < 2 * rows; row += 5) {
         get(mixed, row, MIN(5, 2 * rows - row), batch);
         for (int32_t i = 0; i < batch->enc.n_seq; i++) {
@@ -337,10 +337,10 @@ static double fill_of(int64_t used, int64_t rows, int64_t capacity)
 static void check_fill(const char *objective, SentencePairs pairs, const Tokenizer *with, const char *set)
 {
     config = config_of(objective, 512);
-    config.sentence_pairs = (int)pairs;
+    config.settings.mlm.sentence_pairs = (int)pairs;
     Loader *loader = loader_open(&config, set, with, SEED, false, NULL);
     Batch *batch = loader_batch(loader, 1);
-    int64_t rows = loader_epoch_samples(loader, 0), enc = 0, dec = 0;
+    int64_t rows = loader_epoch_samples(loader), enc = 0, dec = 0;
     for (int64_t row = 0; row < rows; row++) {
         get(loader, row, 1, batch);
         enc += batch->enc.n_tokens;
@@ -390,10 +390,10 @@ static void memory_finds_room(void)
     enum { MEMORY = 10, LENGTH = 128 };
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         config = config_of(names[i], LENGTH);
-        config.memory_rows = MEMORY;
+        config.memory_tokens = MEMORY;
         Loader *loader = open_loader(false);
         Batch *batch = loader_batch(loader, 1);
-        int64_t rows = loader_epoch_samples(loader, 0), used = 0;
+        int64_t rows = loader_epoch_samples(loader), used = 0;
         for (int64_t row = 0; row < rows; row++) {
             get(loader, row, 1, batch);
             g_assert_cmpint(batch->enc.n_tokens + MEMORY * batch->enc.n_seq, <=, LENGTH + MEMORY);

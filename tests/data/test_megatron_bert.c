@@ -85,9 +85,8 @@ static ObjectiveConfig config_of(int32_t vocab, int32_t first_part)
         continues[id] = id >= first_part;
     return (ObjectiveConfig){ .input_length = 64,
                               .noise_density = 0.15,
-                              .max_ngram = 3,
-                              .whole_word = true,
-                              .sentence_pairs = PAIRS_ORDER,
+                              .own =
+                                  OWN(MlmSettings, .max_ngram = 3, .whole_word = true, .sentence_pairs = PAIRS_ORDER),
                               .cls = CLS,
                               .sep = SEP,
                               .mask = MASK,
@@ -168,9 +167,8 @@ static void many_samples_are_megatron_s(void)
         int64_t cu[8], n = 0, hidden = 0, sum = 0;
         int32_t tokens[64];
         Example out;
-        config.max_ngram = cases[c].max_ngram;
-        config.whole_word = cases[c].whole_word;
-        config.sentence_pairs = cases[c].pair ? PAIRS_ORDER : PAIRS_NONE;
+        config.own = OWN(MlmSettings, .max_ngram = cases[c].max_ngram, .whole_word = cases[c].whole_word,
+                         .sentence_pairs = cases[c].pair ? PAIRS_ORDER : PAIRS_NONE);
         config.noise_density = cases[c].density;
         example_init(&out, &config);
         for (int64_t sample = 0; sample < 500; sample++) {
@@ -219,10 +217,10 @@ static DataConfig loader_config(SentencePairs pairs)
                           .compat_samples = 30,
                           .input_length = 32,
                           .noise_density = 0.15,
-                          .max_ngram = 3,
-                          .whole_word = true,
-                          .sentence_pairs = (int)pairs,
-                          .short_sequence_probability = 0.1 };
+                          .settings.mlm = { .whole_word = true,
+                                            .sentence_pairs = (int)pairs,
+                                            .short_sequence_probability = 0.1,
+                                            .max_ngram = 3 } };
     while (strcmp(objective_names[config.objective], "mlm") != 0)
         config.objective++;
     return config;
@@ -240,7 +238,7 @@ static void rows_are_the_mapping_s(void)
     void *index = megatron_bert_open(&spec, NULL);
     Batch *batch = loader_batch(loader, 1);
     Example out;
-    int64_t n = loader_epoch_samples(loader, 0);
+    int64_t n = loader_epoch_samples(loader);
     example_init(&out, planned);
     g_assert_cmpint(n, ==, megatron_bert_count(index));
     g_assert_cmpint(n, >=, 30);
@@ -271,7 +269,7 @@ static void epochs_of_t5_experiments_are_torch_s(void)
     Loader *sampled = loader_open(&config, prefix, tok, 42, false, NULL);
     Batch *batch = loader_batch(sampled, 1), *expected = loader_batch(mapped, 1);
     uint32_t order[200];
-    int64_t n = loader_epoch_samples(sampled, 0);
+    int64_t n = loader_epoch_samples(sampled);
     g_assert_cmpint(n, <=, 200);
     for (int64_t row = 0; row < 3 * n; row++) {
         torch_randperm(42 + (uint32_t)(row / n), order, (uint32_t)n);
@@ -305,7 +303,7 @@ static void what_megatron_does_not_know_is_refused(void)
     assert_refused(whole, many, "2^31");
     DataConfig none = loader_config(PAIRS_NONE);
     Loader *loader = loader_open(&none, whole, tok, 42, true, NULL);
-    g_assert_cmpint(loader_epoch_samples(loader, 0), ==, 8); /* a document of one sentence is a sample without pairs */
+    g_assert_cmpint(loader_epoch_samples(loader), ==, 8); /* a document of one sentence is a sample without pairs */
     loader_close(loader);
 }
 

@@ -21,7 +21,7 @@ static void assert_index(const MegatronGptIndex *index, const uint32_t *order, c
     g_assert_cmpint(index->n_samples, ==, 13);
     assert_same(index->order, order, 18 * sizeof *order);
     for (int i = 0; i <= 13; i++) {
-        g_assert_cmpint(index->places[i], ==, starts[i][0]);
+        g_assert_cmpint(index->starts[i], ==, starts[i][0]);
         g_assert_cmpint(index->offsets[i], ==, starts[i][1]);
     }
     assert_same(index->shuffle, shuffle, 13 * sizeof *shuffle);
@@ -78,7 +78,7 @@ static void larger_indices_are_megatron_s(void)
         for (int64_t i = 0; i < index->n_order; i++)
             sums[0] = add(sums[0], i, index->order[i]);
         for (int64_t i = 0; i <= index->n_samples; i++) {
-            sums[1] = add(sums[1], i, index->places[i]);
+            sums[1] = add(sums[1], i, index->starts[i]);
             sums[2] = add(sums[2], i, index->offsets[i]);
         }
         for (int64_t i = 0; i < index->n_samples; i++)
@@ -128,7 +128,7 @@ static Loader *open_loader(const char *at, bool held_out)
 /* Sample `sample` of the index, before the shuffle, token by token. */
 static void read_sample(const MegatronGptIndex *index, int64_t sample, int32_t *out)
 {
-    uint32_t place = index->places[sample];
+    uint32_t place = index->starts[sample];
     int32_t at = index->offsets[sample];
     for (int i = 0; i <= SEQ; i++) {
         out[i] = token_of((int)index->order[place], at++);
@@ -160,7 +160,7 @@ static void rows_are_samples_in_megatron_s_order(void)
     for (config.compat_samples = 11; config.compat_samples <= 12; config.compat_samples++) {
         MegatronGptIndex *index = megatron_gpt_index(sizes, DOCUMENTS, SEQ, config.compat_samples, SEED, NULL);
         Loader *loader = open_loader(prefix, false);
-        g_assert_cmpint(loader_epoch_samples(loader, 0), ==, 13);
+        g_assert_cmpint(loader_epoch_samples(loader), ==, 13);
         g_assert_cmpint(loader_raw_tokens(loader), ==, 37);
         check_rows(loader, index, 30);
         loader_close(loader);
@@ -173,7 +173,7 @@ static void held_out_sets_are_one_pass(void)
     MegatronGptIndex *index = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 0, SEED, NULL);
     config.compat_samples = 12;
     Loader *loader = open_loader(prefix, true);
-    g_assert_cmpint(loader_epoch_samples(loader, 0), ==, 4);
+    g_assert_cmpint(loader_epoch_samples(loader), ==, 4);
     check_rows(loader, index, 6);
     loader_close(loader);
     megatron_gpt_index_free(index);
@@ -210,7 +210,7 @@ static void datasets_of_a_blend_share_the_seed(void)
 static void documents_end_attention_positions_and_loss(void)
 {
     config.compat_samples = 12;
-    config.reset_attention = config.reset_position = config.mask_eod = true;
+    config.settings.clm = (ClmSettings){ true, true, true };
     Loader *loader = open_loader(prefix, false);
     Batch *batch = loader_batch(loader, 13);
     const TokenStream *dec = &batch->dec;
@@ -226,7 +226,7 @@ static void documents_end_attention_positions_and_loss(void)
         }
     batch_free(batch);
     loader_close(loader);
-    config.reset_attention = config.reset_position = config.mask_eod = false;
+    config.settings.clm = (ClmSettings){ 0 };
 }
 
 static void expect_refusal(const char *at, uint64_t seed, const char *phrase)

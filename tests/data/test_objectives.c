@@ -13,7 +13,6 @@ static ObjectiveConfig config_of(int64_t input_length)
 {
     return (ObjectiveConfig){ .input_length = input_length,
                               .noise_density = 0.15,
-                              .mean_span_length = 3,
                               .eos = EOS,
                               .first_sentinel = FIRST_SENTINEL,
                               .n_sentinels = 100,
@@ -21,8 +20,6 @@ static ObjectiveConfig config_of(int64_t input_length)
                               .sep = SEP,
                               .mask = MASK,
                               .vocab = V,
-                              .whole_word = true,
-                              .max_ngram = 1,
                               .continues = continues };
 }
 
@@ -39,7 +36,8 @@ static void draw_text(int32_t *tokens, int64_t n, uint64_t sample)
         tokens[i] = TEXT + (int32_t)philox_below(&rng, TEXT_END - TEXT);
 }
 
-static const Objective *planned(const char *name, ObjectiveConfig *config)
+/* The objective's settings are in config->own. */
+static const Objective *plan(const char *name, ObjectiveConfig *config)
 {
     g_autoptr(GError) error = NULL;
     const Objective *objective = objective_find(name);
@@ -49,17 +47,24 @@ static const Objective *planned(const char *name, ObjectiveConfig *config)
     return objective;
 }
 
+static const Objective *planned(const char *name, ObjectiveConfig *config)
+{
+    static const ObjectiveSettings settings = { .mlm = { .whole_word = true, .max_ngram = 1 } };
+    config->own = objective_config(objective_index(name), &settings).own;
+    return plan(name, config);
+}
+
 /* The example of a sample, whose lengths must be those that were foretold. */
 static Choice make(const Objective *objective, const ObjectiveConfig *config, uint64_t sample, const int32_t *tokens,
                    int64_t n, Example *out)
 {
     Choice choice = { .sample = (int64_t)sample,
                       .rng = numbers(PHILOX_CHOICE, sample),
-                      .pair = numbers(PHILOX_SAMPLING, sample / 2) };
+                      .pair_rng = numbers(PHILOX_SAMPLING, sample / 2) };
     Philox rng = numbers(PHILOX_OBJECTIVE, sample);
     if (objective->choose)
         objective->choose(config, n, &choice);
-    objective->apply(config, &choice, &rng, tokens, n, out);
+    objective->apply(config, &choice, &rng, &(Text){ .tokens = tokens, .n = n }, out);
     if (objective->choose)
         g_assert_cmpint(out->n_inputs, ==, objective->streams == STREAMS_DECODER ? choice.n_targets : choice.n_inputs);
     if (objective->choose && objective->streams == STREAMS_BOTH)
@@ -86,7 +91,8 @@ static void prefix_lm_halves_make_the_text(void)
     for (uint64_t sample = 0; sample < 6000; sample++) {
         int64_t n = sample % 2 ? 31 : 2 + (int64_t)(sample % 30);
         draw_text(tokens, n, sample);
-        int64_t cut = make(objective, &config, sample, tokens, n, &out).value;
+        make(objective, &config, sample, tokens, n, &out);
+        int64_t cut = out.n_inputs - 1;
         g_assert_cmpint(out.n_inputs + out.n_targets, ==, n + 2);
         assert_same(out.inputs, tokens, (size_t)cut * 4);
         assert_same(out.targets, tokens + cut, (size_t)(n - cut) * 4);
@@ -133,7 +139,6 @@ static void prefix_lm_on_a_decoder_alone_is_one_sequence(void)
         Choice choice = make(objective, &config, sample, tokens, n, &out);
         g_assert_cmpint(choice.n_inputs, ==, 0);
         g_assert_cmpint(out.n_inputs, ==, n);
-        g_assert_cmpint(out.prefix_length, ==, choice.value);
         assert_same(out.inputs, tokens, (size_t)n * 4);
         assert_same(out.targets, tokens + 1, (size_t)(n - 1) * 4);
         g_assert_cmpint(out.targets[n - 1], ==, EOS);
@@ -210,7 +215,8 @@ static void ul2_takes_the_denoisers_of_the_paper(void)
     g_assert_cmpint(config.raw_length, ==, 567);
     for (uint64_t sample = 0; sample < SAMPLES; sample++) {
         draw_text(tokens, config.raw_length, sample);
-        int64_t denoiser = make(objective, &config, sample, tokens, config.raw_length, &out).value;
+        Choice choice = make(objective, &config, sample, tokens, config.raw_length, &out);
+        int64_t denoiser = ul2_denoiser(&choice) - ul2_denoisers;
         counts[denoiser]++;
         g_assert_cmpint(out.inputs[0], ==, ul2_mode_token(&config, ul2_denoisers[denoiser].mode));
         const Example rest = { .inputs = out.inputs + 1,
@@ -269,7 +275,7 @@ static void ul2_fills_its_rows_by_design(void)
                 objective->cut(&config, sample, &begin, &n);
                 g_assert_cmpint(begin, ==, at);
                 objective->choose(&config, n, &choice);
-                counts[choice.value]++;
+                counts[ul2_denoiser(&choice) - ul2_denoisers]++;
                 n_inputs += choice.n_inputs;
                 n_targets += choice.n_targets;
                 at += n;
@@ -310,8 +316,8 @@ static void clm_moves_targets_by_one(void)
 static void clm_ends_attention_positions_and_loss_at_eod(void)
 {
     ObjectiveConfig config = config_of(6);
-    config.reset_attention = config.reset_position = config.mask_eod = true;
-    const Objective *objective = planned("clm", &config);
+    config.own = OWN(ClmSettings, true, true, true);
+    const Objective *objective = plan("clm", &config);
     Example out;
     example_init(&out, &config);
     make(objective, &config, 0, documents, 7, &out);
@@ -360,8 +366,8 @@ static bool near_share(int64_t count, int64_t all, double share)
 static void mlm_hides_80_10_10(void)
 {
     ObjectiveConfig config = config_of(64);
-    config.whole_word = false;
-    const Objective *objective = planned("mlm", &config);
+    config.own = OWN(MlmSettings, .max_ngram = 1);
+    const Objective *objective = plan("mlm", &config);
     int32_t tokens[62];
     MlmCounts counts = { 0 };
     Example out;
@@ -407,10 +413,9 @@ static void mlm_hides_whole_words(void)
 static void mlm_ngrams_have_the_shares_of_one_over_n(void)
 {
     ObjectiveConfig config = config_of(1002);
-    config.whole_word = false;
-    config.max_ngram = 3;
+    config.own = OWN(MlmSettings, .max_ngram = 3);
     config.noise_density = 0.003; /* 3 tokens: the first n-gram is never cut */
-    const Objective *objective = planned("mlm", &config);
+    const Objective *objective = plan("mlm", &config);
     g_autofree int32_t *tokens = g_new(int32_t, 1000);
     int64_t runs[4] = { 0 }, all = 0;
     Example out;
@@ -436,8 +441,8 @@ static void mlm_ngrams_have_the_shares_of_one_over_n(void)
 static void mlm_sentence_order_swaps_half_of_the_time(void)
 {
     ObjectiveConfig config = config_of(64);
-    config.sentence_pairs = PAIRS_ORDER;
-    const Objective *objective = planned("mlm", &config);
+    config.own = OWN(MlmSettings, .whole_word = true, .sentence_pairs = PAIRS_ORDER, .max_ngram = 1);
+    const Objective *objective = plan("mlm", &config);
     int32_t tokens[61];
     int64_t swapped = 0;
     Example out;
@@ -476,6 +481,7 @@ static void lengths_that_leave_no_room_are_refused(void)
         ObjectiveConfig config = config_of(cases[i].input_length);
         config.target_length = cases[i].target_length;
         config.raw_length = cases[i].raw_length;
+        config.own = objective_config(objective_index(cases[i].name), &(ObjectiveSettings){ 0 }).own;
         g_assert_false(objective_find(cases[i].name)->plan(&config, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, cases[i].phrase));

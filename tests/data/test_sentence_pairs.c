@@ -7,34 +7,34 @@
 
 enum { CLS = 1, SEP = 2, MASK = 3, V = 400, N = 60 };
 
-/* A text and another one, without a token in common: 10 + i and 200 + i. Sentences begin at 0, 13, 29, 44. */
+/* A text and one of another document, without a token in common: 10 + i and 200 + i. Sentences start at 0, 13, 29, 44.
+ */
 static int32_t tokens[N], others[N];
 static const int64_t sentences[] = { 13, 29, 44 };
 
-static ObjectiveConfig config_of(SentencePairs pairs)
+static ObjectiveConfig config_of(SentencePairs pairs, double short_probability)
 {
     GError *error = NULL;
-    ObjectiveConfig config = { .input_length = N + 3,
+    ObjectiveConfig config = { .input_length = N + (pairs == PAIRS_NONE ? 2 : 3),
                                .noise_density = 0.15,
-                               .max_ngram = 1,
-                               .sentence_pairs = (int)pairs,
+                               .own = OWN(MlmSettings, .max_ngram = 1, .sentence_pairs = (int)pairs,
+                                          .short_sequence_probability = short_probability),
                                .cls = CLS,
                                .sep = SEP,
                                .mask = MASK,
                                .vocab = V };
-    g_assert_true(objective_find("mlm")->plan(&config, &error));
+    g_assert_true(mlm_objective.plan(&config, &error));
     return config;
 }
 
 static Choice make(const ObjectiveConfig *config, uint64_t sample, int64_t n, int64_t n_other, bool split, Example *out)
 {
-    const Objective *mlm = objective_find("mlm");
     Choice choice = { .rng = philox_open(philox_key(1, PHILOX_CHOICE, 0), sample) };
     Philox rng = philox_open(philox_key(1, PHILOX_OBJECTIVE, 0), sample);
-    mlm->choose(config, n, &choice);
-    choice.text = (Text){ .sentences = sentences, .n_sentences = split ? G_N_ELEMENTS(sentences) : 0 };
-    choice.other = (Text){ others, n_other, sentences, split ? G_N_ELEMENTS(sentences) : 0 };
-    mlm->apply(config, &choice, &rng, tokens, n, out);
+    const Text texts[] = { { tokens, n, sentences, split ? sizeof sentences : 0 },
+                           { others, n_other, sentences, split ? sizeof sentences : 0 } };
+    mlm_objective.choose(config, n, &choice);
+    mlm_objective.apply(config, &choice, &rng, texts, out);
     g_assert_cmpint(out->n_inputs, <=, choice.n_inputs);
     return choice;
 }
@@ -62,24 +62,24 @@ static bool begins_sentence(int32_t token, int32_t first)
  * what would have followed. */
 static void half_of_the_time_another_text_follows(void)
 {
-    ObjectiveConfig config = config_of(PAIRS_NEXT);
+    ObjectiveConfig config = config_of(PAIRS_NEXT, 0);
     Example out;
     example_init(&out, &config);
     for (int split = 0; split < 2; split++) {
-        int64_t strange = 0;
+        int64_t random_next = 0;
         for (uint64_t sample = 0; sample < 2000; sample++) {
             Choice choice = make(&config, sample, N, N, split, &out);
             int64_t b = second(&out), n_a = b - 2, n_b = N - n_a;
             g_assert_cmpint(out.n_inputs, ==, N + 3);
-            g_assert_cmpint(out.label, ==, choice.strange);
+            g_assert_cmpint(out.label, ==, choice.other_tokens > 0);
             assert_same(out.targets + 1, tokens, (size_t)n_a * 4);
             const int32_t *from = out.label ? others + (out.targets[b] - others[0]) : tokens + n_a;
             assert_same(out.targets + b, from, (size_t)n_b * 4);
             g_assert_cmpint(out.targets[b + n_b], ==, SEP);
             g_assert_true(!split || begins_sentence(out.targets[b], out.label ? others[0] : tokens[0]));
-            strange += out.label;
+            random_next += out.label;
         }
-        g_assert_true(near_share(strange, 2000, 0.5));
+        g_assert_true(near_share(random_next, 2000, 0.5));
     }
     example_clear(&out);
 }
@@ -87,14 +87,14 @@ static void half_of_the_time_another_text_follows(void)
 /* A text of 7 tokens cannot stand for more: the sample is shorter than was foretold, never longer. */
 static void a_short_other_text_makes_a_shorter_sample(void)
 {
-    ObjectiveConfig config = config_of(PAIRS_NEXT);
+    ObjectiveConfig config = config_of(PAIRS_NEXT, 0);
     Example out;
     int64_t shorter = 0;
     example_init(&out, &config);
     for (uint64_t sample = 0; sample < 200; sample++) {
         Choice choice = make(&config, sample, N, 7, false, &out);
         int64_t n_b = out.n_inputs - second(&out) - 1;
-        g_assert_true(!choice.strange || n_b <= 7);
+        g_assert_true(choice.other_tokens == 0 || n_b <= 7);
         shorter += out.n_inputs < choice.n_inputs;
     }
     g_assert_cmpint(shorter, >, 50);
@@ -103,7 +103,7 @@ static void a_short_other_text_makes_a_shorter_sample(void)
 
 static void order_is_cut_where_a_sentence_begins(void)
 {
-    ObjectiveConfig config = config_of(PAIRS_ORDER);
+    ObjectiveConfig config = config_of(PAIRS_ORDER, 0);
     int64_t cuts[N] = { 0 }, swapped = 0;
     Example out;
     example_init(&out, &config);
@@ -123,16 +123,14 @@ static void order_is_cut_where_a_sentence_begins(void)
 /* A quarter of the samples take 2 … N tokens in a row, as foretold, from where a sentence begins. */
 static void short_sequences_have_their_share(void)
 {
-    ObjectiveConfig config = config_of(PAIRS_NONE);
+    ObjectiveConfig config = config_of(PAIRS_NONE, 0.25);
     int64_t shorter = 0, length = 0;
     Example out;
-    config.short_sequence_probability = 0.25;
-    config.input_length = N + 2;
     example_init(&out, &config);
     for (uint64_t sample = 0; sample < 4000; sample++) {
         Choice choice = make(&config, sample, N, 0, true, &out);
         int64_t n = out.n_inputs - 2, first = out.targets[1] - tokens[0];
-        g_assert_cmpint(n, ==, choice.n_text);
+        g_assert_cmpint(n, ==, choice.n_inputs - 2);
         g_assert_true(n >= 2 && begins_sentence(out.targets[1], tokens[0]));
         assert_same(out.targets + 1, tokens + first, (size_t)n * 4);
         shorter += n < N;
@@ -170,9 +168,9 @@ static void write_dataset(const char *at, int documents)
 
 static DataConfig loader_config(SentencePairs pairs)
 {
-    DataConfig config = {
-        .input_length = 64, .noise_density = 0.15, .max_ngram = 1, .sentence_pairs = (int)pairs, .whole_word = true
-    };
+    DataConfig config = { .input_length = 64,
+                          .noise_density = 0.15,
+                          .settings.mlm = { .whole_word = true, .sentence_pairs = (int)pairs, .max_ngram = 1 } };
     while (strcmp(objective_names[config.objective], "mlm") != 0)
         config.objective++;
     return config;
@@ -184,7 +182,7 @@ static int32_t document_of(int32_t token)
 }
 
 typedef struct Seen {
-    int64_t pairs, strange, cut_mid_sentence, used, rows;
+    int64_t pairs, random_next, cut_mid_sentence, used, rows;
     int64_t digest;
 } Seen;
 
@@ -197,12 +195,12 @@ static void look_at(const Batch *batch, int32_t sep, Seen *seen)
         while (ids[b] != sep)
             b++;
         b++;
-        bool strange = document_of(ids[1]) != document_of(ids[b]);
-        g_assert_cmpint(batch->labels[i], ==, strange);
+        bool random_next = document_of(ids[1]) != document_of(ids[b]);
+        g_assert_cmpint(batch->labels[i], ==, random_next);
         for (int64_t j = b; j < n - 1; j++)
             g_assert_cmpint(document_of(ids[j]), ==, document_of(ids[b]));
         seen->pairs++;
-        seen->strange += strange;
+        seen->random_next += random_next;
         seen->cut_mid_sentence += ids[b] < 60;
         seen->digest = (seen->digest * 31 + ids[b]) % 1000003;
     }
@@ -217,7 +215,7 @@ static Seen look_at_epoch(const DataConfig *config, int64_t epoch)
     g_assert_no_error(error);
     Batch *batch = loader_batch(loader, 1);
     Seen seen = { 0 };
-    int64_t rows = loader_epoch_samples(loader, 0);
+    int64_t rows = loader_epoch_samples(loader);
     for (int64_t row = 0; row < rows; row++) {
         loader_get(loader, epoch * rows + row, 1, batch, &error);
         g_assert_no_error(error);
@@ -234,7 +232,7 @@ static void what_does_not_follow_is_of_another_document(void)
     DataConfig config = loader_config(PAIRS_NEXT);
     Seen first = look_at_epoch(&config, 0), again = look_at_epoch(&config, 0), next = look_at_epoch(&config, 1);
     g_assert_cmpint(first.pairs, >, DOCUMENTS);
-    g_assert_true(near_share(first.strange, first.pairs, 0.5));
+    g_assert_true(near_share(first.random_next, first.pairs, 0.5));
     g_assert_cmpint(first.digest, ==, again.digest);
     g_assert_cmpint(first.digest, !=, next.digest);
     g_assert_cmpint(first.cut_mid_sentence, <, first.pairs / 5); /* texts of one sentence */

@@ -10,10 +10,10 @@ static ObjectiveConfig config_of(int64_t input_length)
 {
     return (ObjectiveConfig){ .input_length = input_length,
                               .noise_density = 0.15,
-                              .mean_span_length = 3,
                               .eos = EOS,
                               .first_sentinel = V - 1,
-                              .n_sentinels = 100 };
+                              .n_sentinels = 100,
+                              .own = OWN(SpanCorruptionSettings, 3) };
 }
 
 static Philox random_numbers(uint64_t stream)
@@ -31,7 +31,7 @@ static void lengths_are_those_of_the_reference(void)
     for (size_t i = 0; i < G_N_ELEMENTS(table); i++) {
         ObjectiveConfig config = config_of(table[i][0]);
         g_autoptr(GError) error = NULL;
-        g_assert_true(objective_find("span_corruption")->plan(&config, &error));
+        g_assert_true(span_corruption_objective.plan(&config, &error));
         g_assert_cmpint(config.raw_length, ==, table[i][1]);
         g_assert_cmpint(config.target_length, ==, table[i][2]);
         g_assert_cmpint(span_corruption_noise(table[i][1], 0.15), ==, table[i][3]);
@@ -55,7 +55,7 @@ static void raw_length_equals_the_f64_helper_within_reach(void)
 {
     for (int64_t length = 16; length <= 1809; length++) {
         ObjectiveConfig config = config_of(length);
-        g_assert_true(objective_find("span_corruption")->plan(&config, NULL));
+        g_assert_true(span_corruption_objective.plan(&config, NULL));
         g_assert_cmpint(config.raw_length, ==, reference_raw_length(length, 0.15, 3));
     }
 }
@@ -64,11 +64,11 @@ static void lengths_beyond_the_sentinels_are_refused(void)
 {
     ObjectiveConfig last = config_of(1809), beyond = config_of(1810), far = config_of(2048);
     g_autoptr(GError) error = NULL, far_error = NULL;
-    g_assert_true(objective_find("span_corruption")->plan(&last, NULL));
-    g_assert_false(objective_find("span_corruption")->plan(&beyond, &error));
+    g_assert_true(span_corruption_objective.plan(&last, NULL));
+    g_assert_false(span_corruption_objective.plan(&beyond, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_nonnull(strstr(error->message, "needs 101 sentinels"));
-    g_assert_false(objective_find("span_corruption")->plan(&far, &far_error));
+    g_assert_false(span_corruption_objective.plan(&far, &far_error));
     g_assert_nonnull(strstr(far_error->message, "needs 114 sentinels"));
     g_assert_nonnull(strstr(far_error->message, "up to 1809 tokens"));
 }
@@ -78,10 +78,10 @@ static void target_length_must_hold_the_targets(void)
     ObjectiveConfig short_by_one = config_of(512), roomy = config_of(512);
     g_autoptr(GError) error = NULL;
     short_by_one.target_length = 113;
-    g_assert_false(objective_find("span_corruption")->plan(&short_by_one, &error));
+    g_assert_false(span_corruption_objective.plan(&short_by_one, &error));
     g_assert_nonnull(strstr(error->message, "114"));
     roomy.target_length = 200;
-    g_assert_true(objective_find("span_corruption")->plan(&roomy, NULL));
+    g_assert_true(span_corruption_objective.plan(&roomy, NULL));
     g_assert_cmpint(roomy.target_length, ==, 200);
 }
 
@@ -90,8 +90,8 @@ static void a_density_that_takes_the_whole_corpus_is_refused(void)
     ObjectiveConfig config = config_of(1000000);
     g_autoptr(GError) error = NULL;
     config.noise_density = 0.999;
-    config.mean_span_length = 10000;
-    g_assert_false(objective_find("span_corruption")->plan(&config, &error));
+    config.own = OWN(SpanCorruptionSettings, 10000);
+    g_assert_false(span_corruption_objective.plan(&config, &error));
     g_assert_nonnull(strstr(error->message, "data.noise_density=0.999"));
 }
 
@@ -116,7 +116,7 @@ static void the_example_of_the_specification(void)
     int32_t tokens[20], inputs[64], targets[64];
     bool mask[20] = { [4] = true, [5] = true, [19] = true };
     Example example = { .inputs = inputs, .targets = targets };
-    g_assert_true(objective_find("span_corruption")->plan(&config, NULL));
+    g_assert_true(span_corruption_objective.plan(&config, NULL));
     for (int i = 0; i < 20; i++)
         tokens[i] = 101 + i;
     span_corruption_apply(&config, mask, tokens, 20, &example);
@@ -192,7 +192,7 @@ static void check_splice(ObjectiveConfig config, uint64_t sample)
     int64_t n = 1 + (int64_t)philox_below(&rng, (uint64_t)config.raw_length);
     for (int64_t i = 0; i < n; i++)
         tokens[i] = (int32_t)philox_below(&rng, V - 100);
-    objective_find("span_corruption")->apply(&config, NULL, &rng, tokens, n, &example);
+    span_corruption_objective.apply(&config, NULL, &rng, &(Text){ .tokens = tokens, .n = n }, &example);
 
     g_assert_cmpint(example.n_inputs, <=, config.input_length);
     g_assert_cmpint(example.n_targets, <=, config.target_length);
@@ -208,12 +208,12 @@ static void splicing_targets_into_inputs_gives_the_text(void)
         Philox rng = random_numbers(sample + 1000000);
         ObjectiveConfig config = config_of(2 + (int64_t)philox_below(&rng, 100));
         config.noise_density = densities[philox_below(&rng, G_N_ELEMENTS(densities))];
-        config.mean_span_length = spans[philox_below(&rng, G_N_ELEMENTS(spans))];
-        if (objective_find("span_corruption")->plan(&config, NULL))
+        config.own = OWN(SpanCorruptionSettings, spans[philox_below(&rng, G_N_ELEMENTS(spans))]);
+        if (span_corruption_objective.plan(&config, NULL))
             check_splice(config, sample);
     }
     ObjectiveConfig full = config_of(512);
-    g_assert_true(objective_find("span_corruption")->plan(&full, NULL));
+    g_assert_true(span_corruption_objective.plan(&full, NULL));
     for (uint64_t sample = 0; sample < 1000; sample++)
         check_splice(full, sample);
 }

@@ -41,6 +41,10 @@ static void write_dataset(Philox *rng)
 static DataConfig draw_config(Philox *rng, int objective)
 {
     bool in_place = strcmp(objective_names[objective], "mlm") == 0 || philox_below(rng, 20) == 0;
+    const MlmSettings mlm = { .whole_word = philox_below(rng, 2),
+                              .sentence_pairs = in_place ? (int)philox_below(rng, 3) : PAIRS_NONE,
+                              .short_sequence_probability = in_place && philox_below(rng, 2) ? philox_uniform(rng) : 0,
+                              .max_ngram = 1 + (int64_t)philox_below(rng, 3) };
     return (DataConfig){ .objective = objective,
                          .decoder_alone = philox_below(rng, 2),
                          .compat = (int)philox_below(rng, 2) ? (int)philox_below(rng, 4) : COMPAT_NONE,
@@ -51,17 +55,12 @@ static DataConfig draw_config(Philox *rng, int objective)
                          .target_length = philox_below(rng, 4) ? 0 : (int64_t)philox_below(rng, 20),
                          .raw_length = philox_below(rng, 4) ? 0 : (int64_t)philox_below(rng, 20),
                          .noise_density = 0.01 + 0.98 * philox_uniform(rng),
-                         .mean_span_length = 1 + (double)philox_below(rng, 5),
                          .mixture = { .temperature = 1 },
-                         .reset_attention = philox_below(rng, 2),
-                         .reset_position = philox_below(rng, 2),
-                         .mask_eod = philox_below(rng, 2),
-                         .whole_word = philox_below(rng, 2),
                          .static_masks = philox_below(rng, 2),
-                         .max_ngram = 1 + (int64_t)philox_below(rng, 3),
-                         .sentence_pairs = in_place ? (int)philox_below(rng, 3) : PAIRS_NONE,
-                         .short_sequence_probability = in_place && philox_below(rng, 2) ? philox_uniform(rng) : 0,
-                         .memory_rows = (int64_t)philox_below(rng, 3) };
+                         .settings = { .span_corruption = { 1 + (double)philox_below(rng, 5) },
+                                       .clm = { philox_below(rng, 2), philox_below(rng, 2), philox_below(rng, 2) },
+                                       .mlm = mlm },
+                         .memory_tokens = (int64_t)philox_below(rng, 3) };
 }
 
 static void check_batch(const Batch *batch)
@@ -90,7 +89,7 @@ static void check_loader(const DataConfig *config, bool held_out)
     }
     opened++;
     Batch *batch = loader_batch(loader, ROWS);
-    int64_t rows = loader_epoch_samples(loader, 0);
+    int64_t rows = loader_epoch_samples(loader);
     for (int64_t row = 0; row < 2 * rows; row += ROWS) {
         loader_get(loader, row, ROWS, batch, &error);
         g_assert_no_error(error);

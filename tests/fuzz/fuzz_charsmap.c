@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     size_t n = MIN(data[0], bytes - 1);
     const char *text = (const char *)data + 1, *file = text + n;
-    if (!g_utf8_validate_len(text, n, NULL) || !charsmap_is_sound(file, bytes - 1 - n))
+    if (!g_utf8_validate_len(text, n, NULL) || !charsmap_is_valid(file, bytes - 1 - n))
         return 0;
     CharsMap map;
     g_autofree char *own = g_strndup(text, n); /* what follows it is not its own */

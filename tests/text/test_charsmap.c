@@ -30,7 +30,7 @@ static void the_longest_key_is_replaced(void)
     Map bytes = simple_map();
     CharsMap map;
     g_autoptr(GString) out = g_string_new(NULL);
-    g_assert_true(charsmap_is_sound((const char *)&bytes, MAP_BYTES));
+    g_assert_true(charsmap_is_valid((const char *)&bytes, MAP_BYTES));
     charsmap_init(&map, (const char *)&bytes, MAP_BYTES);
     charsmap_apply(&map, "BAé è A", strlen("BAé è A"), out);
     g_assert_cmpstr(out->str, ==, "Baxy è a");
@@ -41,7 +41,7 @@ static void no_map_changes_nothing(void)
 {
     CharsMap map;
     g_autoptr(GString) out = g_string_new(NULL);
-    g_assert_true(charsmap_is_sound(NULL, 0));
+    g_assert_true(charsmap_is_valid(NULL, 0));
     charsmap_init(&map, NULL, 0);
     charsmap_apply(&map, "Aé", strlen("Aé"), out);
     g_assert_cmpstr(out->str, ==, "Aé");
@@ -61,19 +61,19 @@ static void a_walk_that_would_leave_the_map_is_refused(void)
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         Map bytes = simple_map();
         bytes.units[bad[i].at] = bad[i].unit;
-        g_assert_false(charsmap_is_sound((const char *)&bytes, MAP_BYTES));
+        g_assert_false(charsmap_is_valid((const char *)&bytes, MAP_BYTES));
     }
 }
 
 static void a_map_of_the_wrong_size_is_refused(void)
 {
     Map bytes = simple_map();
-    g_assert_false(charsmap_is_sound((const char *)&bytes, MAP_BYTES - 1)); /* the last text does not end */
-    g_assert_false(charsmap_is_sound((const char *)&bytes, offsetof(Map, texts)));
-    g_assert_false(charsmap_is_sound((const char *)&bytes, 3));
+    g_assert_false(charsmap_is_valid((const char *)&bytes, MAP_BYTES - 1)); /* the last text does not end */
+    g_assert_false(charsmap_is_valid((const char *)&bytes, offsetof(Map, texts)));
+    g_assert_false(charsmap_is_valid((const char *)&bytes, 3));
     for (size_t i = 0; i < 3; i++) {
         bytes.bytes = ((uint32_t[]){ 0, 1020, UINT32_MAX - 1023 })[i];
-        g_assert_false(charsmap_is_sound((const char *)&bytes, MAP_BYTES));
+        g_assert_false(charsmap_is_valid((const char *)&bytes, MAP_BYTES));
     }
 }
 

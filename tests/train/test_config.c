@@ -114,7 +114,7 @@ static void renamed_options_read_their_former_names(void)
                                           "model.segments=2",      "model.norm_after=true",
                                           "model.first_norm=true", NULL };
         g_assert_true(load(&config, overrides, NULL));
-        g_assert_cmpint(config.data.sentence_pairs, ==, cases[i].pairs);
+        g_assert_cmpint(config.data.settings.mlm.sentence_pairs, ==, cases[i].pairs);
         g_assert_cmpint(config.model.token_types, ==, 2);
         g_assert_true(config.model.post_norm);
         config_clear(&config);

@@ -11,7 +11,8 @@
 
 #define UNLIMITED 1e15 /* limits from here on are not named in messages */
 
-bool option_has_auto(const OptionRow *row)
+/* Whether a number's default is "auto", which is kept as 0. */
+static bool has_auto(const OptionRow *row)
 {
     return (row->type == OPT_I64 || row->type == OPT_F64) && strcmp(row->default_value, "auto") == 0;
 }
@@ -23,7 +24,7 @@ char *option_range_text(const OptionRow *row)
     if (!number || row->min == row->max || (!low && !high))
         return NULL;
     g_autofree char *min = text_number(row->min), *max = text_number(row->max);
-    const char *or_auto = option_has_auto(row) ? ", or auto" : "";
+    const char *or_auto = has_auto(row) ? ", or auto" : "";
     if (low && high)
         return g_strdup_printf("between %s and %s%s", min, max, or_auto);
     return low ? g_strdup_printf("at least %s%s", min, or_auto) : g_strdup_printf("at most %s%s", max, or_auto);
@@ -58,7 +59,7 @@ static bool parse_bool(bool *out, const OptionRow *row, const char *text, GError
 
 static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GError **error)
 {
-    if (option_has_auto(row) && strcmp(text, "auto") == 0) {
+    if (has_auto(row) && strcmp(text, "auto") == 0) {
         *out = 0;
         return true;
     }
@@ -74,14 +75,14 @@ static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GErr
     }
     if (!ok)
         return fail_user(error, "%s: \"%s\" is not a whole number; write one like 8 or 64k%s", row->name, text,
-                         option_has_auto(row) ? ", or auto" : "");
+                         has_auto(row) ? ", or auto" : "");
     *out = value;
     return check_range(row, (double)value, text, error);
 }
 
 static bool parse_f64(double *out, const OptionRow *row, const char *text, GError **error)
 {
-    if (option_has_auto(row) && strcmp(text, "auto") == 0) {
+    if (has_auto(row) && strcmp(text, "auto") == 0) {
         *out = 0;
         return true;
     }
@@ -89,7 +90,7 @@ static bool parse_f64(double *out, const OptionRow *row, const char *text, GErro
     double value = g_ascii_strtod(text, &end);
     if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] || *end || !isfinite(value))
         return fail_user(error, "%s: \"%s\" is not a number; write one like 0.1 or 1e-3%s", row->name, text,
-                         option_has_auto(row) ? ", or auto" : "");
+                         has_auto(row) ? ", or auto" : "");
     *out = value;
     return check_range(row, value, text, error);
 }
@@ -164,11 +165,11 @@ char *option_value_format(const void *field, const OptionRow *row)
         return g_strdup(*(const bool *)field ? "true" : "false");
     case OPT_I64: {
         int64_t value = *(const int64_t *)field;
-        return value == 0 && option_has_auto(row) ? g_strdup("auto") : g_strdup_printf("%" G_GINT64_FORMAT, value);
+        return value == 0 && has_auto(row) ? g_strdup("auto") : g_strdup_printf("%" G_GINT64_FORMAT, value);
     }
     case OPT_F64: {
         double value = *(const double *)field;
-        return value == 0 && option_has_auto(row) ? g_strdup("auto") : text_number(value);
+        return value == 0 && has_auto(row) ? g_strdup("auto") : text_number(value);
     }
     case OPT_LIST:
     case OPT_STRING: {

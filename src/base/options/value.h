@@ -3,8 +3,6 @@
 
 #include "base/options/options.h"
 
-/* Whether a number's default is "auto", which is kept as 0. */
-bool option_has_auto(const OptionRow *row);
 /* Parses text into the field of an option, which keeps its value on an error. Errors name the option and what it
  * accepts. */
 bool option_value_parse(void *field, const OptionRow *row, const char *text, GError **error);

@@ -288,7 +288,7 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_count("documents dropped, since they are too short", stats->too_short);
     print_count("documents dropped, since they are too long", stats->too_long);
     print_count("skipped, since they could not be read", stats->skipped);
-    print_count("files passed over, since they are no text", stats->passed_over);
+    print_count("files passed over, since they are no text", stats->ignored);
     print_count("NUL characters replaced by U+FFFD", stats->nuls);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
@@ -308,7 +308,7 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
                              (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
                              "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
                              (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
-                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->passed_over, "nuls",
+                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->ignored, "nuls",
                              (json_int_t)stats->nuls, "text_files", (json_int_t)stats->text_files, "text_documents",
                              (json_int_t)stats->text_documents, "bytes", (json_int_t)stats->bytes, "seconds",
                              json_finite(stats->seconds));

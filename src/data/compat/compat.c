@@ -9,7 +9,7 @@
 const char *const compat_names[] = { "none", "megatron", "fairseq", "t5_experiments", NULL };
 const char *const break_mode_names[] = { "none", "complete", "complete_doc", "eos", NULL };
 
-const CompatKind compat_kinds[] = {
+static const CompatKind compat_kinds[] = {
     { COMPAT_MEGATRON, "clm", megatron_gpt_open, megatron_gpt_close, megatron_gpt_count, megatron_gpt_fill },
     { COMPAT_FAIRSEQ, "clm", fairseq_open, fairseq_close, fairseq_count, fairseq_fill },
     { COMPAT_MEGATRON, "mlm", megatron_bert_open, megatron_bert_close, megatron_bert_count, megatron_bert_fill },

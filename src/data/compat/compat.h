@@ -3,8 +3,8 @@
 
 #include "data/compat/compat_kind.h"
 
-extern const char *const compat_names[];
-extern const char *const break_mode_names[];
-extern const CompatKind compat_kinds[]; /* ends with objective NULL */
+extern const char *const compat_names[];     /* of Compat */
+extern const char *const break_mode_names[]; /* of BreakMode */
 
+/* The index of a system for an objective; where there is none, an error that names the objectives it has. */
 const CompatKind *compat_find(Compat compat, const char *objective, GError **error);

@@ -8,7 +8,7 @@
 
 /* ---- blocks ---- */
 
-/* n tokens from the start of an item on, in blocks; returns how many. */
+/* Cuts n tokens from the start of an item on into blocks; returns the number of blocks. */
 static int64_t cut_blocks(const int32_t *sizes, int64_t item, int64_t n, int64_t block_size, FairseqBlock *out)
 {
     int64_t blocks = 0;
@@ -32,15 +32,15 @@ FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mo
                              int64_t *n_blocks)
 {
     FairseqBlock *blocks = g_new(FairseqBlock, most_blocks(sizes, n_items, block_size));
-    int64_t n = 0, first = 0, held = 0; /* items from `first` on, so many tokens, are not yet in a block */
+    int64_t n = 0, first = 0, held = 0; /* `held` tokens, from item `first` on, are in no block yet */
     for (int64_t i = 0; i < n_items; i++) {
-        bool parts = mode == BREAK_COMPLETE_DOC && sizes[i] == 1;
-        if (parts || mode == BREAK_EOS || (mode != BREAK_NONE && held + sizes[i] > block_size)) {
+        bool ends_document = mode == BREAK_COMPLETE_DOC && sizes[i] == 1;
+        if (ends_document || mode == BREAK_EOS || (mode != BREAK_NONE && held + sizes[i] > block_size)) {
             n += cut_blocks(sizes, first, held, block_size, blocks + n);
-            first = i + parts;
+            first = i + ends_document;
             held = 0;
         }
-        held += parts ? 0 : sizes[i];
+        held += ends_document ? 0 : sizes[i];
     }
     *n_blocks = n + cut_blocks(sizes, first, held, block_size, blocks + n);
     return g_renew(FairseqBlock, blocks, *n_blocks);
@@ -48,7 +48,7 @@ FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mo
 
 /* ---- batches ---- */
 
-/* Block numbers by length, those of one length in the order that `rng` draws. */
+/* Numbers of the blocks sorted by length; blocks of one length in an order drawn from `rng`. */
 static void sort_blocks(const FairseqBlock *blocks, int64_t n, Mt19937 *rng, uint32_t *out)
 {
     g_autofree uint32_t *rank = g_new(uint32_t, n), *drawn = g_new(uint32_t, n);
@@ -60,7 +60,7 @@ static void sort_blocks(const FairseqBlock *blocks, int64_t n, Mt19937 *rng, uin
     numpy_shuffle(rng, rank, n, sizeof *rank);
     for (int64_t i = 0; i < n; i++)
         drawn[rank[i]] = (uint32_t)i;
-    g_autofree int64_t *next = g_new0(int64_t, longest + 2); /* where a block of this length goes */
+    g_autofree int64_t *next = g_new0(int64_t, longest + 2); /* index in `out` of the next block of this length */
     for (int64_t i = 0; i < n; i++)
         next[blocks[i].length + 1]++;
     for (int32_t length = 0; length <= longest; length++)
@@ -75,7 +75,7 @@ static bool is_full(Amount size, int64_t n, int64_t longest)
     return n > 0 && held > size.value;
 }
 
-/* Blocks grow from batch to batch, so the longest is the one that is added. */
+/* Blocks are sorted, so the block that is added is the longest. */
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed)
 {
     FairseqBatches *batches = g_new0(FairseqBatches, 1);
@@ -118,13 +118,14 @@ void fairseq_batches_shuffle(const FairseqBatches *batches, uint32_t seed, int64
 
 typedef struct Fairseq {
     const Dataset *data;
+    const Objective *objective;
     const ObjectiveConfig *config;
     uint32_t seed;
     int64_t n_blocks;
     FairseqBlock *blocks;
-    FairseqBatches *batches; /* NULL: held out, in the order of the text */
-    int64_t epoch;           /* that `visited` is of; -1: none */
-    uint32_t *visited;       /* (n_blocks) */
+    FairseqBatches *batches; /* NULL means held-out data: blocks in the order of the text */
+    int64_t epoch;           /* the epoch of `visited`; -1 means none */
+    uint32_t *visited;       /* (n_blocks) blocks in the order of that epoch */
     int32_t *tokens;         /* (raw_length) */
 } Fairseq;
 
@@ -152,7 +153,9 @@ void *fairseq_open(const CompatSpec *spec, GError **error)
         return NULL;
     }
     Fairseq *task = g_new0(Fairseq, 1);
-    *task = (Fairseq){ .data = spec->data, .config = spec->config, .seed = spec->seed, .epoch = -1 };
+    *task = (Fairseq){
+        .data = spec->data, .objective = spec->objective, .config = spec->config, .seed = spec->seed, .epoch = -1
+    };
     task->tokens = g_new(int32_t, spec->config->raw_length);
     make_blocks(task, spec);
     return task;
@@ -213,6 +216,7 @@ bool fairseq_fill(void *memory, int64_t epoch, int64_t sample, Example *out, GEr
     const FairseqBlock *block = &task->blocks[task->batches ? task->visited[sample] : sample];
     if (!read_block(task, block, error))
         return false;
-    clm_example(task->config, NULL, NULL, task->tokens, block->length + 1, out);
+    const Text text = { .tokens = task->tokens, .n = block->length + 1 };
+    task->objective->apply(task->config, NULL, NULL, &text, out);
     return true;
 }

@@ -1,35 +1,39 @@
-/* fairseq_blocks.h: which tokens a sample of fairseq's language_modeling task takes (megatron-fairseq.md §5). The items
- * of a dataset (lines, each with its </s>), one after another, are cut into blocks; the targets of a sample are its
- * block, its inputs the same moved by one. Blocks of about equal length make a batch; batches are made once, by numpy's
- * RandomState(seed + 1), and visited in another order in every epoch e = 1, 2, …, by RandomState(seed + e). */
+/* fairseq_blocks.h: which tokens a sample of fairseq's language_modeling task takes. The items of a dataset (lines,
+ * each with its </s>) are cut into blocks; the targets of a sample are a block, and its inputs are the targets moved by
+ * one token. Blocks of about equal length make a batch. Batches are made once, from numpy's RandomState(seed + 1), and
+ * epoch e = 1, 2, … visits them in an order drawn from RandomState(seed + e). */
 #pragma once
 
 #include "data/compat/compat_kind.h"
 
 typedef struct FairseqBlock {
-    uint32_t item; /* where it begins */
-    int32_t offset, length;
+    uint32_t item;  /* the item that the block starts in */
+    int32_t offset; /* its first token there */
+    int32_t length; /* tokens */
 } FairseqBlock;
 
-/* (*n_blocks), to g_free. sizes: (n_items) tokens of each. none: blocks of block_size; complete: as many whole items as
- * fit; complete_doc: and none from two documents, which lines of one token (</s>) part and which are left out; eos: one
- * item. An item longer than a block, which fairseq refuses, is cut into blocks of its own. */
+/* The blocks, (*n_blocks), to g_free. sizes: (n_items) tokens of each item. BREAK_NONE: blocks of block_size tokens;
+ * BREAK_COMPLETE: as many whole items as fit; BREAK_COMPLETE_DOC: likewise, but of one document, where an item of one
+ * token
+ * (</s>) ends a document and belongs to no block; BREAK_EOS: one item. An item longer than block_size, which fairseq
+ * refuses, is cut into several blocks. */
 FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mode, int64_t block_size,
                              int64_t *n_blocks);
 
 typedef struct FairseqBatches {
     int64_t n_blocks, n_batches;
-    uint32_t *blocks; /* (n_blocks) sorted by length, those of one length at random */
-    uint32_t *starts; /* (n_batches + 1) into blocks */
+    uint32_t *blocks; /* (n_blocks) sorted by length, blocks of one length in random order */
+    uint32_t *starts; /* (n_batches + 1) batch b is blocks[starts[b]] … blocks[starts[b + 1] - 1] */
 } FairseqBatches;
 
-/* size: samples or tokens of a batch at most; from 8 blocks on, a multiple of 8. Tokens count every block as long as
- * the longest. */
+/* size: samples, or tokens, of a batch at most, where every block counts as long as the longest one. A batch of 8
+ * blocks or more has a multiple of 8. */
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed);
 void fairseq_batches_free(FairseqBatches *batches);
 /* order: (n_batches) the batches as epoch 1, 2, … visits them. */
 void fairseq_batches_shuffle(const FairseqBatches *batches, uint32_t seed, int64_t epoch, uint32_t *order);
 
+/* The functions of a CompatKind. */
 void *fairseq_open(const CompatSpec *spec, GError **error);
 void fairseq_close(void *task);
 int64_t fairseq_count(const void *task);

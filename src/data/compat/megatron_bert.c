@@ -7,7 +7,9 @@
 #include <math.h>
 
 #define LONG_SENTENCE 512 /* tokens */
-#define HIDDEN_SHARE  0.8 /* of predicted tokens; half of the others stay as they are, half become any token */
+/* Share of the predicted tokens that become [MASK]; of the others half stay as they are and half become random tokens.
+ */
+#define MASK_SHARE 0.8
 
 /* ---- which sentences a sample takes ---- */
 
@@ -27,8 +29,8 @@ static bool is_usable(int64_t first, int64_t end, const int32_t *sizes, int64_t 
     return end - first >= min_sentences;
 }
 
-/* Sentences [first, end) of a document, cut wherever a sample has its target and one more sentence than it must is
- * left. */
+/* Cuts sentences [first, end) of a document into samples: a sample ends where it has `target` tokens and min_sentences
+ * sentences, unless a single sentence is left, which it takes too. */
 static void map_document(const MegatronBertSpec *spec, Mt19937 *rng, int64_t first, int64_t end, const int32_t *sizes,
                          GArray *spans)
 {
@@ -88,9 +90,9 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
     return (MegatronBertSpan *)(void *)g_array_steal(spans, NULL);
 }
 
-/* ---- what becomes of them ---- */
+/* ---- the example ---- */
 
-/* Takes tokens off the longer half (b, where they are alike), from either end. */
+/* Removes tokens from either end of the longer half, of b where both are equally long, until target tokens are left. */
 static void truncate_halves(Mt19937 *rng, Text *a, Text *b, int64_t target)
 {
     while (a->n + b->n > target) {
@@ -101,24 +103,26 @@ static void truncate_halves(Mt19937 *rng, Text *a, Text *b, int64_t target)
     }
 }
 
-/* Words of an example as runs of its rows but [CLS] and [SEP]: word w is rows[starts[w]] … rows[starts[w + 1] - 1]. A
- * half that begins within a word goes on with the last word of the half before, as in Megatron. Returns how many. */
-static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *rows, int64_t *starts)
+/* The words of an example without [CLS] and [SEP]: word w is the tokens with the indices at[starts[w]] … at[starts[w +
+ * 1]
+ * - 1]. Pieces that continue a word at the start of the second half belong to the last word of the first half, as in
+ * Megatron. Returns the number of words. */
+static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *at, int64_t *starts)
 {
     int64_t words = 0, n = 0;
     for (int64_t i = 0; i < out->n_inputs; i++) {
         int32_t id = out->inputs[i];
         if (mlm_is_special(config, id))
             continue;
-        if (words == 0 || !config->whole_word || !config->continues || !config->continues[id])
+        if (words == 0 || !mlm_settings(config)->whole_word || !config->continues || !config->continues[id])
             starts[words++] = n;
-        rows[n++] = i;
+        at[n++] = i;
     }
     starts[words] = n;
     return words;
 }
 
-/* numpy's choice of one of 1 … max_ngram, p(n) in proportion to 1/n. */
+/* Draws n of 1 … max_ngram with probability proportional to 1/n, as numpy's choice does. */
 static int64_t draw_ngram(Mt19937 *rng, int64_t max_ngram)
 {
     double total = 0, below = 0, all = 0, u = numpy_random(rng);
@@ -132,28 +136,29 @@ static int64_t draw_ngram(Mt19937 *rng, int64_t max_ngram)
     return n;
 }
 
-static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int64_t row)
+static void hide(const ObjectiveConfig *config, Mt19937 *rng, Example *out, int64_t at)
 {
-    out->weights[row] = 1;
-    if (numpy_random(rng) < HIDDEN_SHARE)
-        out->inputs[row] = config->mask;
+    out->weights[at] = 1;
+    if (numpy_random(rng) < MASK_SHARE)
+        out->inputs[at] = config->mask;
     else if (numpy_random(rng) >= 0.5)
-        out->inputs[row] = (int32_t)numpy_interval(rng, (uint32_t)config->vocab - 1);
+        out->inputs[at] = (int32_t)numpy_interval(rng, (uint32_t)config->vocab - 1);
 }
 
-/* The budget is not a whole number: Megatron counts up to it, so a target of 6 tokens or fewer hides none of 15 %. */
+/* The budget need not be a whole number: at a density of 15 % nothing is hidden in a sample of 6 tokens or fewer, as in
+ * Megatron. */
 static void hide_ngrams(const ObjectiveConfig *config, Mt19937 *rng, int64_t target, Example *out)
 {
     gsize n = (gsize)out->n_inputs;
-    g_autofree int64_t *rows = g_new(int64_t, n), *starts = g_new(int64_t, n + 1), *ngrams = g_new(int64_t, n);
+    g_autofree int64_t *at = g_new(int64_t, n), *starts = g_new(int64_t, n + 1), *ngrams = g_new(int64_t, n);
     g_autofree uint32_t *order = g_new(uint32_t, n);
     double budget = fmin(config->noise_density * (double)target, fmax(1, rint((double)n * config->noise_density)));
-    int64_t words = find_words(config, out, rows, starts), hidden = 0;
+    int64_t words = find_words(config, out, at, starts), hidden = 0;
     for (int64_t i = 0; i < words; i++)
         order[i] = (uint32_t)i;
     numpy_shuffle(rng, order, words, sizeof *order);
     for (int64_t i = 0; i < words; i++)
-        ngrams[i] = draw_ngram(rng, config->max_ngram);
+        ngrams[i] = draw_ngram(rng, mlm_settings(config)->max_ngram);
     for (int64_t i = 0; i < words && (double)hidden < budget; i++) {
         int64_t first = starts[order[i]], length = ngrams[i], end;
         do
@@ -161,16 +166,16 @@ static void hide_ngrams(const ObjectiveConfig *config, Mt19937 *rng, int64_t tar
         while ((double)(hidden + end - first) > budget && --length > 0);
         bool taken = length == 0;
         for (int64_t j = first; !taken && j < end; j++)
-            taken = out->weights[rows[j]] > 0;
+            taken = out->weights[at[j]] > 0;
         for (int64_t j = first; !taken && j < end; j++, hidden++)
-            hide(config, rng, out, rows[j]);
+            hide(config, rng, out, at[j]);
     }
 }
 
 void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t sample, int64_t target,
                           const int32_t *tokens, const int64_t *cu, int64_t n_sentences, Example *out)
 {
-    bool pair = config->sentence_pairs == PAIRS_ORDER, swapped = false;
+    bool pair = mlm_settings(config)->sentence_pairs == PAIRS_ORDER, swapped = false;
     int64_t in_a = pair ? 1 : n_sentences;
     Mt19937 rng;
     mt19937_seed(&rng, (uint32_t)((uint64_t)sample + seed));
@@ -199,9 +204,9 @@ typedef struct MegatronBert {
     uint32_t seed;
     MegatronBertSpan *spans;
     int64_t n_spans;
-    uint32_t *order;     /* (n_spans) of the samples in an epoch; NULL: as mapped */
-    int64_t epoch;       /* of the order */
-    GArray *tokens, *cu; /* int32_t, int64_t: of a sample's sentences, whole */
+    uint32_t *order;     /* (n_spans) order of the samples in an epoch; NULL means the order of the mapping */
+    int64_t epoch;       /* the epoch of `order`; -1 means none */
+    GArray *tokens, *cu; /* int32_t, int64_t: the sentences of a sample, and their cumulative lengths */
 } MegatronBert;
 
 static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, GError **error)
@@ -213,8 +218,9 @@ static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, G
         return NULL;
     }
     const MegatronBertSpec mapping = { .max_target = spec->config->raw_length,
-                                       .min_sentences = spec->config->sentence_pairs == PAIRS_ORDER ? 2 : 1,
-                                       .short_probability = spec->config->short_sequence_probability,
+                                       .min_sentences =
+                                           mlm_settings(spec->config)->sentence_pairs == PAIRS_ORDER ? 2 : 1,
+                                       .short_probability = mlm_settings(spec->config)->short_sequence_probability,
                                        .seed = spec->seed,
                                        .n_samples = spec->n_samples };
     g_autofree int32_t *sizes = g_new(int32_t, n);
@@ -231,7 +237,7 @@ static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, G
 void *megatron_bert_open(const CompatSpec *spec, GError **error)
 {
     int64_t n_spans;
-    if (spec->config->sentence_pairs == PAIRS_NEXT) {
+    if (mlm_settings(spec->config)->sentence_pairs == PAIRS_NEXT) {
         fail_user(error,
                   "data.sentence_pairs=next: data.compat takes both halves of a pair from one text; choose order");
         return NULL;
@@ -284,21 +290,21 @@ int64_t megatron_bert_count(const void *memory)
     return bert->n_spans;
 }
 
-/* The sample at a place of an epoch; as mapped, every epoch is the same. */
-static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t place)
+/* The number of the index-th sample of an epoch; without an order every epoch visits them as they are mapped. */
+static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t index)
 {
     if (!bert->order)
-        return place;
+        return index;
     if (bert->epoch != epoch)
         torch_randperm(bert->seed + (uint32_t)epoch, bert->order, (uint32_t)bert->n_spans);
     bert->epoch = epoch;
-    return bert->order[place];
+    return bert->order[index];
 }
 
-bool megatron_bert_fill(void *memory, int64_t epoch, int64_t place, Example *out, GError **error)
+bool megatron_bert_fill(void *memory, int64_t epoch, int64_t index, Example *out, GError **error)
 {
     MegatronBert *bert = memory;
-    int64_t sample = find_sample(bert, epoch, place);
+    int64_t sample = find_sample(bert, epoch, index);
     MegatronBertSpan span = bert->spans[sample];
     int64_t n = span.end - span.first, done = 0;
     g_array_set_size(bert->cu, (guint)n + 1);

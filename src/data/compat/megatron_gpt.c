@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* A last pass of which fewer samples than this are wanted is shuffled apart. */
+/* The last pass is shuffled by itself where a smaller share of its samples is needed. */
 #define SEPARATE_SHARE 0.95
 
 /* ---- the index ---- */
@@ -18,7 +18,7 @@ static void plan_epochs(MegatronGptIndex *index, int64_t tokens, int64_t seq_len
     index->separate_last_epoch = epochs > 1 && n_samples - before < (int64_t)(SEPARATE_SHARE * (double)per_epoch);
 }
 
-/* The documents of passes [first, last) in one order. */
+/* Shuffles the documents of passes [first, last) together. */
 static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t n_documents, int64_t first, int64_t last)
 {
     uint32_t *order = index->order + first * n_documents;
@@ -30,15 +30,15 @@ static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t n_doc
 
 static void cut_samples(MegatronGptIndex *index, const int32_t *sizes, int64_t seq_length)
 {
-    int64_t place = 0, offset = 0;
+    int64_t at = 0, offset = 0;
     for (int64_t sample = 0; sample <= index->n_samples; sample++) {
-        index->places[sample] = (uint32_t)place;
+        index->starts[sample] = (uint32_t)at;
         index->offsets[sample] = (int32_t)offset;
         if (sample == index->n_samples)
             break;
         offset += seq_length; /* the last token of a sample is the first of the next, so it must be there */
-        while (offset >= sizes[index->order[place]])
-            offset -= sizes[index->order[place++]];
+        while (offset >= sizes[index->order[at]])
+            offset -= sizes[index->order[at++]];
     }
 }
 
@@ -72,7 +72,7 @@ MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, 
     index->order = g_new(uint32_t, index->n_order);
     order_documents(index, &rng, n_documents, 0, joint);
     order_documents(index, &rng, n_documents, joint, index->n_epochs);
-    index->places = g_new(uint32_t, index->n_samples + 1);
+    index->starts = g_new(uint32_t, index->n_samples + 1);
     index->offsets = g_new(int32_t, index->n_samples + 1);
     cut_samples(index, sizes, seq_length);
     before = index->separate_last_epoch ? (joint * tokens - 1) / seq_length : index->n_samples;
@@ -85,7 +85,7 @@ MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, 
 void megatron_gpt_index_free(MegatronGptIndex *index)
 {
     g_free(index->order);
-    g_free(index->places);
+    g_free(index->starts);
     g_free(index->offsets);
     g_free(index->shuffle);
     g_free(index);
@@ -95,6 +95,7 @@ void megatron_gpt_index_free(MegatronGptIndex *index)
 
 typedef struct MegatronGpt {
     const Dataset *data;
+    const Objective *objective;
     const ObjectiveConfig *config;
     MegatronGptIndex *index;
     int32_t *tokens; /* (raw_length) */
@@ -112,7 +113,7 @@ void *megatron_gpt_open(const CompatSpec *spec, GError **error)
     if (!index)
         return NULL;
     MegatronGpt *gpt = g_new0(MegatronGpt, 1);
-    *gpt = (MegatronGpt){ spec->data, spec->config, index, g_new(int32_t, spec->config->raw_length) };
+    *gpt = (MegatronGpt){ spec->data, spec->objective, spec->config, index, g_new(int32_t, spec->config->raw_length) };
     return gpt;
 }
 
@@ -130,20 +131,21 @@ int64_t megatron_gpt_count(const void *memory)
     return gpt->index->n_samples;
 }
 
-/* Another epoch is the same order again. */
+/* Every epoch has the same order. */
 bool megatron_gpt_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     MegatronGpt *gpt = memory;
     const Indexed *set = gpt->data->set;
-    int64_t at = gpt->index->shuffle[sample], place = gpt->index->places[at], from = gpt->index->offsets[at];
+    int64_t number = gpt->index->shuffle[sample], at = gpt->index->starts[number], from = gpt->index->offsets[number];
     int64_t n = gpt->config->raw_length;
-    for (int64_t done = 0; done < n; place++, from = 0) {
-        uint32_t document = gpt->index->order[place];
+    for (int64_t done = 0; done < n; at++, from = 0) {
+        uint32_t document = gpt->index->order[at];
         int64_t take = MIN(indexed_length(set, document) - from, n - done);
         if (!dataset_read(gpt->data, document, from, take, gpt->config->vocab, gpt->tokens + done, error))
             return false;
         done += take;
     }
-    clm_example(gpt->config, NULL, NULL, gpt->tokens, n, out);
+    const Text text = { .tokens = gpt->tokens, .n = n };
+    gpt->objective->apply(gpt->config, NULL, NULL, &text, out);
     return true;
 }

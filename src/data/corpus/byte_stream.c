@@ -11,7 +11,7 @@
 #include <zstd.h>
 
 #define STORED_BYTES ((size_t)1 << 17)
-#define GZIP_WINDOW  (15 + 16) /* zlib's word for the largest window and gzip's header */
+#define GZIP_WINDOW  (15 + 16) /* windowBits of zlib: the largest window, with gzip's header */
 
 typedef bool (*ReadFn)(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error);
 
@@ -20,12 +20,12 @@ struct ByteStream {
     int fd;
     ReadFn read;
     uint64_t offset;
-    char *stored;      /* compressed bytes, of which [begin, end) are not yet decompressed */
-    size_t begin, end; /* of them */
-    bool inside;       /* a member (gzip) or frame (zstd) goes on: the file may not end here */
+    char *stored; /* compressed bytes, of which [begin, end) have not been decompressed yet */
+    size_t begin, end;
+    bool inside; /* within a member (gzip) or frame (zstd): the file must not end here */
     z_stream gzip;
-    int64_t members; /* of gzip that ended */
-    bool damaged;    /* gzip: nothing can be read from here on */
+    int64_t members; /* gzip: members decompressed so far */
+    bool damaged;    /* gzip: the data cannot be decompressed from here on */
     ZSTD_DStream *zstd;
 };
 
@@ -49,7 +49,7 @@ static bool read_plain(ByteStream *stream, char *out, size_t capacity, size_t *n
     return true;
 }
 
-/* Compressed bytes for a decompressor that has eaten all it had; *any is false at the end of the file. */
+/* Reads compressed bytes if all have been decompressed; *any is false at the end of the file. */
 static bool refill(ByteStream *stream, const char *format, bool *any, GError **error)
 {
     if (stream->begin == stream->end) {
@@ -77,7 +77,7 @@ static bool fail_gzip(const ByteStream *stream, GError **error)
     return fail_user(error, "%s: damaged gzip data near byte %" PRIu64 ": %s", stream->path, at, reason);
 }
 
-/* gzread would take whatever follows a member and is no other one for the end of the file. */
+/* Own loop over members: gzread takes anything after a member that is not another member for the end of the file. */
 static bool read_gzip(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error)
 {
     z_stream *gzip = &stream->gzip;
@@ -126,7 +126,7 @@ static bool read_zstd(ByteStream *stream, char *out, size_t capacity, size_t *n,
     return true;
 }
 
-/* A file whose name says that it is compressed, and which is text. */
+/* Whether a file with a name of a compressed one is a pointer that Git LFS left in its place. */
 static bool is_pointer(int fd, const char *path)
 {
     char start[64];
@@ -158,7 +158,7 @@ ByteStream *byte_stream_open(const char *path, GError **error)
         stream->read = read_zstd;
         stream->zstd = ZSTD_createDStream();
     }
-    stream->inside = stream->read != read_plain; /* an empty file is not a compressed one */
+    stream->inside = stream->read != read_plain; /* an empty file with such a name is cut short */
     stream->stored = stream->inside ? g_malloc(STORED_BYTES) : NULL;
     return stream;
 }

@@ -1,4 +1,4 @@
-/* byte_stream.h: the bytes of a file, decompressed when its name ends in .gz or .zst. */
+/* byte_stream.h: the bytes of a file, decompressed if its name ends in .gz or .zst. */
 #pragma once
 
 #include "base/error.h"
@@ -9,6 +9,6 @@ typedef struct ByteStream ByteStream;
 
 ByteStream *byte_stream_open(const char *path, GError **error);
 void byte_stream_close(ByteStream *stream);
-/* Up to `capacity` bytes; *n is 0 only at the end. A compressed file that stops before its own end is an error. */
+/* Reads up to `capacity` bytes; *n is 0 only at the end. A compressed file that is cut short is an error. */
 bool byte_stream_read(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error);
-uint64_t byte_stream_offset(const ByteStream *stream); /* bytes of the file as stored that were read so far */
+uint64_t byte_stream_offset(const ByteStream *stream); /* bytes of the file as stored that have been read */

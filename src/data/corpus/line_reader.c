@@ -11,10 +11,10 @@
 struct LineReader {
     char *path;
     ByteStream *stream;
-    char *chunk; /* bytes [begin, end) are not yet used */
+    char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
-    bool after_return; /* a "\n" that comes next belongs to the "\r" before it */
-    int64_t number;
+    bool after_return; /* the byte before was "\r": a "\n" that follows belongs to it */
+    int64_t number;    /* of the current line, from 1 */
     GString *line;
 };
 
@@ -54,7 +54,7 @@ static bool refill(LineReader *reader, bool *any, GError **error)
     return true;
 }
 
-/* Takes the bytes of the chunk up to the end of the line, or all; true where the line ends. */
+/* Moves bytes of the chunk to the line, up to its end or all of them; true where the line ends. */
 static bool take(LineReader *reader)
 {
     const char *from = reader->chunk + reader->begin;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of a dataset of fairseq's: the size of the dictionary beside it; 0 without one. */
+/* The size of the dictionary beside a dataset of fairseq; 0 without one. */
 static bool dictionary_size(const char *prefix, int64_t *size, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
@@ -33,7 +33,7 @@ static char *find_prefix(const char *path)
     return folder ? g_steal_pointer(&train) : g_strdup(path);
 }
 
-/* PREFIX.json, where there is one, must tell of these tokens. */
+/* Reads PREFIX.json, if there is one, and checks that it describes these tokens. */
 static bool read_meta(Dataset *data, GError **error)
 {
     g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
@@ -59,7 +59,7 @@ static bool read_meta(Dataset *data, GError **error)
     return same;
 }
 
-/* What was named instead of a dataset: a file of one, a text, or nothing. */
+/* There is no dataset `path`: says whether it is a file of a dataset, another file, or nothing. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
     g_autofree char *stem = g_strdup(path);
@@ -125,7 +125,7 @@ void dataset_close(Dataset *data)
     g_free(data);
 }
 
-/* Where in its document a token of a sequence is. */
+/* The index within its document of a token of a sequence. */
 static int64_t position(const Dataset *data, int64_t sequence, int64_t token)
 {
     int64_t document = indexed_locate(data->set, sequence);
@@ -147,5 +147,20 @@ bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n
                              "inspect dataset --check %s tells how much of it; loam prepare makes it again",
                              data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
                              position(data, sequence, from + i), data->prefix);
+    return true;
+}
+
+bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
+                             G_GNUC_UNUSED GError **error)
+{
+    int64_t first, last, start = -from, previous = 0;
+    indexed_document(data->set, document, &first, &last);
+    for (int64_t sequence = first; sequence < last && start < n; sequence++) {
+        if (start > previous) {
+            g_byte_array_append(out, (const guint8 *)&start, sizeof start);
+            previous = start;
+        }
+        start += indexed_length(data->set, sequence);
+    }
     return true;
 }

@@ -23,6 +23,16 @@ void dataset_close(Dataset *data);
 bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
                   GError **error);
 
+/* Side data: what a dataset tells about tokens [from, from + n) of a document beside their ids. A function appends it
+ * to `out` in a form that it documents; an objective names the function whose data it reads (objectives/objective.h).
+ */
+typedef bool (*DatasetSideFn)(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
+                              GError **error);
+/* Appends int64_t: the tokens at which a sentence (a sequence of the dataset) starts, counted from `from`, ascending, 0
+ * left out. */
+bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
+                             GError **error);
+
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
 /* It holds no paths and no times, so the same input gives the same bytes. */

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-#define SHUFFLE_LAYER 0x80000000u /* apart from the orders of a loader's epochs */
+#define SHUFFLE_LAYER 0x80000000u /* a key that the epochs of a loader do not use */
 
 /* A dataset being written. */
 typedef struct Copy {
-    const Dataset *like; /* whose form, tokenizer and ends of documents it has */
+    const Dataset *like; /* the source whose file format, tokenizer and append_eod it takes over */
     char *prefix;
     IndexedWriter *writer;
-    int64_t vocab; /* above every id */
-    GArray *ids;   /* of the sequence under way */
+    int64_t vocab; /* vocabulary size; all ids are below it */
+    GArray *ids;   /* int32_t: the current sequence */
     DatasetCounts counts;
 } Copy;
 
@@ -61,7 +61,9 @@ static bool copy_document(Copy *copy, const Dataset *from, int64_t document, GEr
     return indexed_writer_end_document(copy->writer, error);
 }
 
-/* PREFIX.json goes first and comes last, as prepare does it; without a known tokenizer there is none. */
+/* PREFIX.json is removed first and written last, so it never describes other data; without a known tokenizer there is
+ * none.
+ */
 static bool copy_finish(Copy *copy, DatasetCounts *counts, GError **error)
 {
     g_autofree char *path = g_strconcat(copy->prefix, ".json", NULL);
@@ -76,7 +78,7 @@ static bool copy_finish(Copy *copy, DatasetCounts *counts, GError **error)
            (meta.tokenizer_hash == NULL || dataset_meta_write(&meta, path, error));
 }
 
-/* The files of a source are read until the end. */
+/* The output must not be a source, which is read while the output is written. */
 static bool check_apart(const Dataset *source, const char *out, GError **error)
 {
     g_autofree char *a = g_canonicalize_filename(source->prefix, NULL), *b = g_canonicalize_filename(out, NULL);
@@ -164,7 +166,7 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     return ok;
 }
 
-/* What a share of 0 does not write may be there from before, with documents that now go elsewhere. */
+/* A part with share 0 is not written; one of that name from an earlier split may hold documents of the other parts. */
 static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GError **error)
 {
     for (int i = 0; i < SPLIT_PARTS; i++) {

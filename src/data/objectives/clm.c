@@ -4,6 +4,22 @@
 
 #include <inttypes.h>
 
+#define AT(field) offsetof(ClmSettings, field)
+static const OptionRow clm_options[] = {
+    { "data.reset_attention", OPT_BOOL, AT(reset_attention), "false", 0, 0, OPT_IDENTITY,
+      "clm: tokens do not attend to earlier documents", NULL },
+    { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
+      "clm: position ids restart at 0 with each document", NULL },
+    { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
+      "clm: no loss where the input token is the end of a document", NULL },
+};
+#undef AT
+
+const ClmSettings *clm_settings(const ObjectiveConfig *config)
+{
+    return (const void *)&config->own;
+}
+
 static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
 {
     if (config->target_length != 0)
@@ -15,60 +31,86 @@ static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
     int64_t longest = config->input_length + overlap;
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;
+    config->max_segments = clm_settings(config)->reset_attention ? config->input_length : 1;
     if (config->raw_length <= overlap)
         return fail_user(error, "data.raw_length=%" PRId64 " leaves no token to predict; use 2 or more",
                          config->raw_length);
     return true;
 }
 
-bool clm_plan(ObjectiveConfig *config, GError **error)
+static bool clm_plan(ObjectiveConfig *config, GError **error)
 {
     return plan(config, 1, error);
 }
 
-bool full_lm_plan(ObjectiveConfig *config, GError **error)
+static bool full_lm_plan(ObjectiveConfig *config, GError **error)
 {
     return plan(config, 0, error);
 }
 
-/* Places, beginnings and weights from where the inputs hold EOD: it belongs to the document that it ends. */
+/* Documents end at EOS, which belongs to the document that it ends. */
 static void mark_documents(const ObjectiveConfig *config, Example *out)
 {
-    int32_t place = 0;
-    bool fresh = true;
+    const ClmSettings *settings = clm_settings(config);
+    int32_t position = 0;
+    bool starts = false;
     for (int64_t i = 0; i < out->n_inputs; i++) {
         bool ends = out->inputs[i] == config->eos;
-        out->starts_sequence[i] = i == 0 || (fresh && config->reset_attention);
-        if (fresh && config->reset_position)
-            place = 0;
-        out->position_ids[i] = place++;
-        out->token_types[i] = 0;
-        out->weights[i] = ends && config->mask_eod ? 0 : 1;
-        fresh = ends;
+        if (starts && settings->reset_attention)
+            out->starts_sequence[i] = true;
+        if (starts && settings->reset_position)
+            position = 0;
+        out->position_ids[i] = position++;
+        if (ends && settings->mask_eod)
+            out->weights[i] = 0;
+        starts = ends;
     }
-    out->label = -1;
 }
 
-void clm_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                 const int32_t *tokens, int64_t n, Example *out)
+static void clm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                      const Text *texts, Example *out)
 {
+    int64_t n = texts->n;
     CHECK(n >= 2 && n <= config->input_length + 1, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length + 1);
-    out->n_inputs = out->n_targets = n - 1;
+    example_begin(out, n - 1);
     for (int64_t i = 0; i < n - 1; i++) {
-        out->inputs[i] = tokens[i];
-        out->targets[i] = tokens[i + 1];
+        out->inputs[i] = texts->tokens[i];
+        out->targets[i] = texts->tokens[i + 1];
     }
     mark_documents(config, out);
 }
 
-void full_lm_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                     const int32_t *tokens, int64_t n, Example *out)
+static void full_lm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                          const Text *texts, Example *out)
 {
+    int64_t n = texts->n;
     CHECK(n >= 1 && n <= config->input_length, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length);
-    out->n_inputs = out->n_targets = n;
+    example_begin(out, n);
     for (int64_t i = 0; i < n; i++) {
-        out->inputs[i] = i == 0 ? config->eos : tokens[i - 1];
-        out->targets[i] = tokens[i];
+        out->inputs[i] = i == 0 ? config->eos : texts->tokens[i - 1];
+        out->targets[i] = texts->tokens[i];
     }
     mark_documents(config, out);
 }
+
+const Objective clm_objective = { .name = "clm",
+                                  .streams = STREAMS_DECODER,
+                                  .text = TEXT_CONCATENATED,
+                                  .separated = true,
+                                  .overlap = 1,
+                                  .min_length = 2,
+                                  .target_share = 1,
+                                  .options = clm_options,
+                                  .n_options = G_N_ELEMENTS(clm_options),
+                                  .plan = clm_plan,
+                                  .apply = clm_apply };
+
+/* Its settings are those of clm. */
+const Objective full_lm_objective = { .name = "full_lm",
+                                      .streams = STREAMS_DECODER,
+                                      .text = TEXT_CONCATENATED,
+                                      .separated = true,
+                                      .min_length = 1,
+                                      .target_share = 1,
+                                      .plan = full_lm_plan,
+                                      .apply = full_lm_apply };

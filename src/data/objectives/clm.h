@@ -1,13 +1,16 @@
-/* clm.h: causal language modelling over a stream of documents with EOD between them. clm: the targets of a sample are
- * its tokens moved by one, and neighbours share a token (Megatron). full_lm: the targets are the sample, its inputs
- * begin with EOD (T5's). */
+/* clm.h: causal language modelling on a decoder. clm: the targets are the inputs moved by one token, and neighbouring
+ * samples share a token (Megatron). full_lm: the targets are the whole sample, and the inputs are EOS and the targets
+ * but the last (T5's full language modelling). */
 #pragma once
 
 #include "data/objectives/objective.h"
 
-bool clm_plan(ObjectiveConfig *config, GError **error);
-void clm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
-                 Example *out);
-bool full_lm_plan(ObjectiveConfig *config, GError **error);
-void full_lm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
-                     Example *out);
+typedef struct ClmSettings {
+    bool reset_attention; /* attention does not cross the end of a document */
+    bool reset_position;  /* position ids start again with every document */
+    bool mask_eod;        /* no loss where the input is the end of a document */
+} ClmSettings;
+
+extern const Objective clm_objective, full_lm_objective;
+
+const ClmSettings *clm_settings(const ObjectiveConfig *config);

@@ -6,14 +6,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Deviations above a mean: of the sentinels of a text, of the targets of a row with one text, of the inputs of a row.
- */
+/* Standard deviations above the mean that room is left for: sentinels of a text, targets of a packed sequence with one
+ * text, inputs of a packed sequence. */
 #define SENTINEL_DEVIATIONS 4
 #define TARGET_DEVIATIONS   5
 #define INPUT_DEVIATIONS    0.5
-#define SLACK               0.01 /* of a row that more than two texts share */
+#define SLACK               0.01 /* share left free in a packed sequence of more than two texts */
 
-/* What n tokens become on average: every token but the first is noise with probability p. */
+/* Means over masks of n tokens, each of which but the first is masked with probability p: runs of masked tokens, tokens
+ * of the inputs, tokens of the targets. */
 static double mean_runs(double n, double p)
 {
     return p + (n - 2) * p * (1 - p);
@@ -29,17 +30,18 @@ static double mean_targets(double n, double p)
     return (n - 1) * p + mean_runs(n, p) + (1 - p) + 1;
 }
 
-/* Inputs shrink by a token for every pair of noise tokens side by side. */
+/* Standard deviation of the input length: inputs shrink by a token for every two neighbours that are both masked. */
 static double input_deviation(double n, double p)
 {
     return sqrt(n * p * p * (1 - p * p + 2 * p * (1 - p)));
 }
 
-/* The longest text that seldom runs out of sentinels and that fits a row so many times (0: however long). */
+/* The longest text that seldom runs out of sentinels and of which `texts` fit one packed sequence; texts 0 asks for the
+ * sentinels alone. */
 static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
 {
     double p = config->noise_density, many = (double)texts;
-    double memory = (double)config->memory_rows;
+    double memory = (double)config->memory_tokens;
     double room = ((double)config->input_length + memory) * (texts > 2 ? 1 - SLACK : 1);
     int64_t n = 2;
     while (n < config->input_length - 1) {
@@ -53,11 +55,11 @@ static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
     return n;
 }
 
-/* Two texts share a row, or more where sentinels end before: what one has above the mean another has below it, so the
- * room for targets is their mean. */
-bool iid_denoising_plan(ObjectiveConfig *config, GError **error)
+/* Two texts share a packed sequence, or more where sentinels run out before. The room for targets is the sum of their
+ * means: a text with more targets than the mean is packed with one that has fewer. */
+static bool plan(ObjectiveConfig *config, GError **error)
 {
-    double p = config->noise_density, memory = (double)config->memory_rows;
+    double p = config->noise_density, memory = (double)config->memory_tokens;
     double room = (double)config->input_length + memory;
     if (config->raw_length == 0) {
         double alone = mean_inputs((double)longest_text(config, 0), p) + memory;
@@ -77,13 +79,14 @@ bool iid_denoising_plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-/* How many sentinels the masked text has. */
 typedef struct Runs {
-    int64_t noise, n_inputs, n_targets; /* masked tokens; sentinels of either side */
+    int64_t noise;               /* masked tokens */
+    int64_t n_inputs, n_targets; /* sentinels in the inputs and in the targets */
 } Runs;
 
-/* Noise from the left while sentinels and room for the targets are left. The first token is kept, so that sentinels of
- * both sides agree; a text that ends unmasked has a closing sentinel in its targets. */
+/* Draws the mask from left to right, and ends it where sentinels or the room for targets run out. The first token is
+ * never masked, so that inputs and targets use the same sentinels; a text whose last token is kept has one more
+ * sentinel at the end of its targets. */
 static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool *mask)
 {
     double log_kept = log1p(-config->noise_density);
@@ -91,7 +94,7 @@ static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool
     Runs runs = { 0 };
     for (int64_t i = 0; i < n; i++)
         mask[i] = false;
-    for (int64_t i = 1; i < n; i++) { /* the gap to the next noise token is geometric */
+    for (int64_t i = 1; i < n; i++) { /* the gap to the next masked token has a geometric distribution */
         double gap = floor(log1p(-philox_uniform(&rng)) / log_kept);
         if (gap >= (double)(n - i))
             break;
@@ -109,7 +112,7 @@ static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool
     return runs;
 }
 
-void iid_denoising_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     g_autofree bool *mask = g_new(bool, (gsize)n);
     Runs runs = draw_mask(config, choice->rng, n, mask);
@@ -117,10 +120,20 @@ void iid_denoising_choose(const ObjectiveConfig *config, int64_t n, Choice *choi
     choice->n_targets = runs.noise + runs.n_targets + 1;
 }
 
-void iid_denoising_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                           const int32_t *tokens, int64_t n, Example *out)
+/* The mask is drawn a second time from the same random numbers. */
+static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
+                  Example *out)
 {
-    g_autofree bool *mask = g_new(bool, (gsize)n);
-    draw_mask(config, choice->rng, n, mask);
-    span_corruption_apply(config, mask, tokens, n, out);
+    g_autofree bool *mask = g_new(bool, (gsize)texts->n);
+    draw_mask(config, choice->rng, texts->n, mask);
+    span_corruption_apply(config, mask, texts->tokens, texts->n, out);
 }
+
+const Objective iid_denoising_objective = { .name = "iid_denoising",
+                                            .streams = STREAMS_BOTH,
+                                            .text = TEXT_CONCATENATED,
+                                            .min_length = 1,
+                                            .target_share = 1,
+                                            .plan = plan,
+                                            .choose = choose,
+                                            .apply = apply };

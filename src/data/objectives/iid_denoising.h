@@ -1,10 +1,7 @@
-/* iid_denoising.h: every token is noise by itself; runs of noise become sentinels, as in span corruption
- * (t5-experiments.md §2). */
+/* iid_denoising.h: denoising with independent masking: every token is masked with probability noise_density by itself;
+ * runs of masked tokens become sentinels, as in span corruption. */
 #pragma once
 
 #include "data/objectives/objective.h"
 
-bool iid_denoising_plan(ObjectiveConfig *config, GError **error);
-void iid_denoising_choose(const ObjectiveConfig *config, int64_t n, Choice *choice);
-void iid_denoising_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
-                           int64_t n, Example *out);
+extern const Objective iid_denoising_objective;

@@ -5,13 +5,50 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Of the tokens that are predicted, these stay as they are or become any token; the rest become [MASK]. */
+/* Of the hidden tokens these shares stay as they are or become a random token; the others become [MASK]. */
 #define KEEP_SHARE   0.1
 #define RANDOM_SHARE 0.1
 
-int64_t mlm_specials(const ObjectiveConfig *config)
+const char *const sentence_pairs_names[] = {
+    [PAIRS_NONE] = "none", [PAIRS_ORDER] = "order", [PAIRS_NEXT] = "next", NULL
+};
+
+#define AT(field) offsetof(MlmSettings, field)
+static const OptionRow mlm_options[] = {
+    { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
+      "mlm: all pieces of a word are masked together", NULL },
+    { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
+      "mlm: most words that are masked together; n words with a probability in proportion to 1/n", NULL },
+    { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
+      "mlm: samples are pairs of texts with a label: half of them swapped (order, ALBERT), or with a second text from "
+      "another document (next, BERT)",
+      sentence_pairs_names },
+    { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
+      "mlm: share of the samples that are cut to a random length; BERT: 0.1", NULL },
+};
+#undef AT
+
+/* Decisions about a sample before its tokens are read. */
+typedef struct MlmChoice {
+    int64_t n_text;   /* tokens of text */
+    int64_t cut;      /* of these about how many stand in the first half of a pair */
+    bool random_next; /* the second half is from another document */
+} MlmChoice;
+
+const MlmSettings *mlm_settings(const ObjectiveConfig *config)
 {
-    return config->sentence_pairs == PAIRS_NONE ? 2 : 3;
+    return (const void *)&config->own;
+}
+
+static const MlmChoice *own_choice(const Choice *choice)
+{
+    return (const void *)&choice->own;
+}
+
+/* [CLS] and [SEP] of a sample. */
+static int64_t count_specials(const ObjectiveConfig *config)
+{
+    return mlm_settings(config)->sentence_pairs == PAIRS_NONE ? 2 : 3;
 }
 
 bool mlm_is_special(const ObjectiveConfig *config, int32_t id)
@@ -19,9 +56,10 @@ bool mlm_is_special(const ObjectiveConfig *config, int32_t id)
     return id == config->cls || id == config->sep;
 }
 
-bool mlm_plan(ObjectiveConfig *config, GError **error)
+static bool plan(ObjectiveConfig *config, GError **error)
 {
-    int64_t longest = config->input_length - mlm_specials(config);
+    const MlmSettings *settings = mlm_settings(config);
+    int64_t longest = config->input_length - count_specials(config);
     if (config->target_length != 0)
         return fail_user(error, "data.target_length=%" PRId64 ": data.objective=mlm predicts in place; leave it out",
                          config->target_length);
@@ -31,22 +69,28 @@ bool mlm_plan(ObjectiveConfig *config, GError **error)
                          config->input_length);
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;
+    if (settings->sentence_pairs != PAIRS_NONE || settings->short_sequence_probability > 0)
+        config->side = dataset_sentence_starts;
+    config->takes_others = settings->sentence_pairs == PAIRS_NEXT;
     return config->raw_length >= 2 ||
            fail_user(error, "data.raw_length=%" PRId64 ": data.objective=mlm takes texts of 2 tokens or more",
                      config->raw_length);
 }
 
-void mlm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
+    const MlmSettings *settings = mlm_settings(config);
     Philox rng = choice->rng;
-    choice->n_text = n;
-    if (philox_uniform(&rng) < config->short_sequence_probability) {
+    MlmChoice own = { .n_text = n };
+    if (philox_uniform(&rng) < settings->short_sequence_probability) {
         int64_t drawn = 2 + (int64_t)philox_below(&rng, (uint64_t)config->raw_length - 1);
-        choice->n_text = MIN(n, drawn);
+        own.n_text = MIN(n, drawn);
     }
-    choice->cut = 1 + (int64_t)philox_below(&rng, (uint64_t)choice->n_text - 1);
-    choice->strange = config->sentence_pairs == PAIRS_NEXT && philox_below(&rng, 2) == 1;
-    choice->n_inputs = choice->n_text + mlm_specials(config);
+    own.cut = 1 + (int64_t)philox_below(&rng, (uint64_t)own.n_text - 1);
+    own.random_next = settings->sentence_pairs == PAIRS_NEXT && philox_below(&rng, 2) == 1;
+    choice->n_inputs = own.n_text + count_specials(config);
+    choice->other_tokens = own.random_next ? own.n_text - own.cut : 0;
+    choice->own = objective_own(&own, sizeof own);
 }
 
 static bool continues(const ObjectiveConfig *config, int32_t id)
@@ -56,91 +100,102 @@ static bool continues(const ObjectiveConfig *config, int32_t id)
 
 /* ---- the text between its special tokens ---- */
 
-static void append(Example *out, const int32_t *tokens, int64_t n, int32_t segment)
+static void append(Example *out, int64_t *at, const int32_t *tokens, int64_t n, int32_t token_type)
 {
-    for (int64_t i = 0; i < n; i++, out->n_inputs++) {
-        out->inputs[out->n_inputs] = tokens[i];
-        out->token_types[out->n_inputs] = segment;
+    for (int64_t i = 0; i < n; i++, ++*at) {
+        out->inputs[*at] = out->targets[*at] = tokens[i];
+        out->token_types[*at] = token_type;
+        out->weights[*at] = 0;
     }
 }
 
 void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out)
 {
-    out->n_inputs = 0;
-    out->label = -1;
-    append(out, &config->cls, 1, 0);
-    append(out, a.tokens, a.n, 0);
-    append(out, &config->sep, 1, 0);
-    if (config->sentence_pairs != PAIRS_NONE) {
-        append(out, b.tokens, b.n, 1);
-        append(out, &config->sep, 1, 1);
-    }
-    out->n_targets = out->n_inputs;
-    for (int64_t i = 0; i < out->n_inputs; i++) {
-        out->targets[i] = out->inputs[i];
-        out->weights[i] = 0;
-        out->position_ids[i] = (int32_t)i;
-        out->starts_sequence[i] = i == 0;
+    bool pair = mlm_settings(config)->sentence_pairs != PAIRS_NONE;
+    int64_t n = 0;
+    example_begin(out, a.n + 2 + (pair ? b.n + 1 : 0));
+    append(out, &n, &config->cls, 1, 0);
+    append(out, &n, a.tokens, a.n, 0);
+    append(out, &n, &config->sep, 1, 0);
+    if (pair) {
+        append(out, &n, b.tokens, b.n, 1);
+        append(out, &n, &config->sep, 1, 1);
     }
 }
 
-/* The last place up to `at` where a sentence begins or, in a text of one, a word. */
-static int64_t begin_before(const ObjectiveConfig *config, Text text, int64_t at)
+/* The tokens of a text that start a sentence but the first; returns their number. */
+static int64_t sentence_starts(const Text *text, const int64_t **starts)
 {
-    int64_t begin = 0;
-    for (int64_t i = 0; i < text.n_sentences && text.sentences[i] <= at; i++)
-        begin = text.sentences[i];
-    if (text.n_sentences > 0)
-        return begin;
-    for (begin = at; begin > 0 && continues(config, text.tokens[begin]);)
-        begin--;
-    return begin;
+    *starts = text->side;
+    return (int64_t)(text->side_bytes / sizeof **starts);
 }
 
-/* A place near `at` to cut tokens [first, end) of a text: neither part is empty. */
-static int64_t find_cut(const ObjectiveConfig *config, Text text, int64_t first, int64_t end, int64_t at)
+/* The last token up to `at` that starts a sentence or, in a text of one sentence, a word. */
+static int64_t start_before(const ObjectiveConfig *config, const Text *text, int64_t at)
 {
-    int64_t begin = begin_before(config, text, at);
-    for (int64_t i = 0; i < text.n_sentences && begin <= first; i++)
-        begin = text.sentences[i];
-    return begin > first && begin < end ? begin : at;
+    const int64_t *sentences;
+    int64_t n = sentence_starts(text, &sentences), start = 0;
+    for (int64_t i = 0; i < n && sentences[i] <= at; i++)
+        start = sentences[i];
+    if (n > 0)
+        return start;
+    for (start = at; start > 0 && continues(config, text->tokens[start]);)
+        start--;
+    return start;
 }
 
-static Text part(Text text, int64_t first, int64_t end)
+/* Where to cut tokens [first, end) of a text, near `at`: neither part is empty. */
+static int64_t find_cut(const ObjectiveConfig *config, const Text *text, int64_t first, int64_t end, int64_t at)
 {
-    return (Text){ .tokens = text.tokens + first, .n = end - first };
+    const int64_t *sentences;
+    int64_t n = sentence_starts(text, &sentences), start = start_before(config, text, at);
+    for (int64_t i = 0; i < n && start <= first; i++)
+        start = sentences[i];
+    return start > first && start < end ? start : at;
 }
 
-/* A sample shorter than its text begins anywhere in it. The end of another text stands for what would follow. */
-static void build_inputs(const ObjectiveConfig *config, const Choice *choice, Philox *rng, Text text, Example *out)
+static Text part(const Text *text, int64_t first, int64_t end)
 {
-    int64_t spare = text.n - choice->n_text, first = 0;
+    return (Text){ .tokens = text->tokens + first, .n = end - first };
+}
+
+/* A sample shorter than its chunk starts anywhere in the chunk. With random_next the end of the other document's chunk
+ * takes the place of the second half. */
+static void build_inputs(const ObjectiveConfig *config, const MlmChoice *choice, Philox *rng, const Text *texts,
+                         Example *out)
+{
+    const int pairs = mlm_settings(config)->sentence_pairs;
+    int64_t spare = texts->n - choice->n_text, first = 0;
     if (spare > 0)
-        first = begin_before(config, text, (int64_t)philox_below(rng, (uint64_t)spare + 1));
+        first = start_before(config, texts, (int64_t)philox_below(rng, (uint64_t)spare + 1));
     int64_t end = first + choice->n_text;
-    int64_t cut = config->sentence_pairs == PAIRS_NONE ? end : find_cut(config, text, first, end, first + choice->cut);
-    Text a = part(text, first, cut), b = part(text, cut, end);
-    bool swapped = config->sentence_pairs == PAIRS_ORDER && philox_below(rng, 2) == 1;
-    if (choice->strange) {
-        int64_t n = MIN(b.n, choice->other.n), begin = begin_before(config, choice->other, choice->other.n - n);
-        b = part(choice->other, begin, begin + n);
+    int64_t cut = pairs == PAIRS_NONE ? end : find_cut(config, texts, first, end, first + choice->cut);
+    Text a = part(texts, first, cut), b = part(texts, cut, end);
+    bool swapped = pairs == PAIRS_ORDER && philox_below(rng, 2) == 1;
+    if (choice->random_next) {
+        const Text *other = &texts[1];
+        int64_t n = MIN(b.n, other->n), start = start_before(config, other, other->n - n);
+        b = part(other, start, start + n);
     }
     mlm_join(config, swapped ? b : a, swapped ? a : b, out);
-    if (config->sentence_pairs != PAIRS_NONE)
-        out->label = swapped || choice->strange;
+    if (pairs != PAIRS_NONE)
+        out->label = swapped || choice->random_next;
 }
 
 /* ---- what is predicted ---- */
 
-/* Words as runs of tokens: word w is rows [starts[w], starts[w + 1]) and no special token. Returns their number. */
+/* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. Returns their
+ * number.
+ */
 static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *starts, int64_t *ends)
 {
+    const bool whole_word = mlm_settings(config)->whole_word;
     int64_t words = 0;
     bool inside = false;
     for (int64_t i = 0; i < out->n_inputs; i++) {
         int32_t id = out->inputs[i];
         bool special = mlm_is_special(config, id);
-        if (!special && !(inside && config->whole_word && continues(config, id)))
+        if (!special && !(inside && whole_word && continues(config, id)))
             starts[words++] = i;
         if (!special)
             ends[words - 1] = i + 1;
@@ -149,36 +204,37 @@ static int64_t find_words(const ObjectiveConfig *config, const Example *out, int
     return words;
 }
 
-/* 1 … max_ngram words with p(n) proportional to 1/n. */
-static int64_t draw_ngram(const ObjectiveConfig *config, Philox *rng)
+/* Draws n of 1 … max_ngram with probability proportional to 1/n. */
+static int64_t draw_ngram(int64_t max_ngram, Philox *rng)
 {
     double total = 0;
-    for (int64_t n = 1; n <= config->max_ngram; n++)
+    for (int64_t n = 1; n <= max_ngram; n++)
         total += 1 / (double)n;
     double u = philox_uniform(rng) * total;
-    for (int64_t n = 1; n < config->max_ngram; n++) {
+    for (int64_t n = 1; n < max_ngram; n++) {
         if (u < 1 / (double)n)
             return n;
         u -= 1 / (double)n;
     }
-    return config->max_ngram;
+    return max_ngram;
 }
 
-static void hide(const ObjectiveConfig *config, Philox *rng, Example *out, int64_t row)
+static void hide(const ObjectiveConfig *config, Philox *rng, Example *out, int64_t at)
 {
     double u = philox_uniform(rng);
     int32_t any = (int32_t)philox_below(rng, (uint64_t)config->vocab);
-    out->weights[row] = 1;
+    out->weights[at] = 1;
     if (u >= KEEP_SHARE + RANDOM_SHARE)
-        out->inputs[row] = config->mask;
+        out->inputs[at] = config->mask;
     else if (u >= KEEP_SHARE)
-        out->inputs[row] = any;
+        out->inputs[at] = any;
 }
 
-/* Hides n-grams of words from random places until `budget` tokens are hidden; one that is too long loses its last
- * words. A text of special tokens alone has no word to hide. */
+/* Hides n-grams of words that start at random words until `budget` tokens are hidden. An n-gram that exceeds the budget
+ * loses its last words; one that meets a hidden word is left out. */
 static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out, int64_t budget)
 {
+    const int64_t max_ngram = mlm_settings(config)->max_ngram;
     g_autofree int64_t *starts = g_new(int64_t, (gsize)out->n_inputs);
     g_autofree int64_t *ends = g_new(int64_t, (gsize)out->n_inputs);
     g_autofree int64_t *order = g_new(int64_t, (gsize)out->n_inputs);
@@ -189,28 +245,37 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
         order[j] = i;
     }
     for (int64_t i = 0; i < words && hidden < budget; i++) {
-        int64_t first = order[i], drawn = draw_ngram(config, rng), n = MIN(drawn, words - first);
+        int64_t first = order[i], drawn = draw_ngram(max_ngram, rng), n = MIN(drawn, words - first);
         while (n > 0 && hidden + ends[first + n - 1] - starts[first] > budget)
             n--;
         bool taken = n == 0;
         for (int64_t word = first; word < first + n; word++)
             taken |= out->weights[starts[word]] > 0;
         for (int64_t word = first; !taken && word < first + n; word++)
-            for (int64_t row = starts[word]; row < ends[word]; row++, hidden++)
-                hide(config, rng, out, row);
+            for (int64_t at = starts[word]; at < ends[word]; at++, hidden++)
+                hide(config, rng, out, at);
     }
-    if (hidden == 0 && words > 0) /* every word is longer than the budget: the first token of one stands for it */
+    if (hidden == 0 && words > 0) /* every word is longer than the budget: the first token of one is hidden */
         hide(config, rng, out, starts[order[0]]);
 }
 
-void mlm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
-                 Example *out)
+static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
-    CHECK(n >= choice->n_text && n <= config->raw_length, "%" PRId64 " tokens of %" PRId64 ", at most %" PRId64,
-          choice->n_text, n, config->raw_length);
-    CHECK(!choice->strange || choice->other.n > 0, "no other text");
-    Text text = { tokens, n, choice->text.sentences, choice->text.n_sentences };
-    build_inputs(config, choice, rng, text, out);
-    int64_t n_text = out->n_inputs - mlm_specials(config);
+    const MlmChoice *own = own_choice(choice);
+    CHECK(texts->n >= own->n_text && texts->n <= config->raw_length,
+          "%" PRId64 " tokens of %" PRId64 ", at most %" PRId64, own->n_text, texts->n, config->raw_length);
+    CHECK(!own->random_next || texts[1].n > 0, "no text of another document");
+    build_inputs(config, own, rng, texts, out);
+    int64_t n_text = out->n_inputs - count_specials(config);
     hide_ngrams(config, rng, out, MAX(1, (int64_t)rint((double)n_text * config->noise_density)));
 }
+
+const Objective mlm_objective = { .name = "mlm",
+                                  .streams = STREAMS_ENCODER,
+                                  .text = TEXT_DOCUMENTS,
+                                  .min_length = 2,
+                                  .options = mlm_options,
+                                  .n_options = G_N_ELEMENTS(mlm_options),
+                                  .plan = plan,
+                                  .choose = choose,
+                                  .apply = apply };

@@ -1,19 +1,26 @@
-/* mlm.h: masked language modelling (BERT): [CLS] text [SEP], some tokens hidden and predicted in place; with
- * data.sentence_pairs [CLS] A [SEP] B [SEP], and what B is to A is predicted too. A pair is cut where a sentence
- * begins, else where a word does. */
+/* mlm.h: masked language modelling on an encoder (BERT): [CLS] text [SEP]; some tokens are hidden and predicted where
+ * they stand. With sentence pairs [CLS] A [SEP] B [SEP], and a label says how B relates to A. */
 #pragma once
 
 #include "data/objectives/objective.h"
 
-/* Tokens of a sample beside its text. */
-int64_t mlm_specials(const ObjectiveConfig *config);
-/* [CLS] a [SEP] b [SEP], or [CLS] a [SEP] where pairs are not asked for: inputs, which are the targets too, segments
- * and places. Nothing is hidden yet. */
-void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out);
-/* Tokens that stand for nothing of the text. */
-bool mlm_is_special(const ObjectiveConfig *config, int32_t id);
+/* Sentence-pair task: none; sentence-order prediction (SOP, ALBERT: label 1 means that A and B, halves of one text, are
+ * swapped); next-sentence prediction (NSP, BERT: label 1 means that B is from another document). */
+typedef enum SentencePairs { PAIRS_NONE, PAIRS_ORDER, PAIRS_NEXT } SentencePairs;
+extern const char *const sentence_pairs_names[];
 
-bool mlm_plan(ObjectiveConfig *config, GError **error);
-void mlm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice);
-void mlm_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
-                 Example *out);
+typedef struct MlmSettings {
+    bool whole_word;                   /* the pieces of a word are masked together */
+    int sentence_pairs;                /* SentencePairs */
+    double short_sequence_probability; /* share of the samples that are cut to a random length */
+    int64_t max_ngram; /* words masked together: 1 … max_ngram, n with probability proportional to 1/n */
+} MlmSettings;
+
+extern const Objective mlm_objective;
+
+const MlmSettings *mlm_settings(const ObjectiveConfig *config);
+/* Fills in [CLS] a [SEP] b [SEP], or [CLS] a [SEP] without sentence pairs, as inputs and as targets; weights are 0,
+ * since nothing is hidden. */
+void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out);
+/* Whether an id is [CLS] or [SEP]. */
+bool mlm_is_special(const ObjectiveConfig *config, int32_t id);

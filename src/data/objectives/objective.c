@@ -1,8 +1,16 @@
 #include "data/objectives/objective.h"
 
-const char *const sentence_pairs_names[] = {
-    [PAIRS_NONE] = "none", [PAIRS_ORDER] = "order", [PAIRS_NEXT] = "next", NULL
-};
+#include "base/check.h"
+
+#include <string.h>
+
+ObjectiveOwn objective_own(const void *values, size_t n)
+{
+    ObjectiveOwn own = { 0 };
+    CHECK(n <= sizeof own.bytes, "%zu bytes of an objective's own, at most %zu", n, sizeof own.bytes);
+    memcpy(own.bytes, values, n);
+    return own;
+}
 
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config)
 {
@@ -14,6 +22,11 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
     if (objective->streams == STREAMS_BOTH)
         return (int32_t)config->target_length;
     return objective->streams == STREAMS_DECODER ? (int32_t)config->input_length : 0;
+}
+
+double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
+{
+    return objective->target_share > 0 ? objective->target_share : config->noise_density;
 }
 
 void example_init(Example *example, const ObjectiveConfig *config)
@@ -36,4 +49,17 @@ void example_clear(Example *example)
     g_free(example->position_ids);
     g_free(example->token_types);
     g_free(example->starts_sequence);
+}
+
+void example_begin(Example *example, int64_t n)
+{
+    example->n_inputs = example->n_targets = n;
+    example->prefix_length = 0;
+    example->label = -1;
+    for (int64_t i = 0; i < n; i++) {
+        example->weights[i] = 1;
+        example->position_ids[i] = (int32_t)i;
+        example->token_types[i] = 0;
+        example->starts_sequence[i] = i == 0;
+    }
 }

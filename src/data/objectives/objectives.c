@@ -6,35 +6,24 @@
 
 #include <string.h>
 
-/* In the order of objective_names, then variants of them.
- * name, streams, text, separated, overlap, min_length, plan, choose, apply, cut */
-static const Objective objectives[] = {
-    { "span_corruption", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, span_corruption_plan, NULL,
-      span_corruption_example, NULL },
-    { "prefix_lm", STREAMS_BOTH, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_plan, prefix_lm_choose, prefix_lm_example,
-      NULL },
-    { "iid_denoising", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, iid_denoising_plan, iid_denoising_choose,
-      iid_denoising_example, NULL },
-    { "ul2", STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 1, ul2_plan, ul2_choose, ul2_example, ul2_cut },
-    { "clm", STREAMS_DECODER, TEXT_CONCATENATED, true, 1, 2, clm_plan, NULL, clm_example, NULL },
-    { "full_lm", STREAMS_DECODER, TEXT_CONCATENATED, true, 0, 1, full_lm_plan, NULL, full_lm_example, NULL },
-    { "mlm", STREAMS_ENCODER, TEXT_DOCUMENTS, false, 0, 2, mlm_plan, mlm_choose, mlm_example, NULL },
-    { "prefix_lm", STREAMS_DECODER, TEXT_DOCUMENTS, false, 0, 2, prefix_lm_alone_plan, prefix_lm_alone_choose,
-      prefix_lm_alone_example, NULL },
-    { NULL, STREAMS_BOTH, TEXT_CONCATENATED, false, 0, 0, NULL, NULL, NULL, NULL },
-};
+#define OBJECTIVES(X) X(span_corruption) X(prefix_lm) X(iid_denoising) X(ul2) X(clm) X(full_lm) X(mlm)
 
-const char *const objective_names[] = {
-    "span_corruption", "prefix_lm", "iid_denoising", "ul2", "clm", "full_lm", "mlm", NULL
-};
+#define NAME(name)    #name,
+#define POINTER(name) &name##_objective,
+const char *const objective_names[] = { OBJECTIVES(NAME) NULL };
+static const Objective *const objectives[] = { OBJECTIVES(POINTER) NULL };
 
-const Objective *objective_find(const char *name)
-{
-    for (const Objective *objective = objectives; objective->name; objective++)
-        if (strcmp(objective->name, name) == 0)
-            return objective;
-    return NULL;
-}
+/* Objectives with settings, and where those lie in ObjectiveSettings. */
+#define SETTINGS(member) offsetof(ObjectiveSettings, member), sizeof(((ObjectiveSettings *)NULL)->member)
+static const struct {
+    const Objective *objective;
+    size_t offset, bytes;
+} with_settings[] = {
+    { &span_corruption_objective, SETTINGS(span_corruption) },
+    { &clm_objective, SETTINGS(clm) },
+    { &full_lm_objective, SETTINGS(clm) },
+    { &mlm_objective, SETTINGS(mlm) },
+};
 
 int objective_index(const char *name)
 {
@@ -44,18 +33,32 @@ int objective_index(const char *name)
     return -1;
 }
 
-const Objective *objective_for(int index, bool decoder_alone)
+const Objective *objective_find(const char *name)
 {
-    const Objective *named = &objectives[index];
-    for (const Objective *objective = objectives; objective->name; objective++)
-        if (decoder_alone && objective->streams == STREAMS_DECODER && strcmp(objective->name, named->name) == 0)
-            return objective;
-    return named;
+    int index = objective_index(name);
+    return index < 0 ? NULL : objectives[index];
 }
 
-double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
+const Objective *objective_for(int index, bool decoder_alone)
 {
-    if (objective->apply == prefix_lm_alone_example)
-        return 0.5; /* cut anywhere */
-    return objective->streams == STREAMS_ENCODER ? config->noise_density : 1;
+    const Objective *named = objectives[index];
+    return decoder_alone && named->decoder_alone ? named->decoder_alone : named;
+}
+
+ObjectiveConfig objective_config(int index, const ObjectiveSettings *settings)
+{
+    ObjectiveConfig config = { 0 };
+    for (size_t i = 0; i < G_N_ELEMENTS(with_settings); i++)
+        if (with_settings[i].objective == objectives[index])
+            config.own = objective_own((const char *)settings + with_settings[i].offset, with_settings[i].bytes);
+    return config;
+}
+
+void objective_options(GArray *groups, size_t offset)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(with_settings); i++) {
+        const Objective *objective = with_settings[i].objective;
+        const OptionGroup group = { objective->options, objective->n_options, offset + with_settings[i].offset, NULL };
+        g_array_append_val(groups, group);
+    }
 }

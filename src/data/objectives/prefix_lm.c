@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
+static bool plan(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length == 0)
         config->target_length = config->input_length;
@@ -15,37 +15,44 @@ bool prefix_lm_plan(ObjectiveConfig *config, GError **error)
                          "of 2 or more, not %" PRId64 " and %" PRId64,
                          config->input_length, config->target_length);
     if (config->raw_length == 0)
-        config->raw_length = MAX(config->input_length - 2 - config->memory_rows, 2);
+        config->raw_length = MAX(config->input_length - 2 - config->memory_tokens, 2);
     config->raw_length = MIN(config->raw_length, config->input_length - 1);
     return config->raw_length >= 2 ||
            fail_user(error, "data.raw_length=%" PRId64 ": data.objective=prefix_lm cuts texts of 2 tokens or more",
                      config->raw_length);
 }
 
-/* A token at least on either side. What a sample of a pair has before its cut, the other has behind it: two texts of
- * full length fill both streams of a row. */
-static int64_t draw_cut(const ObjectiveConfig *config, const Choice *choice, int64_t n)
+static int64_t cut_of(const Choice *choice)
 {
-    Philox rng = choice->pair;
+    return *(const int64_t *)(const void *)&choice->own;
+}
+
+/* Draws where to cut n tokens, with a token at least on either side. Sample 2i is cut as many tokens from its start as
+ * sample 2i + 1 is from its end, so two texts of full length fill both streams of a packed sequence. */
+static int64_t draw_cut(const ObjectiveConfig *config, Choice *choice, int64_t n)
+{
+    Philox rng = choice->pair_rng;
     CHECK(n >= 2 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     int64_t cut = 1 + (int64_t)philox_below(&rng, (uint64_t)(n - 1));
-    return choice->sample % 2 == 0 ? cut : n - cut;
+    cut = choice->sample % 2 == 0 ? cut : n - cut;
+    choice->own = objective_own(&cut, sizeof cut);
+    return cut;
 }
 
 /* Targets that are too long lose their end. */
-void prefix_lm_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    choice->value = draw_cut(config, choice, n);
-    choice->n_inputs = choice->value + 1;
-    choice->n_targets = MIN(n - choice->value + 1, config->target_length);
+    int64_t cut = draw_cut(config, choice, n);
+    choice->n_inputs = cut + 1;
+    choice->n_targets = MIN(n - cut + 1, config->target_length);
 }
 
-void prefix_lm_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                       const int32_t *tokens, G_GNUC_UNUSED int64_t n, Example *out)
+static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
+                  Example *out)
 {
-    int64_t cut = choice->value, kept = choice->n_targets - 1;
-    memcpy(out->inputs, tokens, (size_t)cut * sizeof *tokens);
-    memcpy(out->targets, tokens + cut, (size_t)kept * sizeof *tokens);
+    int64_t cut = cut_of(choice), kept = choice->n_targets - 1;
+    memcpy(out->inputs, texts->tokens, (size_t)cut * sizeof *texts->tokens);
+    memcpy(out->targets, texts->tokens + cut, (size_t)kept * sizeof *texts->tokens);
     out->inputs[cut] = out->targets[kept] = config->eos;
     out->n_inputs = choice->n_inputs;
     out->n_targets = choice->n_targets;
@@ -53,7 +60,7 @@ void prefix_lm_example(const ObjectiveConfig *config, const Choice *choice, G_GN
 
 /* ---- a decoder alone ---- */
 
-bool prefix_lm_alone_plan(ObjectiveConfig *config, GError **error)
+static bool plan_alone(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length != 0)
         return fail_user(error,
@@ -67,24 +74,41 @@ bool prefix_lm_alone_plan(ObjectiveConfig *config, GError **error)
                      config->raw_length);
 }
 
-void prefix_lm_alone_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose_alone(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
-    choice->value = draw_cut(config, choice, n);
+    draw_cut(config, choice, n);
     choice->n_targets = n;
 }
 
-void prefix_lm_alone_example(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
-                             const int32_t *tokens, int64_t n, Example *out)
+static void apply_alone(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng,
+                        const Text *texts, Example *out)
 {
-    out->n_inputs = out->n_targets = n;
-    out->prefix_length = (int32_t)choice->value;
+    int64_t cut = cut_of(choice), n = texts->n;
+    example_begin(out, n);
+    out->prefix_length = (int32_t)cut;
     for (int64_t i = 0; i < n; i++) {
-        out->inputs[i] = tokens[i];
-        out->targets[i] = i + 1 < n ? tokens[i + 1] : config->eos;
-        out->weights[i] = i + 1 < choice->value ? 0 : 1;
-        out->position_ids[i] = (int32_t)i;
-        out->token_types[i] = 0;
-        out->starts_sequence[i] = i == 0;
+        out->inputs[i] = texts->tokens[i];
+        out->targets[i] = i + 1 < n ? texts->tokens[i + 1] : config->eos;
+        out->weights[i] = i + 1 < cut ? 0 : 1;
     }
-    out->label = -1;
 }
+
+/* About half of the tokens of a text come before the cut and have no target. */
+static const Objective prefix_lm_alone = { .name = "prefix_lm",
+                                           .streams = STREAMS_DECODER,
+                                           .text = TEXT_DOCUMENTS,
+                                           .min_length = 2,
+                                           .target_share = 0.5,
+                                           .plan = plan_alone,
+                                           .choose = choose_alone,
+                                           .apply = apply_alone };
+
+const Objective prefix_lm_objective = { .name = "prefix_lm",
+                                        .streams = STREAMS_BOTH,
+                                        .text = TEXT_DOCUMENTS,
+                                        .min_length = 2,
+                                        .target_share = 1,
+                                        .plan = plan,
+                                        .choose = choose,
+                                        .apply = apply,
+                                        .decoder_alone = &prefix_lm_alone };

@@ -5,8 +5,22 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Above this f32 no longer tells one length from the next. */
-#define MAX_RAW_LENGTH (1 << 24)
+#define MAX_RAW_LENGTH (1 << 24) /* lengths above it are no longer exact in f32 */
+
+static const OptionRow span_corruption_options[] = {
+    { "data.mean_span_length", OPT_F64, offsetof(SpanCorruptionSettings, mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
+      "mean length of a masked span, in tokens", NULL },
+};
+
+const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *config)
+{
+    return (const void *)&config->own;
+}
+
+static double mean_span_length(const ObjectiveConfig *config)
+{
+    return span_corruption_settings(config)->mean_span_length;
+}
 
 int64_t span_corruption_noise(int64_t length, double density)
 {
@@ -21,8 +35,8 @@ int64_t span_corruption_spans(int64_t n_noise, double mean_span_length)
     return CLAMP(spans, 1, n_noise);
 }
 
-/* What the mask of `length` tokens holds. Noise spans alternate with non-noise spans, so there are no more spans than
- * non-noise tokens; that only matters at densities far above one half. */
+/* Masked tokens and spans of a text. Masked spans alternate with kept ones, so there are no more spans than kept
+ * tokens, which matters at densities far above one half alone. */
 typedef struct Counts {
     int64_t noise, spans;
 } Counts;
@@ -44,21 +58,21 @@ static int64_t target_tokens(Counts counts)
     return counts.noise + counts.spans + 1;
 }
 
-/* The longest input whose spans still have a sentinel each. */
+/* The longest input for whose spans there are sentinels enough. */
 static int64_t longest_input(const ObjectiveConfig *config)
 {
     for (int64_t length = 2;; length++) {
-        Counts counts = count_noise(length, config->noise_density, config->mean_span_length);
+        Counts counts = count_noise(length, config->noise_density, mean_span_length(config));
         if (counts.spans > config->n_sentinels)
             return input_tokens(length, counts) - 1;
     }
 }
 
-/* The largest raw length whose inputs fit input_length. The reference counts here in f64 and masks in f32, and so cuts
- * targets at lengths such as 190; counting as the mask counts makes everything fit. */
+/* The largest raw_length whose inputs fit input_length. T5 counts in f64 here and masks in f32, so it cuts targets off
+ * at lengths such as 190; here both count in f32 and everything fits. */
 static bool find_raw_length(ObjectiveConfig *config, GError **error)
 {
-    double density = config->noise_density, span = config->mean_span_length;
+    double density = config->noise_density, span = mean_span_length(config);
     int64_t raw = config->input_length - 1;
     while (raw < MAX_RAW_LENGTH && input_tokens(raw + 1, count_noise(raw + 1, density, span)) <= config->input_length)
         raw++;
@@ -74,15 +88,15 @@ static bool find_raw_length(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-bool span_corruption_plan(ObjectiveConfig *config, GError **error)
+static bool plan(ObjectiveConfig *config, GError **error)
 {
     CHECK(config->input_length >= 2 && config->noise_density > 0 && config->noise_density < 1 &&
-              config->mean_span_length >= 1,
+              mean_span_length(config) >= 1,
           "input_length %" PRId64 ", density %g, span %g", config->input_length, config->noise_density,
-          config->mean_span_length);
+          mean_span_length(config));
     if (!find_raw_length(config, error))
         return false;
-    Counts counts = count_noise(config->raw_length, config->noise_density, config->mean_span_length);
+    Counts counts = count_noise(config->raw_length, config->noise_density, mean_span_length(config));
     if (counts.spans > config->n_sentinels)
         return fail_user(error,
                          "data.input_length=%" PRId64 " needs %" PRId64 " sentinels, one for each span (%" PRId64
@@ -91,7 +105,7 @@ bool span_corruption_plan(ObjectiveConfig *config, GError **error)
                          " tokens: shorten "
                          "data.input_length or raise data.mean_span_length=%g",
                          config->input_length, counts.spans, config->raw_length, counts.noise, config->n_sentinels,
-                         longest_input(config), config->mean_span_length);
+                         longest_input(config), mean_span_length(config));
     int64_t targets = target_tokens(counts);
     if (config->target_length == 0)
         config->target_length = targets;
@@ -104,14 +118,14 @@ bool span_corruption_plan(ObjectiveConfig *config, GError **error)
     return true;
 }
 
-/* A uniformly random composition of `total` into `parts` positive parts: parts - 1 cuts among total - 1 places, each
- * place taken with the share of cuts still needed among places left (Knuth's algorithm S). */
+/* A uniformly random composition of `total` into `parts` positive integers: parts - 1 cuts among total - 1 gaps, where
+ * a gap is cut with probability (cuts still needed) / (gaps left), Knuth's algorithm S. */
 static void draw_composition(Philox *rng, int64_t total, int64_t parts, int64_t *lengths)
 {
     int64_t part = 0, cuts = parts - 1;
     lengths[0] = 1;
-    for (int64_t places = total - 1; places > 0; places--) {
-        if (cuts > 0 && (int64_t)philox_below(rng, (uint64_t)places) < cuts) {
+    for (int64_t gaps = total - 1; gaps > 0; gaps--) {
+        if (cuts > 0 && (int64_t)philox_below(rng, (uint64_t)gaps) < cuts) {
             cuts--;
             lengths[++part] = 0;
         }
@@ -162,13 +176,14 @@ void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, cons
     out->n_targets = replace_runs(config, mask, false, tokens, n, out->targets, config->target_length);
 }
 
-void span_corruption_example(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng,
-                             const int32_t *tokens, int64_t n, Example *out)
+static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, Philox *rng, const Text *texts,
+                  Example *out)
 {
+    int64_t n = texts->n;
     CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     g_autofree bool *mask = g_new(bool, n);
-    span_corruption_mask(rng, n, config->noise_density, config->mean_span_length, mask);
-    span_corruption_apply(config, mask, tokens, n, out);
+    span_corruption_mask(rng, n, config->noise_density, mean_span_length(config), mask);
+    span_corruption_apply(config, mask, texts->tokens, n, out);
 }
 
 static bool is_sentinel(const ObjectiveConfig *config, int32_t id)
@@ -200,3 +215,13 @@ int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *exa
         t++;
     return t == n_targets ? n : -1;
 }
+
+const Objective span_corruption_objective = { .name = "span_corruption",
+                                              .streams = STREAMS_BOTH,
+                                              .text = TEXT_CONCATENATED,
+                                              .min_length = 1,
+                                              .target_share = 1,
+                                              .options = span_corruption_options,
+                                              .n_options = G_N_ELEMENTS(span_corruption_options),
+                                              .plan = plan,
+                                              .apply = apply };

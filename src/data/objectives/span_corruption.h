@@ -1,18 +1,28 @@
-/* span_corruption.h: T5's objective: spans of the text become sentinels, the targets say what they stood for. */
+/* span_corruption.h: T5's objective: random spans of the text are masked; in the inputs each becomes a sentinel, and
+ * the targets give each sentinel and the tokens of its span. */
 #pragma once
 
 #include "data/objectives/objective.h"
 
-bool span_corruption_plan(ObjectiveConfig *config, GError **error);
-void span_corruption_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens,
-                             int64_t n, Example *out);
+typedef struct SpanCorruptionSettings {
+    double mean_span_length; /* tokens of a masked span on average */
+} SpanCorruptionSettings;
 
-/* t5x.md §1, t5-experiments.md §2. n_noise is rounded in f32, half to even; both counts are split by a uniform
- * composition. */
+extern const Objective span_corruption_objective;
+
+const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *config);
+/* T5's random_spans_noise_mask. Of `length` tokens, length * density rounded half to even in f32 are masked, at least 1
+ * and at most length - 1. */
 int64_t span_corruption_noise(int64_t length, double density);
+/* Masked spans: n_noise / mean_span_length rounded likewise, 1 … n_noise. */
 int64_t span_corruption_spans(int64_t n_noise, double mean_span_length);
+/* mask (length): true for masked tokens. Masked and kept tokens are divided into spans uniformly at random; the first
+ * span is kept. */
 void span_corruption_mask(Philox *rng, int64_t length, double density, double mean_span_length, bool *mask);
+/* Makes the example of n tokens and their mask: runs of masked tokens become sentinels in the inputs, runs of kept
+ * tokens in the targets; EOS ends both. */
 void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, const int32_t *tokens, int64_t n,
                            Example *out);
-/* Splices targets back into inputs: the original tokens (without EOS), or -1 if they do not fit together. */
+/* Puts the targets back into the inputs: the original tokens (without EOS) in `out`. Returns their number, or -1 if
+ * inputs and targets do not fit together. */
 int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out);

@@ -6,19 +6,24 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A third of the samples each: R, S, X. */
+/* R, S and X get a third of the samples each. */
 const Ul2Denoiser ul2_denoisers[UL2_DENOISERS] = {
     { UL2_REGULAR, 3, 0.15, 1.0 / 6 },  { UL2_REGULAR, 8, 0.15, 1.0 / 6 }, { UL2_SEQUENTIAL, 0, 0.25, 1.0 / 3 },
     { UL2_EXTREME, 3, 0.5, 1.0 / 12 },  { UL2_EXTREME, 8, 0.5, 1.0 / 12 }, { UL2_EXTREME, 64, 0.15, 1.0 / 12 },
     { UL2_EXTREME, 64, 0.5, 1.0 / 12 },
 };
 
+const Ul2Denoiser *ul2_denoiser(const Choice *choice)
+{
+    return &ul2_denoisers[*(const int64_t *)(const void *)&choice->own];
+}
+
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode)
 {
     return objective_sentinel(config, config->n_sentinels + UL2_MODES - 1 - mode);
 }
 
-/* Spans of n tokens: as many as the mask has, whose spans and non-noise tokens alternate. */
+/* Masked spans of n tokens; spans and kept tokens alternate. */
 static int64_t count_spans(const Ul2Denoiser *denoiser, int64_t n, int64_t noise)
 {
     if (denoiser->mean_span_length == 0)
@@ -26,7 +31,7 @@ static int64_t count_spans(const Ul2Denoiser *denoiser, int64_t n, int64_t noise
     return MIN(span_corruption_spans(noise, denoiser->mean_span_length), MAX(n, 2) - noise);
 }
 
-/* Of n tokens, mode token and EOS included. A single token is never masked away: it is its own input. */
+/* Lengths of inputs and targets of n tokens of text, mode token and EOS included. A text of one token is not masked. */
 static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inputs, int64_t *n_targets)
 {
     int64_t noise = MIN(span_corruption_noise(n, denoiser->noise_density), n - 1);
@@ -35,15 +40,28 @@ static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inpu
     *n_targets = noise + MAX(spans, 1) + 1;
 }
 
-/* ---- rows ---- */
+/* ---- packed sequences by groups ---- */
 
-/* Rows are filled by design: a group of four samples has one whose targets are as long as its inputs, and three of
- * which they are short; three groups hold every denoiser by its share of twelve. The texts are so long that a group
- * fills its part of either stream. */
+/* Packed sequences are filled by design, from groups of four consecutive samples: the first has targets about as long
+ * as its inputs, the other three have short targets. The three kinds of groups together hold every denoiser by its
+ * weight. groups[g]: indices into ul2_denoisers. The lengths of the texts are chosen so that a group fills its part of
+ * both streams. */
 enum { GROUP = 4, GROUPS = 3 };
 static const int groups[GROUPS][GROUP] = { { 3, 1, 5, 2 }, { 4, 0, 0, 2 }, { 6, 1, 2, 2 } };
 
-#define MIN_GROUP_INPUTS 48 /* for texts of a dozen tokens */
+/* Tokens of text of the first sample of a group and of each other one; set where config->row_samples > 0. */
+typedef struct Ul2Plan {
+    struct {
+        int64_t first, other;
+    } texts[GROUPS];
+} Ul2Plan;
+
+static const Ul2Plan *plan_of(const ObjectiveConfig *config)
+{
+    return (const void *)&config->own;
+}
+
+#define MIN_GROUP_INPUTS 48 /* below it texts would have fewer than a dozen tokens */
 
 static void count_group(int group, int64_t first, int64_t other, int64_t *n_inputs, int64_t *n_targets)
 {
@@ -67,8 +85,8 @@ static void count_groups(int64_t n, int64_t *n_inputs, int64_t *n_targets)
     }
 }
 
-/* The texts, none above `longest`, that leave least of both streams free. */
-static void fit_group(ObjectiveConfig *config, int group, int64_t longest, int64_t enc, int64_t dec)
+/* Finds the lengths of texts, none above `longest`, with which a group leaves least free of enc and dec tokens. */
+static void fit_group(Ul2Plan *plan, int group, int64_t longest, int64_t enc, int64_t dec)
 {
     int64_t other = longest, most = 0;
     for (int64_t first = 1; first <= longest; first++) {
@@ -78,16 +96,16 @@ static void fit_group(ObjectiveConfig *config, int group, int64_t longest, int64
             count_group(group, first, --other, &n_inputs, &n_targets);
         if (n_inputs <= enc && n_targets <= dec && n_inputs + n_targets > most) {
             most = n_inputs + n_targets;
-            config->tiles[group].first = first;
-            config->tiles[group].other = other;
+            plan->texts[group].first = first;
+            plan->texts[group].other = other;
         }
     }
 }
 
-/* Fills in row_samples, target_length, raw_length and tiles; false where inputs are too short for that. */
-static bool plan_tiles(ObjectiveConfig *config, int64_t longest)
+/* Sets row_samples, target_length, raw_length and the Ul2Plan; false where inputs are too short for groups. */
+static bool plan_groups(ObjectiveConfig *config, int64_t longest)
 {
-    int64_t n_inputs, n_targets, n = longest, memory = config->memory_rows;
+    int64_t n_inputs, n_targets, n = longest, memory = config->memory_tokens;
     count_groups(longest, &n_inputs, &n_targets);
     int64_t group_inputs = n_inputs / GROUPS + GROUP * memory;
     int64_t in_row = MAX(1, (config->input_length + memory + group_inputs - 1) / group_inputs);
@@ -97,45 +115,47 @@ static bool plan_tiles(ObjectiveConfig *config, int64_t longest)
     for (count_groups(n, &n_inputs, &n_targets); n_inputs > GROUPS * enc; count_groups(n, &n_inputs, &n_targets))
         n--;
     int64_t dec = (n_targets + GROUPS - 1) / GROUPS;
+    Ul2Plan plan = { 0 };
     config->raw_length = 0;
     config->row_samples = GROUP * in_row;
     config->target_length = dec * in_row;
     for (int group = 0; group < GROUPS; group++) {
-        fit_group(config, group, longest, enc, dec);
-        config->raw_length = MAX(config->raw_length, MAX(config->tiles[group].first, config->tiles[group].other));
+        fit_group(&plan, group, longest, enc, dec);
+        config->raw_length = MAX(config->raw_length, MAX(plan.texts[group].first, plan.texts[group].other));
     }
+    config->own = objective_own(&plan, sizeof plan);
     return true;
 }
 
-/* The place of a sample among the groups of its row, and the denoisers of the row. */
-static int row_group(const ObjectiveConfig *config, int64_t sample)
+/* Packed sequence r repeats group r mod 3. */
+static int group_of(const ObjectiveConfig *config, int64_t sample)
 {
     return (int)(sample / config->row_samples % GROUPS);
 }
 
-static int64_t group_length(const ObjectiveConfig *config, int group)
+static int64_t group_length(const Ul2Plan *plan, int group)
 {
-    return config->tiles[group].first + (GROUP - 1) * config->tiles[group].other;
+    return plan->texts[group].first + (GROUP - 1) * plan->texts[group].other;
 }
 
-/* Row r repeats group r mod 3. */
-void ul2_cut(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n)
+static void cut(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n)
 {
-    int group = row_group(config, sample);
-    int64_t first = config->tiles[group].first, other = config->tiles[group].other, rows = 0;
+    const Ul2Plan *plan = plan_of(config);
+    int group = group_of(config, sample);
+    int64_t first = plan->texts[group].first, other = plan->texts[group].other, before = 0;
     int64_t slot = sample % config->row_samples, in_row = config->row_samples / GROUP;
     for (int i = 0; i < GROUPS; i++) {
-        int64_t before = sample / config->row_samples / GROUPS + (i < group);
-        rows += before * in_row * group_length(config, i);
+        int64_t rows = sample / config->row_samples / GROUPS + (i < group);
+        before += rows * in_row * group_length(plan, i);
     }
     *n = slot % GROUP == 0 ? first : other;
-    *begin = rows + slot / GROUP * group_length(config, group) +
+    *begin = before + slot / GROUP * group_length(plan, group) +
              (slot % GROUP == 0 ? 0 : first + (slot % GROUP - 1) * other);
 }
 
 /* ---- the plan ---- */
 
-/* The largest text that every denoiser can take. */
+/* The longest text that fits input_length with every denoiser, and with a sentinel for every span. */
 static int64_t find_raw_length(const ObjectiveConfig *config)
 {
     int64_t raw = config->input_length - 2;
@@ -149,7 +169,7 @@ static int64_t find_raw_length(const ObjectiveConfig *config)
         }
 }
 
-/* The longest text with a sentinel for every span; no longer than inputs. */
+/* The longest text with a sentinel for every span; at most input_length. */
 static int64_t longest_text(const ObjectiveConfig *config)
 {
     for (int64_t n = 2; n < config->input_length; n++)
@@ -161,8 +181,9 @@ static int64_t longest_text(const ObjectiveConfig *config)
     return config->input_length;
 }
 
-/* target_length: what the longest targets take, or what keeps both streams equally full where that is more. */
-bool ul2_plan(ObjectiveConfig *config, GError **error)
+/* A target_length of 0 becomes the length of the longest targets, or the length with which both streams are filled
+ * alike where that is more. */
+static bool plan(ObjectiveConfig *config, GError **error)
 {
     config->n_sentinels -= UL2_MODES;
     if (config->input_length < 8 || config->n_sentinels < 1)
@@ -172,7 +193,8 @@ bool ul2_plan(ObjectiveConfig *config, GError **error)
                          "4 sentinels or more",
                          config->input_length);
     int64_t text = longest_text(config), raw = find_raw_length(config), longest = 0;
-    if (config->target_length == 0 && plan_tiles(config, config->raw_length > 0 ? MIN(config->raw_length, text) : text))
+    if (config->target_length == 0 &&
+        plan_groups(config, config->raw_length > 0 ? MIN(config->raw_length, text) : text))
         return true;
     if (config->raw_length == 0 || config->raw_length > raw)
         config->raw_length = raw;
@@ -193,17 +215,17 @@ bool ul2_plan(ObjectiveConfig *config, GError **error)
                                                          config->target_length, longest, longest);
 }
 
-void ul2_choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
+static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     Philox rng = choice->rng;
     double u = philox_uniform(&rng);
-    int i = 0;
+    int64_t i = 0;
     CHECK(n > 0 && n <= config->raw_length, "%" PRId64 " tokens, at most %" PRId64, n, config->raw_length);
     while (i < UL2_DENOISERS - 1 && u >= ul2_denoisers[i].weight)
         u -= ul2_denoisers[i++].weight;
     if (config->row_samples > 0)
-        i = groups[row_group(config, choice->sample)][choice->sample % GROUP];
-    choice->value = i;
+        i = groups[group_of(config, choice->sample)][choice->sample % GROUP];
+    choice->own = objective_own(&i, sizeof i);
     count_tokens(&ul2_denoisers[i], n, &choice->n_inputs, &choice->n_targets);
 }
 
@@ -218,18 +240,27 @@ static void draw_mask(const Ul2Denoiser *denoiser, Philox *rng, int64_t n, bool 
         mask[i] = i >= kept;
 }
 
-void ul2_example(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const int32_t *tokens, int64_t n,
-                 Example *out)
+static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
-    const Ul2Denoiser *denoiser = &ul2_denoisers[choice->value];
-    g_autofree bool *mask = g_new(bool, (gsize)n);
-    ObjectiveConfig behind_mode = *config;
+    const Ul2Denoiser *denoiser = ul2_denoiser(choice);
+    g_autofree bool *mask = g_new(bool, (gsize)texts->n);
+    ObjectiveConfig after_mode = *config; /* the mode token takes the first token of the inputs */
     Example rest = { .inputs = out->inputs + 1, .targets = out->targets };
 
-    draw_mask(denoiser, rng, n, mask);
-    behind_mode.input_length--;
-    span_corruption_apply(&behind_mode, mask, tokens, n, &rest);
+    draw_mask(denoiser, rng, texts->n, mask);
+    after_mode.input_length--;
+    span_corruption_apply(&after_mode, mask, texts->tokens, texts->n, &rest);
     out->inputs[0] = ul2_mode_token(config, denoiser->mode);
     out->n_inputs = rest.n_inputs + 1;
     out->n_targets = rest.n_targets;
 }
+
+const Objective ul2_objective = { .name = "ul2",
+                                  .streams = STREAMS_BOTH,
+                                  .text = TEXT_CONCATENATED,
+                                  .min_length = 1,
+                                  .target_share = 1,
+                                  .plan = plan,
+                                  .choose = choose,
+                                  .apply = apply,
+                                  .cut = cut };

@@ -18,7 +18,7 @@
 
 /* ---- words ---- */
 
-/* What Python's \s and str.split take for white space. */
+/* White space as in Python's \s and str.split. */
 static bool is_space(gunichar c)
 {
     if (c < 0x80)
@@ -27,7 +27,7 @@ static bool is_space(gunichar c)
            c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* The next word of a NUL-terminated line, cut out of it, or NULL; *at moves past it. */
+/* The next word of a line, NUL-terminated in place, or NULL at the end; *at moves past it. */
 static char *next_word(char **at)
 {
     char *begin = *at, *end;
@@ -55,7 +55,7 @@ typedef struct Counted {
     int64_t count;
 } Counted;
 
-/* The more frequent first, equals by code point, which is by byte in UTF-8. */
+/* By falling count, then by code point, which is by byte in UTF-8. */
 static int compare_counted(const void *a, const void *b)
 {
     const Counted *x = a, *y = b;
@@ -86,7 +86,7 @@ static FairseqDict *choose_words(const WordTable *words, const FairseqLinesOptio
     return dict;
 }
 
-/* Made-up words that are none of the dictionary's, until its size is a multiple of the factor. */
+/* Adds made-up words that the dictionary does not have until its size is a multiple of the factor. */
 static void fill_up(FairseqDict *dict, int64_t factor)
 {
     g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
@@ -121,12 +121,12 @@ static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError 
 
 typedef struct SetWriter {
     const FairseqLinesOptions *options;
-    GHashTable *ids;        /* of words; NULL with a tokenizer */
-    int64_t vocab, *counts; /* of each id of the tokenizer in train; NULL elsewhere */
-    GArray *line;           /* of int32_t */
-    FairseqLinesSet *set;   /* that is being written */
+    GHashTable *ids;        /* of the words of the dictionary; NULL with a tokenizer */
+    int64_t vocab, *counts; /* counts: of each id of the tokenizer, while `train` is written; NULL otherwise */
+    GArray *line;           /* of int32_t: the current line */
+    FairseqLinesSet *set;   /* the dataset being written */
     IndexedWriter *writer;
-    GPtrArray *writers; /* of every set so far */
+    GPtrArray *writers; /* of every dataset so far */
 } SetWriter;
 
 static void look_up_words(SetWriter *out, char *line)
@@ -181,7 +181,7 @@ static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, 
     return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
 }
 
-/* PREFIX.json, which tells of a tokenizer, goes first and comes last. */
+/* PREFIX.json is removed first and written last, so it never describes other data than those beside it. */
 static bool finish_set(const SetWriter *out, IndexedWriter *writer, const FairseqLinesSet *set, GError **error)
 {
     const Tokenizer *tok = out->options->tok;
@@ -214,7 +214,7 @@ static void set_free(void *memory)
     g_free(set);
 }
 
-/* `counts` becomes that of train. */
+/* counts: filled in with the count of each id in `train`. */
 static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
     const FairseqLinesOptions *options = out->options;
@@ -232,7 +232,7 @@ static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats,
     return true;
 }
 
-/* The files of all sets appear at the end. */
+/* The files of all datasets appear at the end, or none does. */
 static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
     out->line = g_array_new(false, false, sizeof(int32_t));

@@ -11,12 +11,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One of the two datasets. */
+/* A dataset being written: the one to train on, or the one held out. */
 typedef struct Output {
     char *prefix;
     IndexedWriter *writer;
     int64_t documents, tokens;
-    int64_t *counts; /* of each id; NULL unless fairseq's dictionary wants them */
+    int64_t *counts; /* of each id, for fairseq's dictionary; NULL without it */
 } Output;
 
 enum { TRAIN, VALID, N_OUTPUTS };
@@ -29,7 +29,7 @@ char *prepare_prefix(const PrepareOptions *options, int field)
                            options->split_sentences ? "sentence" : "document");
 }
 
-/* The prefix of one of the two datasets of a field. g_free. */
+/* The path prefix of the dataset of a field to train on, or of the one held out. g_free. */
 static char *output_prefix(const PrepareOptions *options, int field, bool valid)
 {
     g_autofree char *prefix = prepare_prefix(options, field);
@@ -76,7 +76,7 @@ static bool output_add(Output *output, const PipelineJob *job, const PipelineDoc
     return indexed_writer_end_document(output->writer, error);
 }
 
-/* PREFIX.json goes first and comes last, so that it never describes other data than those beside it. */
+/* PREFIX.json is removed first and written last, so it never describes other data than those beside it. */
 static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, bool held_out, GError **error)
 {
     g_autofree char *path = g_strconcat(output->prefix, ".json", NULL);
@@ -93,7 +93,7 @@ static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod,
 
 /* ---- documents that were held out before ---- */
 
-/* As the two datasets say of themselves. */
+/* Whether `valid` was held out of `train`, by what the PREFIX.json of both say. */
 static bool was_held_out_of(const char *valid, const char *train)
 {
     g_autofree char *valid_path = g_strconcat(valid, ".json", NULL), *train_path = g_strconcat(train, ".json", NULL);
@@ -116,8 +116,8 @@ static bool remove_dataset(const char *prefix, GError **error)
     return true;
 }
 
-/* A run without --valid trains on what a run before it held out: the dataset of those documents goes. One that was made
- * by itself, under the same name, stays. */
+/* A run without --valid puts all documents into PREFIX, so a dataset PREFIX-valid that an earlier run held out of
+ * PREFIX is removed. Another dataset of that name stays. */
 static bool remove_held_out(const char *valid, const char *train, GError **error)
 {
     g_autofree char *index = g_strconcat(valid, ".idx", NULL);
@@ -229,7 +229,7 @@ static void count_fields(Run *run)
     }
 }
 
-/* Every dataset must have documents to train on. */
+/* Fails for a field without documents to train on. */
 static bool check_field(const Run *run, int field, GError **error)
 {
     const PrepareOptions *options = run->options;
@@ -248,7 +248,8 @@ static bool check_field(const Run *run, int field, GError **error)
     return true;
 }
 
-/* What was held out before goes first: wherever this ends, PREFIX-valid never holds what PREFIX trains on. */
+/* An earlier PREFIX-valid is removed first: even if the program is killed here, PREFIX-valid never holds documents of
+ * PREFIX. */
 static bool finish_field(Run *run, int field, GError **error)
 {
     const bool append_eod = run->options->append_eod;
@@ -263,7 +264,7 @@ static bool finish_all(Run *run, GError **error)
 {
     const PrepareOptions *options = run->options;
     run->stats->skipped = corpus_skipped(run->corpus);
-    run->stats->passed_over = corpus_passed_over(run->corpus);
+    run->stats->ignored = corpus_ignored(run->corpus);
     run->stats->nuls = corpus_nuls(run->corpus);
     corpus_texts(run->corpus, &run->stats->text_files, &run->stats->text_documents);
     count_fields(run);

@@ -1,4 +1,4 @@
-/* prepare_options.h: what loam prepare is asked for. */
+/* prepare_options.h: the options of loam prepare. */
 #pragma once
 
 #include "data/corpus/corpus.h"
@@ -7,15 +7,17 @@
 
 typedef struct PrepareOptions {
     CorpusOptions corpus;
-    const char *out;                          /* PREFIX */
-    double valid;                             /* share of documents held out, chosen by a hash of their text; 0: none */
-    int workers;                              /* 0: every core */
-    bool append_eod;                          /* eos after every document */
-    bool specials;                            /* special tokens in the text are read as such */
-    bool fairseq;                             /* OUT is fairseq's folder: dict.txt, train.* and valid.* */
-    bool split_sentences;                     /* one sequence a sentence; a document is several */
-    bool keep_newlines;                       /* of sentences: the white space after them, if a newline is in it */
-    int64_t min_tokens, max_tokens;           /* documents of fewer or more are dropped; 0: no limit */
-    bool keep_duplicates;                     /* default: exact duplicates are dropped (xxh3-128 of the text) */
-    const volatile sig_atomic_t *interrupted; /* NULL, or what a signal handler sets to stop the run cleanly */
+    const char *out;                /* path prefix of the dataset */
+    double valid;                   /* share of documents to hold out, chosen by a hash of their text */
+    int workers;                    /* threads that tokenize; 0 means every core */
+    bool append_eod;                /* EOS after every document */
+    bool specials;                  /* special tokens in the text are recognised */
+    bool fairseq;                   /* write fairseq's files into the folder `out`: dict.txt, train.*, valid.* */
+    bool split_sentences;           /* each sentence is a sequence; otherwise each document is one */
+    bool keep_newlines;             /* with split_sentences: white space after a sentence belongs to it if it has
+                                       a newline */
+    int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
+    bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
+    const volatile sig_atomic_t
+        *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
 } PrepareOptions;

@@ -5,21 +5,21 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define JOB_BYTES       ((size_t)128 << 10) /* of text, after which a job is closed */
-#define BYTES_UNDER_WAY ((size_t)256 << 20) /* of text in all jobs; one job may pass it */
+#define JOB_BYTES       ((size_t)128 << 10) /* a job takes documents until it has so many bytes of text */
+#define BYTES_UNDER_WAY ((size_t)256 << 20) /* no job is read while all have more bytes of text */
 #define JOBS_PER_WORKER 4
-#define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole, above which stretches of it are held out */
-#define STRETCH_BYTES   ((size_t)4 << 10)
-#define VALID_SEED      0x76616c6964u /* any constant: a hash of its own */
+#define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole that is longer, parts are held out */
+#define STRETCH_BYTES   ((size_t)4 << 10)  /* of such a part, about */
+#define VALID_SEED      0x76616c6964u      /* of the hash that chooses held-out documents; any constant */
 
-/* Job number i lives in slot i mod n_slots; read, taken and written are the counts of jobs that passed each stage. */
+/* Job i is in slot i mod n_slots. read, taken, written: jobs that the reader, the workers and the caller have had. */
 struct Pipeline {
     const Tokenizer *tok;
     Corpus *corpus;
     SeenTable *seen;
     const PrepareOptions *options;
 
-    GMutex mutex; /* guards all below and the states of the jobs */
+    GMutex mutex; /* guards the fields below and the states of the jobs */
     GCond changed;
     PipelineJob *slots;
     int64_t n_slots, read, taken, written;
@@ -53,7 +53,8 @@ static bool is_held_out(const char *text, size_t bytes, double share)
     return (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53 < share;
 }
 
-/* A number that differs where the same bytes are fields of other lengths; 0 for a single one. */
+/* A seed for the hash of a document: documents of the same bytes but with fields of other lengths are not duplicates. 0
+ * for a single field. */
 static uint64_t fields_seed(const Corpus *corpus)
 {
     uint64_t seed = 0;
@@ -65,7 +66,7 @@ static uint64_t fields_seed(const Corpus *corpus)
     return seed;
 }
 
-/* The fields of a document as documents of their own; empty ones are only counted. */
+/* Adds each field of a document as a document of its own; empty fields are only counted. */
 static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     bool valid = is_held_out(text, bytes, pipeline->options->valid);
@@ -81,7 +82,7 @@ static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, s
     g_string_append_len(job->text, text, (gssize)bytes);
 }
 
-/* About STRETCH_BYTES of a text from `at` on, to an empty line, else a line's end; where it ends. */
+/* The end of a part of a text of about STRETCH_BYTES from `at` on: after an empty line, otherwise after a line. */
 static size_t stretch_end(const char *text, size_t bytes, size_t at)
 {
     static const char *const ends[] = { "\n\n", "\n" };
@@ -98,7 +99,8 @@ static size_t stretch_end(const char *text, size_t bytes, size_t at)
     return (size_t)(from - text);
 }
 
-/* A long text, a novel, is not held out as a whole: stretches of it are, and what lies between them is in order. */
+/* A long text, such as a novel, is not held out as a whole, but in parts; the text between two held-out parts is one
+ * document. */
 static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     guint first = job->documents->len;
@@ -117,7 +119,7 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
     g_string_append_len(job->text, text, (gssize)bytes);
 }
 
-/* One document into the job, unless it was seen. */
+/* Adds a document to the job unless its text was seen before. */
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     if (pipeline->seen && bytes > 0) {
@@ -179,7 +181,7 @@ static void *read_jobs(void *argument)
     return NULL;
 }
 
-/* One sequence more, unless the text has no token. */
+/* Adds a sequence to the job unless the text has no token. */
 static bool encode_sequence(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job, const char *text,
                             size_t bytes, GError **error)
 {

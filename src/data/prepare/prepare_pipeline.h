@@ -1,5 +1,6 @@
-/* prepare_pipeline.h: documents to token ids with one reader and many workers. Jobs come out in the order in which they
- * were read, and a bounded number of them is under way: neither the bytes nor the memory depend on the workers. */
+/* prepare_pipeline.h: tokenizes documents with one reading thread and many workers. Documents travel in jobs, which
+ * come out in the order in which they were read; their number at any time is bounded. So neither output nor memory
+ * depends on the number of workers. */
 #pragma once
 
 #include "data/prepare/prepare_options.h"
@@ -7,34 +8,33 @@
 #include "text/tokenizer.h"
 
 typedef struct PipelineDocument {
-    size_t begin, bytes; /* in the job's text */
-    guint first_id, n_ids;
-    guint first_sequence, n_sequences; /* in the job's sequences */
-    int field;                         /* of the object; 0 where fields are not kept apart */
+    size_t begin, bytes;               /* within the job's text */
+    guint first_id, n_ids;             /* within the job's ids */
+    guint first_sequence, n_sequences; /* within the job's sequences */
+    int field;                         /* index of its field; 0 without fields_apart */
     bool valid;                        /* held out */
 } PipelineDocument;
 
 typedef enum JobState { JOB_FREE, JOB_READ, JOB_ENCODING, JOB_ENCODED } JobState;
 
-/* A few documents that travel together. */
 typedef struct PipelineJob {
     JobState state;
     GString *text;
     GArray *documents; /* of PipelineDocument */
     GArray *ids;       /* of int32_t */
-    GArray *sequences; /* of guint: how many ids each has */
-    char *where;       /* of the first document */
+    GArray *sequences; /* of guint: number of ids of each sequence */
+    char *where;       /* file and line of the first document */
     int64_t duplicates, empty;
-    uint64_t done_bytes; /* of the corpus as stored, when this job was read */
-    GError *error;       /* ends the run, after the documents before it */
-    bool last;
+    uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */
+    GError *error;       /* ends the run after the documents of this job; NULL means none */
+    bool last;           /* no job comes after this one */
 } PipelineJob;
 
 typedef struct Pipeline Pipeline;
 
-/* Starts the threads. `seen` may be NULL: duplicates are kept. */
+/* Starts the threads. seen: NULL means that duplicates are kept. */
 Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options);
-/* Stops and joins the threads, also in the middle. */
+/* Stops and joins the threads, at any time. */
 void pipeline_close(Pipeline *pipeline);
-/* The next job, encoded; the one before it is given back. */
+/* The next job, tokenized; the job of the call before becomes invalid. */
 PipelineJob *pipeline_next(Pipeline *pipeline);

@@ -8,7 +8,7 @@
 #define FIRST_SLOTS ((uint64_t)1 << 16)
 
 typedef struct Hash {
-    uint64_t low, high; /* both 0: a free slot */
+    uint64_t low, high; /* both 0 in a free slot */
 } Hash;
 
 struct SeenTable {
@@ -17,8 +17,8 @@ struct SeenTable {
     uint64_t n_slots, n_used; /* n_slots: a power of two, at most half of them used */
 };
 
-/* Zeroed slots in a file that is deleted at once; its blocks are reserved, since a full disk under a mapping would
- * kill the program. */
+/* Maps zeroed slots of a file that is deleted at once. Its blocks are reserved, since the kernel would kill the program
+ * if the disk became full under a mapping. */
 static Hash *map_slots(const char *folder, uint64_t n_slots, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, ".loam-seen-XXXXXX", NULL);
@@ -65,7 +65,7 @@ static bool is_free(Hash slot)
     return slot.low == 0 && slot.high == 0;
 }
 
-/* The slot that holds the hash, or the free one where it belongs. */
+/* The slot that holds the hash, or the free slot for it. */
 static Hash *find_slot(Hash *slots, uint64_t n_slots, Hash hash)
 {
     uint64_t at = hash.low & (n_slots - 1);

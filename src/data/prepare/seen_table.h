@@ -1,5 +1,5 @@
-/* seen_table.h: which texts were seen, by a 128-bit hash. The table is a mapped temporary file, so that the kernel can
- * page it out: memory stays bounded however many documents there are. The file has no name; nothing is left behind. */
+/* seen_table.h: a set of 128-bit hashes of the texts seen so far. It lives in a mapped temporary file without a name,
+ * which the kernel can page out, so memory stays bounded for any number of documents. */
 #pragma once
 
 #include "base/error.h"
@@ -8,7 +8,8 @@
 
 typedef struct SeenTable SeenTable;
 
+/* folder: where the temporary file is made. */
 SeenTable *seen_table_open(const char *folder, GError **error);
 void seen_table_close(SeenTable *table);
-/* *fresh: the hash was not in the table before. */
+/* Adds a hash; *fresh tells whether it was not in the set before. */
 bool seen_table_add(SeenTable *table, uint64_t low, uint64_t high, bool *fresh, GError **error);

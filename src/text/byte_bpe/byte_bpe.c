@@ -5,6 +5,7 @@
 
 #define MAX_WHOLE 512 /* bytes of a word that is looked up as a piece */
 
+/* One call of encode. */
 typedef struct Encoding {
     const ByteBpe *model;
     EncodeScratch *scratch;
@@ -16,6 +17,7 @@ static const char *piece_of(const void *model, int id)
     return ((const ByteBpe *)model)->names->pdata[id];
 }
 
+/* The id of a word that is a piece, for models with whole_words. */
 static bool find_whole(const ByteBpe *model, const char *word, size_t bytes, int32_t *id)
 {
     if (!model->whole_words || bytes > MAX_WHOLE)
@@ -81,7 +83,7 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
     return ok;
 }
 
-/* Pieces may be parts of a character, so only the whole is looked at; what is no UTF-8 becomes U+FFFD. */
+/* A piece may be part of a character, so bytes become text only when all are there; invalid UTF-8 becomes U+FFFD. */
 static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
     (void)error;

@@ -1,25 +1,22 @@
-/* byte_bpe_json.c: byte-level BPE from tokenizer.json. */
+/* byte_bpe/json.c: reads a byte-level BPE model from a tokenizer.json. */
 #include "text/byte_bpe/model.h"
 
 #include <string.h>
 
-static const char *text_of(json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-/* How text is split, as far as it has been read. */
+/* The pre_tokenizer, as far as its steps have been read. */
 typedef struct Plan {
-    GPtrArray *patterns;
-    uint32_t matches_only; /* bit i: what pattern i does not match is left out */
-    bool byte_level, gpt2, add_prefix_space;
+    GPtrArray *patterns;   /* char *; see pre_tokenizer_open */
+    uint32_t matches_only; /* see pre_tokenizer_open */
+    bool byte_level;       /* the step ByteLevel, which must be the last, has been read */
+    bool gpt2;             /* ByteLevel splits by GPT-2's pattern (use_regex) */
+    bool add_prefix_space;
 } Plan;
 
 static bool read_split(json_t *step, Plan *plan, GError **error)
 {
     json_t *pattern = json_object_get(step, "pattern");
-    const char *behavior = text_of(step, "behavior"), *regex = json_string_value(json_object_get(pattern, "Regex"));
+    const char *behavior = tokenizer_json_text(step, "behavior"),
+               *regex = json_string_value(json_object_get(pattern, "Regex"));
     bool removes = strcmp(behavior, "Removed") == 0 && json_is_true(json_object_get(step, "invert"));
     if (strcmp(behavior, "Isolated") != 0 && !removes)
         return fail_user(error, "its pre_tokenizer splits with behavior %s, want Isolated", behavior);
@@ -38,7 +35,7 @@ static bool read_split(json_t *step, Plan *plan, GError **error)
 
 static bool read_step(json_t *step, Plan *plan, GError **error)
 {
-    const char *type = text_of(step, "type");
+    const char *type = tokenizer_json_text(step, "type");
     if (plan->byte_level)
         return fail_user(error, "its pre_tokenizer has %s after ByteLevel, want ByteLevel as the last", type);
     if (strcmp(type, "Split") == 0)
@@ -75,13 +72,13 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
     return true;
 }
 
-/* Nothing, NFC, or a Sequence of these. */
+/* The normalizer must be null, NFC, or a Sequence of NFC. */
 static bool read_normalizer(const TokenizerJson *json, bool *compose, GError **error)
 {
     json_t *steps = json_object_get(json->normalizer, "normalizers");
     size_t n = steps ? json_array_size(steps) : json->normalizer != NULL;
     for (size_t i = 0; i < n; i++) {
-        const char *type = text_of(steps ? json_array_get(steps, i) : json->normalizer, "type");
+        const char *type = tokenizer_json_text(steps ? json_array_get(steps, i) : json->normalizer, "type");
         if (strcmp(type, "NFC") != 0)
             return fail_user(error, "its normalizer is %s; of a byte-level BPE only NFC can be read", type);
         *compose = true;
@@ -102,11 +99,12 @@ static bool read_merges(ByteBpe *model, const TokenizerJson *json, GError **erro
     return byte_bpe_set_merges(model, pairs, error);
 }
 
-static bool is_plain(const TokenizerJson *json, GError **error)
+/* Refuses options of a BPE model that byte-level models do not have. */
+static bool check_model(const TokenizerJson *json, GError **error)
 {
     static const char *const texts[] = { "continuing_subword_prefix", "end_of_word_suffix" };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        if (*text_of(json->model, texts[i]))
+        if (*tokenizer_json_text(json->model, texts[i]))
             return fail_user(error, "its model has a %s, which a byte-level BPE has not", texts[i]);
     json_t *dropout = json_object_get(json->model, "dropout");
     if (json_is_number(dropout) ? json_number_value(dropout) != 0 : dropout && !json_is_null(dropout))
@@ -116,7 +114,8 @@ static bool is_plain(const TokenizerJson *json, GError **error)
     return true;
 }
 
-/* Bytes of UTF-8 that are no piece are the unknown one, each by itself. */
+/* unk_token stands for bytes without a piece, one for each byte. fuse_unk would make one of a run of them, so it is
+ * accepted only if every byte that occurs in UTF-8 has a piece. */
 static bool read_unknown(ByteBpe *model, const TokenizerJson *json, GError **error)
 {
     const char *name = json_string_value(json_object_get(json->model, "unk_token"));
@@ -146,7 +145,7 @@ void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GErro
 {
     g_autoptr(GPtrArray) patterns = g_ptr_array_new_with_free_func(g_free);
     Plan plan = { .patterns = patterns };
-    if (!is_plain(json, error) || !read_plan(json, &plan, error))
+    if (!check_model(json, error) || !read_plan(json, &plan, error))
         return NULL;
     ByteBpe *model = byte_bpe_new(json->pieces, json->added);
     if (!fill(model, json, &plan, error)) {

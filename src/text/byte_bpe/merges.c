@@ -1,34 +1,36 @@
 #include "text/byte_bpe/merges.h"
 
 #include "base/check.h"
+#include "text/heap.h"
 
 #include <glib.h>
 #include <string.h>
 
-#define SHORT 96 /* symbols of a word that are searched through for each merge; longer words keep a heap */
+#define SHORT 96 /* words of up to so many symbols look through all pairs for each merge; longer ones use a heap */
 
-/* A pair is one word: 21 bits of left, 21 bits of right, 22 bits of rank; all ones: none. */
+/* A slot of the hash table of pairs is 64 bits: 21 of the left id, 21 of the right id, 22 of the rank; all ones means
+ * empty. */
 struct Merges {
     int32_t byte_ids[256];
-    uint32_t *byte_pairs; /* (256,256) rank */
-    uint64_t *slots;      /* a power of two, at most half full */
+    uint32_t *byte_pairs; /* (256,256) rank of two bytes, or MERGES_NONE: every word starts with these */
+    uint64_t *slots;      /* the hash table, at most half full */
     unsigned shift;       /* 64 - log2 of the number of slots */
-    int32_t *merged;      /* by rank */
+    int32_t *merged;      /* id of the joined piece, by rank */
     size_t n_merged;
 };
 
 typedef struct Symbol {
-    int32_t id;          /* -1: merged into the one before */
-    uint32_t prev, next; /* places; n: none */
-    uint32_t rank;       /* of the pair with the next */
+    int32_t id;          /* -1 means merged into the symbol before */
+    uint32_t prev, next; /* indices; n, the number of symbols, means none */
+    uint32_t rank;       /* of the pair with the next symbol */
 } Symbol;
 
 struct MergesScratch {
     size_t room;
     int32_t *ids;    /* (room) */
-    uint32_t *ranks; /* (room) of the pair with the next */
+    uint32_t *ranks; /* (room) rank of the pair with the next symbol */
     Symbol *symbols; /* (room) */
-    uint64_t *heap;  /* (3 room) rank << 32 | place */
+    uint64_t *heap;  /* (3 room) */
     size_t n_heap;
 };
 
@@ -126,7 +128,8 @@ static void reserve(MergesScratch *scratch, size_t n)
     scratch->heap = g_renew(uint64_t, scratch->heap, 3 * scratch->room);
 }
 
-/* The word's bytes as ids, and the ranks of their pairs; bytes without an id are left out. */
+/* Fills in the ids of a word's bytes and the ranks of their pairs; bytes without an id are dropped. Returns the number.
+ */
 static size_t place_bytes(const Merges *merges, MergesScratch *scratch, const uint8_t *word, size_t bytes)
 {
     size_t n = 0;
@@ -167,40 +170,25 @@ static size_t merge_short(const Merges *merges, int32_t *ids, uint32_t *ranks, s
     }
 }
 
-static void heap_push(MergesScratch *scratch, uint32_t rank, size_t place)
+/* A heap entry is rank << 32 | index of the left symbol: lower ranks first, of equal ones the leftmost. */
+static bool goes_first(const uint64_t *a, const uint64_t *b)
 {
-    uint64_t entry = (uint64_t)rank << 32 | place;
-    size_t at = scratch->n_heap++;
-    for (; at > 0 && scratch->heap[(at - 1) / 2] > entry; at = (at - 1) / 2)
-        scratch->heap[at] = scratch->heap[(at - 1) / 2];
-    scratch->heap[at] = entry;
+    return *a < *b;
 }
 
-static uint64_t heap_pop(MergesScratch *scratch)
-{
-    uint64_t *heap = scratch->heap, top = heap[0], last = heap[--scratch->n_heap];
-    size_t at = 0, n = scratch->n_heap;
-    for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && heap[child + 1] < heap[child])
-            child++;
-        if (heap[child] >= last)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = last;
-    return top;
-}
+HEAP_OF(uint64_t, goes_first)
 
-/* The pair of `place` and its next has changed. */
+/* Looks up the rank of the pair that a symbol forms with the next one. */
 static void rank_again(const Merges *merges, MergesScratch *scratch, size_t place, size_t n)
 {
     Symbol *symbol = &scratch->symbols[place];
     symbol->rank = symbol->next < n ? rank_of(merges, symbol->id, scratch->symbols[symbol->next].id) : MERGES_NONE;
     if (symbol->rank != MERGES_NONE)
-        heap_push(scratch, symbol->rank, place);
+        heap_push(scratch->heap, scratch->n_heap++, (uint64_t)symbol->rank << 32 | place);
 }
 
-/* Entries whose rank is no longer their symbol's are stale. Each merge pushes two, so the heap holds at most 3 n. */
+/* An entry of the heap whose rank differs from its symbol's is out of date and is skipped. Each merge pushes two
+ * entries, so the heap holds at most 3 n. */
 static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n, uint32_t below)
 {
     Symbol *symbols = scratch->symbols;
@@ -209,10 +197,10 @@ static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n,
         symbols[i] =
             (Symbol){ scratch->ids[i], i > 0 ? (uint32_t)i - 1 : (uint32_t)n, (uint32_t)i + 1, scratch->ranks[i] };
         if (symbols[i].rank != MERGES_NONE)
-            heap_push(scratch, symbols[i].rank, i);
+            heap_push(scratch->heap, scratch->n_heap++, (uint64_t)symbols[i].rank << 32 | i);
     }
     while (scratch->n_heap > 0) {
-        uint64_t top = heap_pop(scratch);
+        uint64_t top = heap_pop(scratch->heap, scratch->n_heap--);
         Symbol *symbol = &symbols[top & UINT32_MAX];
         if (symbol->id < 0 || symbol->rank != top >> 32)
             continue;

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-/* ---- pieces as bytes ---- */
+/* ---- names of pieces ---- */
 
-/* GPT-2's character of a byte: itself where it is visible in Latin-1, else the next from U+0100. */
+/* GPT-2's character for a byte: its character in Latin-1 if that is visible; the other bytes get U+0100, U+0101, … in
+ * order. */
 static gunichar char_of_byte(unsigned byte)
 {
     unsigned hidden = 0;
@@ -21,7 +22,7 @@ static gunichar char_of_byte(unsigned byte)
 
 typedef struct ByteChars {
     gunichar chars[256];
-    int16_t bytes[512]; /* by character; -1 */
+    int16_t bytes[512]; /* by character; -1 means none */
 } ByteChars;
 
 static const ByteChars *byte_chars(void)
@@ -128,6 +129,7 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
 
 /* ---- merges ---- */
 
+/* The ids of the 256 bytes, as merges_open takes them. */
 static void find_byte_ids(const ByteBpe *model, int32_t byte_ids[256])
 {
     for (int byte = 0; byte < 256; byte++) {
@@ -163,7 +165,7 @@ typedef struct Split {
     int32_t left, right, whole;
 } Split;
 
-/* The splits of a piece into two pieces; what was added is never merged. */
+/* Appends the splits of a piece into two pieces. Added tokens are never merged. */
 static void add_splits(const ByteBpe *model, guint whole, GArray *splits)
 {
     size_t n;

@@ -7,7 +7,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define TABLED 0x30000 /* characters with a table entry; those above are rare */
+#define TABLED 0x30000 /* characters below have a table entry; those above are rare */
 
 #define PAGE_BITS 8
 
@@ -22,13 +22,13 @@ struct PreTokenizer {
 
 struct PreTokenizerScratch {
     pcre2_match_data *matches[PRE_TOKENIZER_PATTERNS];
-    GString *known; /* the text in characters that PCRE2 knows */
+    GString *known; /* the text with characters replaced that PCRE2 does not know */
 };
 
 static uint8_t class_table[TABLED];
-static bool newer_pages[0x110000 >> PAGE_BITS]; /* that hold a character which PCRE2 may not know */
+static bool newer_pages[0x110000 >> PAGE_BITS]; /* whether a page holds a character that PCRE2 may not know */
 
-/* \p{L}, \p{N} and \s of the reference; white space is Unicode's White_Space. */
+/* \p{L}, \p{N} and \s as Hugging Face's tokenizers define them; \s is Unicode's White_Space. */
 static uint8_t find_class(gunichar c)
 {
     if ((c >= 9 && c <= 13) || c == 0x85)
@@ -65,7 +65,7 @@ static void fill_classes(void)
     g_once_init_leave(&filled, 1);
 }
 
-/* The class of the character at `at`, and its length. */
+/* The class of the character at `at`, and its length in bytes. */
 static inline uint8_t class_at(const char *at, int *bytes)
 {
     const uint8_t *p = (const uint8_t *)at;
@@ -88,7 +88,7 @@ static inline const char *skip_class(const char *at, const char *end, uint8_t cl
     return at;
 }
 
-/* Bytes of the English ending at `at`, which is an apostrophe; 0 if there is none. */
+/* Length in bytes of the English suffix ("'s", "'re", …) at `at`, which is an apostrophe; 0 means none. */
 static int ending_bytes(const char *at, const char *end)
 {
     if (end - at >= 2 && strchr("stmd", at[1]) && at[1])
@@ -98,8 +98,8 @@ static int ending_bytes(const char *at, const char *end)
     return 0;
 }
 
-/* The end of the white space from `at` that is a word of its own: its last character belongs to what follows, unless
- * it is all there is. A space goes before that, any other is a word by itself. */
+/* The end of the word of white space at `at`: all of it at the end of the text, otherwise all but its last character,
+ * which goes with the next word; a single character of white space other than a space is a word by itself. */
 static const char *end_of_space(const char *at, const char *end)
 {
     const char *last = at, *p = at;
@@ -134,7 +134,7 @@ static bool each_gpt2(const char *at, const char *end, WordFn fn, void *context)
     return true;
 }
 
-/* `known` is the text as PCRE2 sees it, byte for byte as long. */
+/* Splits text by the patterns from `level` on. `known` is the text for PCRE2, of the same length (known_text). */
 static bool each_match(const PreTokenizer *pre, PreTokenizerScratch *scratch, int level, const char *text,
                        const char *known, size_t bytes, WordFn fn, void *context)
 {
@@ -142,14 +142,14 @@ static bool each_match(const PreTokenizer *pre, PreTokenizerScratch *scratch, in
         return bytes == 0 || fn(context, text, bytes);
     pcre2_match_data *match = scratch->matches[level];
     bool gaps = !(pre->matches_only >> level & 1);
-    const size_t *place = pcre2_get_ovector_pointer(match);
+    const size_t *bounds = pcre2_get_ovector_pointer(match);
     size_t at = 0, from = 0;
     while (from < bytes) {
         int found = pcre2_match(pre->patterns[level], (PCRE2_SPTR)known, bytes, from, PCRE2_NO_UTF_CHECK, match, NULL);
         if (found < 0 && found != PCRE2_ERROR_NOMATCH)
             return false;
-        size_t first = found < 0 ? bytes : place[0], last = found < 0 ? bytes : place[1];
-        if (found >= 0 && first == last) { /* an empty match splits nothing */
+        size_t first = found < 0 ? bytes : bounds[0], last = found < 0 ? bytes : bounds[1];
+        if (found >= 0 && first == last) { /* an empty match does not split */
             from = (size_t)(g_utf8_next_char(text + MAX(last, from)) - text);
             continue;
         }
@@ -163,8 +163,8 @@ static bool each_match(const PreTokenizer *pre, PreTokenizerScratch *scratch, in
     return !gaps || at == bytes || each_match(pre, scratch, level + 1, text + at, known + at, bytes - at, fn, context);
 }
 
-/* The text with others of their category in the place of characters that PCRE2 may not know; itself where there are
- * none. */
+/* The text with every character that PCRE2 may not know replaced by one of the same category and length; `text` itself
+ * if there is none. */
 static const char *known_text(PreTokenizerScratch *scratch, const char *text, size_t bytes)
 {
     bool copied = false;
@@ -205,13 +205,13 @@ void pre_tokenizer_close(PreTokenizer *pre)
     g_free(pre);
 }
 
-#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* PCRE2's own \w has no marks */
+#define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* \w, which in PCRE2 lacks marks */
 
-/* The pattern with \w and \W as the reference has them; to be freed with g_free. */
+/* The pattern with \w and \W replaced by what Hugging Face's tokenizers mean by them; g_free. */
 static char *spell_word_characters(const char *pattern)
 {
     GString *spelled = g_string_new(NULL);
-    int depth = 0; /* of character classes */
+    int depth = 0; /* of nested [ ] */
     for (const char *at = pattern; *at; at++) {
         bool escape = *at == '\\' && at[1];
         if (escape && at[1] == 'w')
@@ -249,7 +249,7 @@ PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_onl
             pre_tokenizer_close(pre);
             return NULL;
         }
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is none, matching is only slower */
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* optional: without it matching is slower */
         pre->patterns[pre->n_patterns] = code;
     }
     return pre;

@@ -1,4 +1,5 @@
-/* byte_bpe_ranks.c: byte-level BPE from a rank file of tiktoken, which names neither its pattern nor its specials. */
+/* byte_bpe/ranks.c: reads a rank file of tiktoken. It names neither its pattern nor its special tokens: those of
+ * published files are known by the number of ranks. */
 #include "base/log.h"
 #include "text/byte_bpe/model.h"
 
@@ -6,7 +7,7 @@
 
 #define MAX_PIECE 1024 /* bytes of a ranked piece; those of o200k have at most 128 */
 
-/* The pattern of cl100k and of Llama 3, and that of o200k, as their authors publish them. */
+/* The patterns of cl100k (Llama 3's too) and of o200k, as published. */
 #define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define REST          "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+"
 #define SPACES        "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -17,15 +18,15 @@
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ENDING "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ENDING "?" REST \
     "[\\r\\n/]*" SPACES
 
-/* NULL: GPT-2's, by hand. */
+/* Patterns by name; NULL means GPT-2's hand-written splitter. */
 static const struct {
     const char *name, *pattern;
 } patterns[] = { { "gpt2", NULL }, { "cl100k", PATTERN_CL100 }, { "o200k", PATTERN_O200 } };
 
-/* The specials of the published files, told apart by their number of ranks. */
+/* Published files: number of ranks, pattern, special tokens. */
 static const struct Published {
     guint n_ranks;
-    const char *pattern; /* NULL: GPT-2's */
+    const char *pattern; /* NULL means GPT-2's */
     struct {
         int id;
         const char *name;
@@ -44,7 +45,7 @@ static const struct Published {
     { 128000, PATTERN_CL100, { { 128000, "<|begin_of_text|>" }, { 128001, "<|end_of_text|>" } } },
 };
 
-/* One line: base64, a space, the rank, which is the id. */
+/* Reads a line: the piece in base64, a space, the rank, which is the id. */
 static bool read_rank(char *line, GPtrArray *names, GError **error)
 {
     char *space = strchr(line, ' '), *end = NULL;

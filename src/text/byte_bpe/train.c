@@ -1,4 +1,4 @@
-/* byte_bpe_train.c: trains vocab.json and merges.txt, GPT-2's files. */
+/* byte_bpe/train.c: trains a byte-level BPE tokenizer and writes GPT-2's files, vocab.json and merges.txt. */
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/pre_tokenizer.h"
@@ -24,31 +24,31 @@ static int by_char(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All bytes, in the order of the characters that stand for them. */
-static bool add_alphabet(VocabBuilder *pieces, GError **error)
+/* Adds the 256 bytes, in order of their characters in GPT-2's table. */
+static bool add_alphabet(VocabBuilder *builder, GError **error)
 {
     char *names[256];
     for (int byte = 0; byte < 256; byte++)
         names[byte] = byte_bpe_name(&(char){ (char)byte }, 1);
     qsort(names, 256, sizeof *names, by_char);
     for (int i = 0; i < 256; i++) {
-        vocab_builder_add(pieces, names[i]);
+        vocab_builder_add(builder, names[i]);
         g_free(names[i]);
     }
-    int vocab_size = pieces->training->vocab_size;
-    return (int)pieces->names->len <= vocab_size ||
+    int vocab_size = builder->training->vocab_size;
+    return (int)builder->names->len <= vocab_size ||
            fail_user(error, "a vocabulary of %d is too small: 256 bytes and %d special tokens make %u", vocab_size,
-                     pieces->n_specials, pieces->names->len);
+                     builder->n_specials, builder->names->len);
 }
 
-static void learn(VocabBuilder *pieces, const WordTable *words)
+static void learn(VocabBuilder *builder, const WordTable *words)
 {
     MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
     g_autoptr(GArray) symbols = g_array_new(FALSE, FALSE, sizeof(int32_t));
     int32_t ids[256];
     for (int byte = 0; byte < 256; byte++) {
         g_autofree char *name = byte_bpe_name(&(char){ (char)byte }, 1);
-        ids[byte] = vocab_builder_id(pieces, name);
+        ids[byte] = vocab_builder_id(builder, name);
     }
     for (size_t i = 0; i < words->n; i++) {
         const char *word = word_table_word(words, i);
@@ -57,15 +57,15 @@ static void learn(VocabBuilder *pieces, const WordTable *words)
             g_array_index(symbols, int32_t, j) = ids[(uint8_t)word[j]];
         merge_learner_add(learner, (const int32_t *)(void *)symbols->data, symbols->len, words->entries[i].count);
     }
-    vocab_builder_learn(pieces, learner);
+    vocab_builder_learn(builder, learner);
     merge_learner_close(learner);
 }
 
-static bool write_vocab(const VocabBuilder *pieces, const char *path, GError **error)
+static bool write_vocab(const VocabBuilder *builder, const char *path, GError **error)
 {
     json_t *vocab = json_object();
-    for (guint id = 0; id < pieces->names->len; id++)
-        json_object_set_new(vocab, pieces->names->pdata[id], json_integer(id));
+    for (guint id = 0; id < builder->names->len; id++)
+        json_object_set_new(vocab, builder->names->pdata[id], json_integer(id));
     char *text = json_dumps(vocab, 0);
     json_decref(vocab);
     bool done = io_write_file(path, text, strlen(text), error);
@@ -73,44 +73,44 @@ static bool write_vocab(const VocabBuilder *pieces, const char *path, GError **e
     return done;
 }
 
-static bool write_merges(const VocabBuilder *pieces, const char *path, GError **error)
+static bool write_merges(const VocabBuilder *builder, const char *path, GError **error)
 {
     g_autoptr(GString) text = g_string_new("#version: 0.2\n");
-    for (guint i = 0; i < pieces->merges->len; i++) {
-        TrainedMerge merge = g_array_index(pieces->merges, TrainedMerge, i);
-        g_string_append_printf(text, "%s %s\n", (char *)pieces->names->pdata[merge.left],
-                               (char *)pieces->names->pdata[merge.right]);
+    for (guint i = 0; i < builder->merges->len; i++) {
+        VocabMerge merge = g_array_index(builder->merges, VocabMerge, i);
+        g_string_append_printf(text, "%s %s\n", (char *)builder->names->pdata[merge.left],
+                               (char *)builder->names->pdata[merge.right]);
     }
     return io_write_file(path, text->str, text->len, error);
 }
 
-/* vocab.json comes last, for a folder is known by it. */
-static bool write_files(const VocabBuilder *pieces, const char *folder, GError **error)
+/* vocab.json is written last: a folder that has it holds a whole tokenizer. */
+static bool write_files(const VocabBuilder *builder, const char *folder, GError **error)
 {
     g_autofree char *vocab = g_build_filename(folder, "vocab.json", NULL);
     g_autofree char *merges = g_build_filename(folder, "merges.txt", NULL);
-    return vocab_builder_write_config(pieces, json_object(), error) && write_merges(pieces, merges, error) &&
-           write_vocab(pieces, vocab, error);
+    return vocab_builder_write_config(builder, json_object(), error) && write_merges(builder, merges, error) &&
+           write_vocab(builder, vocab, error);
 }
 
 static bool train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
-    /* Decoders that denoise start from padding, which T5 has at 0. */
-    static const char *const standard[] = { "<|endoftext|>", NULL }, *const denoising[] = { "<pad>", "<|endoftext|>",
-                                                                                            NULL };
-    VocabBuilder pieces;
+    /* With sentinels the tokenizer is for T5, whose decoder starts with <pad>, id 0. */
+    static const char *const plain[] = { "<|endoftext|>", NULL }, *const denoising[] = { "<pad>", "<|endoftext|>",
+                                                                                         NULL };
+    VocabBuilder builder;
     WordTable table;
     PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
     WordSplitter splitter = { pre_tokenizer, split };
     word_table_init(&table);
-    bool ok = vocab_builder_init(&pieces, training, "", training->sentinels ? denoising : standard, error) &&
-              add_alphabet(&pieces, error) && vocab_builder_count(&pieces, &splitter, &table, next, context, error);
+    bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
+              add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, &table, next, context, error);
     if (ok) {
-        learn(&pieces, &table);
-        ok = write_files(&pieces, training->out, error);
+        learn(&builder, &table);
+        ok = write_files(&builder, training->out, error);
     }
     word_table_clear(&table);
-    vocab_builder_clear(&pieces);
+    vocab_builder_clear(&builder);
     pre_tokenizer_close(pre_tokenizer);
     return ok;
 }

@@ -1,4 +1,4 @@
-/* byte_bpe_write.c: byte-level BPE as a tokenizer.json. */
+/* byte_bpe/write.c: writes a byte-level BPE model as a tokenizer.json. */
 #include "text/byte_bpe/model.h"
 #include "text/json_parts.h"
 
@@ -7,14 +7,14 @@ static const char *name_of(const ByteBpe *model, int32_t id)
     return model->names->pdata[id];
 }
 
-/* Names hold no space, so "left right" does, which every version of the reader knows. */
+/* "left right": names hold no spaces, and every version of the tokenizers library reads this form. */
 static void append_merge(const ByteBpe *model, int32_t left, int32_t right, json_t *list)
 {
     g_autofree char *merge = g_strconcat(name_of(model, left), " ", name_of(model, right), NULL);
     json_array_append_new(list, json_string(merge));
 }
 
-/* Every split of a piece into two others, the earliest left part first. */
+/* Appends every split of a piece into two pieces, the shortest left part first. */
 static void append_splits(const ByteBpe *model, const char *bytes, size_t n, json_t *list)
 {
     for (size_t cut = 1; cut < n; cut++) {
@@ -25,8 +25,8 @@ static void append_splits(const ByteBpe *model, const char *bytes, size_t n, jso
     }
 }
 
-/* Of the splits of a ranked piece only one is ever merged: the two parts that the ranks below its own make of it, for
- * they do in any text what they do in the piece alone. A piece of which they make more parts keeps all its splits. */
+/* The merges of a tiktoken model. Of the splits of a piece only one ever happens: the two parts that the merges of
+ * lower rank make of it. If those make more than two parts, all splits of the piece are written. */
 static json_t *recover_merges(const ByteBpe *model)
 {
     json_t *list = json_array();

@@ -1,26 +1,31 @@
 #include "text/sentencepiece/bpe.h"
 
-#define NONE UINT32_MAX
-#define DEEP 100 /* unused pieces are taken apart no further */
+#include "text/heap.h"
 
-/* A part of the stretch that begins at `start`; joined into the one before it, it has no bytes. */
+#define NONE UINT32_MAX
+#define DEEP 100 /* the deepest nesting of unused pieces that is taken apart, as in SentencePiece */
+
+/* A part of a stretch of text. One that was joined into the symbol before it has 0 bytes. */
 typedef struct Symbol {
-    uint32_t start, bytes, prev, next; /* prev, next: NONE at the ends */
-    bool frozen;                       /* a user's symbol is joined with nothing */
+    uint32_t start, bytes; /* offset and length in the stretch */
+    uint32_t prev, next;   /* indices of the neighbours; NONE at the ends */
+    bool frozen;           /* a user-defined symbol: never joined */
 } Symbol;
 
 typedef struct Pair {
     float score;
-    uint32_t left, right, bytes; /* bytes: of both, which tells a pair that is out of date */
+    uint32_t left, right; /* indices of symbols */
+    uint32_t bytes;       /* of both together; if they have other lengths by now, the pair is out of date */
 } Pair;
 
+/* A part of a text that is encoded by itself. */
 typedef struct Stretch {
     const SpModel *model;
     const Trie *trie;
     const char *text;
-    GArray *symbols;  /* of Symbol */
-    GArray *pairs;    /* of Pair: a heap, the first to be joined on top */
-    GHashTable *cuts; /* id of an unused piece -> bytes of the left of the two parts that it was last joined of */
+    GArray *symbols;  /* Symbol */
+    GArray *pairs;    /* Pair: a heap, the next pair to join first */
+    GHashTable *cuts; /* id of an unused piece -> length of the left of the two parts that it was last joined from */
     SpPieceFn fn;
     void *context;
 } Stretch;
@@ -35,32 +40,9 @@ static bool goes_first(const Pair *a, const Pair *b)
     return a->score > b->score || (!(a->score < b->score) && a->left < b->left);
 }
 
-static void push_pair(GArray *pairs, Pair pair)
-{
-    g_array_append_val(pairs, pair);
-    Pair *heap = (Pair *)(void *)pairs->data;
-    size_t at = pairs->len - 1;
-    for (; at > 0 && goes_first(&pair, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = pair;
-}
+HEAP_OF(Pair, goes_first)
 
-static Pair pop_pair(GArray *pairs)
-{
-    Pair *heap = (Pair *)(void *)pairs->data, top = heap[0], last = heap[pairs->len - 1];
-    size_t at = 0, n = pairs->len - 1;
-    for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && goes_first(&heap[child + 1], &heap[child]))
-            child++;
-        if (!goes_first(&heap[child], &last))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = last;
-    g_array_set_size(pairs, (guint)n);
-    return top;
-}
-
+/* Adds the pair of two neighbours to the heap if they make a piece. */
 static void consider(Stretch *stretch, uint32_t left, uint32_t right)
 {
     if (left == NONE || right == NONE || symbol_at(stretch, left)->frozen || symbol_at(stretch, right)->frozen)
@@ -72,7 +54,8 @@ static void consider(Stretch *stretch, uint32_t left, uint32_t right)
         return;
     const SpPiece *piece = sp_piece(stretch->model, id);
     pair.score = piece->score;
-    push_pair(stretch->pairs, pair);
+    g_array_set_size(stretch->pairs, stretch->pairs->len + 1);
+    heap_push((Pair *)(void *)stretch->pairs->data, stretch->pairs->len - 1, pair);
     if (piece->type == SP_UNUSED)
         g_hash_table_insert(stretch->cuts, GINT_TO_POINTER(id), GUINT_TO_POINTER(first->bytes));
 }
@@ -95,7 +78,8 @@ static void place_symbols(Stretch *stretch, size_t bytes)
 static void join_pairs(Stretch *stretch)
 {
     while (stretch->pairs->len > 0) {
-        Pair pair = pop_pair(stretch->pairs);
+        Pair pair = heap_pop((Pair *)(void *)stretch->pairs->data, stretch->pairs->len);
+        g_array_set_size(stretch->pairs, stretch->pairs->len - 1);
         Symbol *left = symbol_at(stretch, pair.left), *right = symbol_at(stretch, pair.right);
         if (left->bytes == 0 || right->bytes == 0 || left->bytes + right->bytes != pair.bytes)
             continue;
@@ -109,7 +93,7 @@ static void join_pairs(Stretch *stretch)
     }
 }
 
-/* An unused piece counts as the parts that it was joined of. */
+/* Calls fn with a piece; an unused one is replaced by the two parts that it was joined from, recursively. */
 static void hand_out(const Stretch *stretch, uint32_t start, uint32_t bytes, int depth)
 {
     const char *text = stretch->text + start;
@@ -139,7 +123,7 @@ static void encode_stretch(Stretch *stretch, size_t bytes)
         hand_out(stretch, symbol_at(stretch, i)->start, symbol_at(stretch, i)->bytes, 0);
 }
 
-/* Bytes of the longest piece at the beginning of text, of one character at least. */
+/* Length in bytes of the longest piece that text starts with; at least that of its first character. */
 static size_t longest(const Trie *trie, const char *text, size_t bytes, size_t char_bytes)
 {
     size_t found = char_bytes;

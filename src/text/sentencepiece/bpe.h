@@ -1,16 +1,17 @@
-/* sentencepiece_bpe.h: SentencePiece's way of byte-pair encoding: of all neighbours that together are a piece, the pair
- * of the best score is joined first, and of equal ones the leftmost. */
+/* sentencepiece/bpe.h: SentencePiece's byte-pair encoding: starting from characters, the two neighbours that join into
+ * the piece with the best score are joined, of equal scores the leftmost, until no two neighbours make a piece. */
 #pragma once
 
 #include "text/sentencepiece/model.h"
 
 G_BEGIN_DECLS
 
-/* id: -1 where the model has no such piece. */
+/* Called with each piece; id -1 means that the model has no such piece. */
 typedef void (*SpPieceFn)(void *context, const char *piece, size_t bytes, int32_t id);
 
-/* `trie` leads to the ids of the model's normal, user's and unused pieces. Calls fn with each piece of normalized text
- * in turn. Places that no piece reaches over part the text into stretches, each of which is encoded by itself. */
+/* Calls fn with each piece of normalized text in order. `trie` maps the text of normal, user-defined and unused pieces
+ * to ids. The text is cut where no piece crosses from one character to the next, and each part is encoded by itself, so
+ * time and memory depend on the longest part. */
 void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_t bytes, SpPieceFn fn, void *context);
 
 G_END_DECLS

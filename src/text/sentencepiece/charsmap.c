@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-/* A unit leads to the block of 256 units around its position xor its offset; with HAS_TEXT, the unit there holds the
- * place of a text. */
+/* Darts' double array: from unit i, byte b leads to unit i ^ offset(unit i) ^ b, which is its child if its label is b.
+ * With HAS_TEXT, unit i ^ offset(unit i) holds the offset of a text. */
 #define HAS_TEXT 256u
 #define LABEL    0x800000ffu
-#define PLACE    0x7fffffffu
+#define TEXT_AT  0x7fffffffu
 
 static size_t offset_of(uint32_t unit)
 {
     return (size_t)(unit >> 10) << ((unit & 512) >> 6);
 }
 
-bool charsmap_is_sound(const char *data, size_t bytes)
+bool charsmap_is_valid(const char *data, size_t bytes)
 {
     uint32_t trie_bytes;
     if (bytes == 0)
@@ -25,14 +25,14 @@ bool charsmap_is_sound(const char *data, size_t bytes)
         return false;
     size_t n = trie_bytes / sizeof(uint32_t);
     g_autofree uint32_t *units = g_memdup2(data + sizeof trie_bytes, trie_bytes);
-    if (offset_of(units[0]) >= n) /* the root is stepped from whatever its other bits say */
+    if (offset_of(units[0]) >= n) /* the search starts from the root whatever its label is */
         return false;
     uint64_t text_bytes = bytes - sizeof trie_bytes - trie_bytes;
     for (size_t i = 0; i < n; i++) {
         size_t target = i ^ offset_of(units[i]);
         if (units[i] >> 31)
             continue;
-        if (target >= n || ((units[i] & HAS_TEXT) && (units[target] & PLACE) >= text_bytes))
+        if (target >= n || ((units[i] & HAS_TEXT) && (units[target] & TEXT_AT) >= text_bytes))
             return false;
     }
     return true;
@@ -51,13 +51,14 @@ const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, s
             break;
         at ^= byte ^ offset_of(unit);
         if (unit & HAS_TEXT) {
-            found = map->texts + (map->units[at] & PLACE);
+            found = map->texts + (map->units[at] & TEXT_AT);
             *key_bytes = i + 1;
         }
     }
     return found;
 }
 
+/* Whether no key starts with c and any ASCII character after it, or is c. */
 static bool is_alone(const CharsMap *map, char c)
 {
     size_t key_bytes;
@@ -67,7 +68,7 @@ static bool is_alone(const CharsMap *map, char c)
     return true;
 }
 
-/* Keys of three bytes whose first two are ASCII would make a character's neighbours matter further on. */
+/* Whether keys go on from c with an ASCII character; then more than one character after c would matter. */
 static bool has_ascii_child(const CharsMap *map, unsigned char c)
 {
     if (map->n_units == 0)
@@ -106,7 +107,7 @@ void charsmap_clear(CharsMap *map)
 
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out)
 {
-    const char *at = text, *end = text + bytes, *rest = text; /* [rest, at) stays as it is */
+    const char *at = text, *end = text + bytes, *rest = text; /* [rest, at) is to be copied as it is */
     while (at < end) {
         unsigned char c = (unsigned char)*at;
         if (c < 128 && map->copies[c] && (at + 1 == end || (signed char)at[1] >= 0)) {

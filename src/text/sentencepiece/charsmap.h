@@ -1,5 +1,5 @@
-/* charsmap.h: SentencePiece's precompiled character map: a double array (Darts) from byte strings to their normal form.
- * It is a u32 length, the array's u32 units, and NUL-terminated texts. */
+/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
+ * bytes are a u32 length in bytes, a double-array trie (Darts) of u32 units, and NUL-terminated texts. */
 #pragma once
 
 #include <glib.h>
@@ -10,20 +10,22 @@ G_BEGIN_DECLS
 
 typedef struct CharsMap {
     uint32_t *units;
-    size_t n_units; /* 0: every character stays as it is */
+    size_t n_units; /* 0 means an empty map, which changes nothing */
     char *texts;
-    uint8_t copies[128]; /* this ASCII character stays if another follows, or nothing */
+    uint8_t
+        copies[128]; /* 1 for ASCII characters that stay as they are, if another ASCII character or the end follows */
 } CharsMap;
 
-/* Whether a walk through the map stays within it. No bytes at all are a map too. */
-bool charsmap_is_sound(const char *data, size_t bytes);
-/* Copies the bytes of a sound map. */
+/* Whether no text can lead a search of the map out of its memory. Zero bytes are a valid, empty map. */
+bool charsmap_is_valid(const char *data, size_t bytes);
+/* Copies the bytes of a valid map. */
 void charsmap_init(CharsMap *map, const char *data, size_t bytes);
 void charsmap_clear(CharsMap *map);
 
-/* The text of the longest key that `text` begins with, and that key's length; NULL if there is none. */
+/* The normalized form of the longest key that `text` starts with, and the length of this key; NULL if no key matches.
+ */
 const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, size_t *key_bytes);
-/* Appends to out the normal form of UTF-8 text, as the longest keys of the map give it. */
+/* Appends UTF-8 text to out with the longest matching key replaced at every position. */
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out);
 
 G_END_DECLS

@@ -6,18 +6,16 @@
 #include <float.h>
 #include <string.h>
 
-#define UNKNOWN_PENALTY 10.0f /* below the least score */
-
 struct SpEncoder {
     SpModel *model;
-    Viterbi viterbi; /* its trie and bytes serve every type of model */
+    Viterbi viterbi; /* its trie and byte pieces are used for every type of model */
 };
 
-/* What has been encoded of a text. */
+/* The ids of a text, as far as it has been encoded. */
 typedef struct Output {
     const Viterbi *viterbi;
     GArray *ids;
-    bool after_unk; /* the last id stands for unknown text */
+    bool after_unk; /* the last piece was unknown: a run of unknown pieces becomes one id */
 } Output;
 
 static void index_pieces(SpEncoder *encoder)
@@ -42,7 +40,7 @@ static void index_pieces(SpEncoder *encoder)
         if (bytes > 0 && (piece->type == SP_NORMAL || piece->type == SP_USER || (bpe && piece->type == SP_UNUSED)))
             keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)bytes, id };
     }
-    viterbi->unk_score = least - UNKNOWN_PENALTY;
+    viterbi->unk_score = least - VITERBI_UNKNOWN_PENALTY;
     trie_init(&viterbi->trie, keys, n_keys);
 }
 
@@ -50,17 +48,11 @@ static bool check_unknown(const SpEncoder *encoder, GError **error)
 {
     if (!encoder->model->byte_fallback)
         return encoder->model->unk >= 0 || fail_user(error, "none of its pieces is the unknown one");
-    for (int i = 0; i < 256; i++)
-        if (encoder->viterbi.bytes[i] < 0)
-            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
-    return true;
+    return viterbi_check_bytes(&encoder->viterbi, error);
 }
 
-SpEncoder *sp_encoder_open(const char *data, size_t bytes, GError **error)
+SpEncoder *sp_encoder_open(SpModel *model, GError **error)
 {
-    SpModel *model = sp_model_open(data, bytes, error);
-    if (model == NULL)
-        return NULL;
     SpEncoder *encoder = g_new0(SpEncoder, 1);
     encoder->model = model;
     encoder->viterbi = (Viterbi){ .unk = model->unk, .byte_fallback = model->byte_fallback };

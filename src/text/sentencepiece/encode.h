@@ -1,5 +1,5 @@
-/* sentencepiece_encode.h: text to ids by a SentencePiece model, as SentencePiece 0.2.3 encodes it, in time that grows
- * with the length of the text. */
+/* sentencepiece/encode.h: text to ids with a SentencePiece model of any type: the ids of SentencePiece 0.2.3, but in
+ * time proportional to the length of the text (the library's grows with the square of runs of unknown characters). */
 #pragma once
 
 #include "text/sentencepiece/model.h"
@@ -8,10 +8,10 @@ G_BEGIN_DECLS
 
 typedef struct SpEncoder SpEncoder; /* read-only once open */
 
-/* The bytes of a .model file; the model need not outlive the call. */
-SpEncoder *sp_encoder_open(const char *data, size_t bytes, GError **error);
+/* Takes the model, on failure too. */
+SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
-/* Appends to ids (int32_t); text is UTF-8. */
+/* Appends the ids (int32_t) of UTF-8 text. */
 bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error);
 
 G_END_DECLS

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* What the model's own text and pieces ask of the other form. */
+/* How a model is expressed in tokenizer.json. */
 typedef struct Form {
     const SpModel *model;
-    bool by_words;     /* no piece reaches over the beginning of a word, so words may be encoded one by one */
-    bool adds_symbols; /* the user's symbols are added tokens: text around them is not touched */
+    bool by_words; /* no piece contains SP_SPACE but at its start: text is split into words before the model sees it */
+    bool adds_symbols; /* user-defined symbols are written as added tokens */
 } Form;
 
 static json_t *unigram_model(const SpModel *model)
@@ -27,11 +27,13 @@ static json_t *unigram_model(const SpModel *model)
                      (int)model->byte_fallback);
 }
 
-/* ---- BPE: SentencePiece joins any two neighbours that make a piece, the best piece first ---- */
+/* ---- BPE: tokenizer.json needs merges; SentencePiece joins any two neighbours that make a piece, best score first
+ * ---- */
 
 typedef struct Merge {
-    float score;     /* of what it makes */
-    guint made, cut; /* the piece, and the bytes of its left part */
+    float score; /* of the piece that it makes */
+    guint made;  /* id of that piece */
+    guint cut;   /* length in bytes of its left part */
 } Merge;
 
 static gint compare_merges(gconstpointer a, gconstpointer b)
@@ -92,7 +94,7 @@ static json_t *replacement(const char *kind, const char *pattern, const char *co
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern, "content", content);
 }
 
-/* One part as it is, several as a Sequence, none as null. Takes parts. */
+/* The only part, or a Sequence of several parts, or NULL for none. Takes `parts`. */
 static json_t *sequence(const char *list, json_t *parts)
 {
     json_t *whole = NULL;
@@ -104,7 +106,8 @@ static json_t *sequence(const char *list, json_t *parts)
     return whole;
 }
 
-/* Spaces are settled here and not by a Metaspace, which puts no U+2581 before text that begins with a space. */
+/* Spaces are replaced here rather than by a Metaspace pre_tokenizer, which would not put SP_SPACE before text that
+ * starts with a space. */
 static json_t *normalizer(const SpModel *model)
 {
     json_t *steps = json_array();
@@ -130,7 +133,7 @@ static gint longest_first(gconstpointer a, gconstpointer b)
     return x != y ? (x > y ? -1 : 1) : strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A pattern that the user's symbols match, the longest first. */
+/* A regular expression that matches any user-defined symbol, the longest first. */
 static char *symbol_pattern(const SpModel *model)
 {
     g_autoptr(GPtrArray) symbols = g_ptr_array_new_with_free_func(g_free);
@@ -193,7 +196,7 @@ static json_t *post_processor(const SpModel *model)
     return NULL;
 }
 
-/* ---- what has no such form ---- */
+/* ---- models that tokenizer.json cannot express ---- */
 
 static bool is_word_wise(const SpModel *model)
 {
@@ -205,10 +208,10 @@ static bool is_word_wise(const SpModel *model)
         if (is_text && *piece->text && strstr(g_utf8_next_char(piece->text), SP_SPACE))
             return false;
     }
-    return has_space; /* without it, unknown characters on both sides of a space would count once */
+    return has_space; /* without a piece for a space, unknown characters before and after a space would become one id */
 }
 
-/* The id of a user's symbol that reads otherwise once its text has been normalized; -1 where none does. */
+/* The id of a user-defined symbol that normalization changes; -1 means there is none. */
 static int changed_symbol(const SpModel *model)
 {
     for (int id = 0; id < (int)model->pieces->len; id++) {
@@ -232,8 +235,9 @@ static void count_piece(void *context, const char *piece, size_t bytes, int32_t 
     ++*(int *)context;
 }
 
-/* The user's symbols are parted from the text before its pieces are joined, and each part that is a piece as a whole is
- * taken for it: that is right if joining makes each piece of its own text. */
+/* Whether merging makes every piece from its own text. The tokenizer.json splits off user-defined symbols, and with
+ * "ignore_merges" takes any part that is a whole piece, so the result is right only if merging would make that piece
+ * too. */
 static bool joins_every_piece(const SpModel *model)
 {
     g_autofree TrieKey *keys = g_new(TrieKey, model->pieces->len);
@@ -261,8 +265,9 @@ static bool has_spaced_symbol(const SpModel *model)
     return false;
 }
 
-/* Added tokens are found before text is normalized, and part it: that is right where its ends are left as they are, and
- * the symbols have nothing to do with spaces. */
+/* User-defined symbols that normalization changes can only be written as added tokens, which are found before
+ * normalization and split the text. This gives the same ids if normalization does nothing at the ends of a text and the
+ * symbols contain no spaces. */
 static bool check_symbols(Form *form, GError **error)
 {
     const SpModel *model = form->model;

@@ -1,7 +1,6 @@
 #include "text/sentencepiece/library.h"
 
 #include "text/roles.h"
-#include "text/sentencepiece/charsmap.h"
 #include "text/sentencepiece/encode.h"
 #include "text/sentencepiece/json.h"
 #include "text/sentencepiece/sentencepiece.h"
@@ -18,10 +17,10 @@ using sentencepiece::util::Status;
 
 namespace sentencepiece::logging
 {
-void SetMinLogLevel(int level); /* exported by the library, but in none of its headers */
+void SetMinLogLevel(int level); /* exported by the library, but not declared in its headers */
 }
 
-#define QUIET 3 /* only what ends the process is printed; the rest comes back in a Status */
+#define QUIET 3 /* print only messages that end the process; others are returned in a Status */
 
 namespace
 {
@@ -36,7 +35,7 @@ struct Model {
     }
 };
 
-/* The library's messages are "FILE(LINE) [CONDITION] words"; the words may be missing. */
+/* ": WORDS" of a message of the library, "FILE(LINE) [CONDITION] WORDS"; "" if there are no words. */
 std::string words_of(const Status &status)
 {
     const std::string message = status.error_message();
@@ -45,7 +44,7 @@ std::string words_of(const Status &status)
     return words.empty() ? "" : ": " + words;
 }
 
-/* Runs `body`, which returns a Status; whatever goes wrong becomes "WHAT: reason". */
+/* Runs `body`, which returns a Status. A bad status and any exception become a GError "WHAT: reason". */
 template <typename Body> bool guarded(const char *what, GError **error, Body body)
 {
     try {
@@ -61,76 +60,12 @@ template <typename Body> bool guarded(const char *what, GError **error, Body bod
     return false;
 }
 
-/* Reads one protobuf varint; false at the end of the bytes. */
-bool take_varint(const char **at, const char *end, uint64_t *value)
-{
-    *value = 0;
-    for (int shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = static_cast<unsigned char>(*(*at)++);
-        *value |= static_cast<uint64_t>(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-enum Wire { VARINT = 0, STRING = 2 };
-
-/* The last field `number` of a protobuf message that has the form `form`: a varint's value, or the length of a string
- * whose bytes begin at *bytes and lie within the message. */
-uint64_t find_field(const char *at, const char *end, uint64_t number, Wire form, uint64_t absent, const char **bytes)
-{
-    static const int fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
-    uint64_t found = absent, tag, value;
-    while (at < end && take_varint(&at, end, &tag)) {
-        int wire = static_cast<int>(tag & 7);
-        value = 0;
-        if ((wire == VARINT || wire == STRING) && !take_varint(&at, end, &value))
-            break;
-        uint64_t skip = wire == STRING ? value : static_cast<uint64_t>(fixed_bytes[wire]);
-        if (skip > static_cast<uint64_t>(end - at))
-            break;
-        if (tag >> 3 == number && wire == form) {
-            found = value;
-            *bytes = at;
-        }
-        at += skip;
-    }
-    return found;
-}
-
-/* ModelProto.trainer_spec (2) .model_type (3); the headers of the library do not declare its messages. */
-const char *name_of_type(const char *data, size_t bytes)
-{
-    const char *spec = data;
-    uint64_t spec_bytes = find_field(data, data + bytes, 2, STRING, 0, &spec);
-    const char *unused;
-    static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
-                                         "sentencepiece-char" };
-    uint64_t type = find_field(spec, spec + spec_bytes, 3, VARINT, 1, &unused);
-    return type >= 1 && type <= 4 ? names[type] : "sentencepiece";
-}
-
-/* The library walks a precompiled character map without looking where it steps, so a damaged one is refused here.
- * ModelProto.normalizer_spec (3) and .denormalizer_spec (5), .precompiled_charsmap (2) of each. */
-bool charsmaps_are_sound(const char *data, size_t bytes)
-{
-    for (uint64_t number : { 3U, 5U }) {
-        const char *spec = data, *map = data;
-        uint64_t spec_bytes = find_field(data, data + bytes, number, STRING, 0, &spec);
-        uint64_t map_bytes = find_field(spec, spec + spec_bytes, 2, STRING, 0, &map);
-        if (!charsmap_is_sound(map, map_bytes))
-            return false;
-    }
-    return true;
-}
-
 json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
 {
     return sentencepiece_json(data, bytes, error);
 }
 
-/* The unknown piece and control symbols are found in text where specials are asked for. */
+/* The special tokens: the unknown piece and all control symbols. */
 GArray *list_specials(const Model &model)
 {
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
@@ -142,7 +77,8 @@ GArray *list_specials(const Model &model)
         token.id = id;
         token.special = true;
         const char *piece;
-        token.lstrip = token_role_of(token.content, &piece) == ROLE_MASK; /* the space belongs to the hidden word */
+        token.lstrip =
+            token_role_of(token.content, &piece) == ROLE_MASK; /* the space before a mask is part of the masked word */
         g_array_append_val(added, token);
     }
     return added;
@@ -150,29 +86,36 @@ GArray *list_specials(const Model &model)
 
 void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
+    static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
+                                         "sentencepiece-char" };
+    /* Checked first, since the library follows the character map of a damaged file out of its memory. */
+    SpModel *parsed = sp_model_open(data, bytes, error);
+    if (parsed == nullptr) {
+        fail_context(error, "not a SentencePiece model");
+        return nullptr;
+    }
     sentencepiece::logging::SetMinLogLevel(QUIET);
+    const char *name = names[parsed->type];
     auto *model = new Model;
     auto &processor = model->processor;
     bool ok = guarded("not a SentencePiece model", error, [&] {
-        if (!charsmaps_are_sound(data, bytes))
-            return Status(sentencepiece::util::StatusCode::kDataLoss, "its character map is damaged");
         auto status = processor.LoadFromSerializedProto({ data, bytes });
         for (int id = 0; status.ok() && id < processor.GetPieceSize(); id++)
             model->pieces.push_back(processor.IdToPiece(id));
         return status;
     });
-    model->encoder = ok ? sp_encoder_open(data, bytes, error) : nullptr;
-    if (model->encoder == nullptr) {
+    model->encoder = sp_encoder_open(parsed, ok ? error : nullptr);
+    if (!ok || model->encoder == nullptr) {
         delete model;
         return nullptr;
     }
-    *facts = { name_of_type(data, bytes),
+    *facts = { name,
                processor.GetPieceSize(),
                processor.pad_id(),
                processor.eos_id(),
                processor.unk_id(),
                processor.bos_id(),
-               processor.bos_id() < 0, /* T5's layout */
+               processor.bos_id() < 0, /* adds_sentinels: as T5's model, which has no bos */
                list_specials(*model),
                nullptr,
                0 };
@@ -211,7 +154,7 @@ bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GE
     return true;
 }
 
-/* Lines as the trainer wants them. */
+/* The corpus for the library's trainer, line by line. */
 class Lines : public sentencepiece::SentenceIterator
 {
   public:
@@ -245,7 +188,8 @@ class Lines : public sentencepiece::SentenceIterator
     }
 
   private:
-    /* The trainer drops longer lines (4192 bytes); they are cut instead, after a space where there is one. */
+    /* Takes at most 4096 bytes of the line: the trainer drops lines of more than 4192. Cuts after a space if there is
+     * one. */
     void take()
     {
         size_t n = std::min(rest_bytes_, static_cast<size_t>(4096));
@@ -261,9 +205,8 @@ class Lines : public sentencepiece::SentenceIterator
         rest_bytes_ -= n;
     }
 
-    /* The library calls exit() when nothing is left of its input, so what it would drop is dropped here: lines
-     * without a visible character that it can learn (U+2581 is its space, U+FFFD stands for bad bytes), and those
-     * with U+2585, which it keeps for itself. */
+    /* False for lines that the library drops: without a visible character other than U+2581 (its space) and U+FFFD (its
+     * mark for invalid bytes), or with U+2585, which it reserves. It calls exit() if no line is left. */
     bool is_usable() const
     {
         if (line_.find("\xe2\x96\x85") != std::string::npos)
@@ -276,14 +219,14 @@ class Lines : public sentencepiece::SentenceIterator
 
     TokenizerText next_;
     void *context_;
-    const char *rest_ = nullptr; /* of the caller's line */
+    const char *rest_ = nullptr; /* the part of the current line that has not been taken */
     size_t rest_bytes_ = 0;
     std::string line_;
     bool done_ = false;
 };
 
-/* Special tokens get their ids in their order: those of the library's four roles by number and name, the others as
- * control symbols, which it numbers from the first free id on. */
+/* Special tokens get ids in their order: pad, unk, bos and eos through settings of their own, all others as control
+ * symbols, which the library numbers from the first free id on. */
 void set_specials(const TokenizerTraining *training, std::unordered_map<std::string, std::string> *settings)
 {
     static const char *const t5[] = { "<pad>", "</s>", "<unk>", nullptr };
@@ -320,10 +263,11 @@ std::unordered_map<std::string, std::string> settings_of(const char *type, const
         { "vocab_size", std::to_string(training->vocab_size) },
         { "character_coverage", coverage },
         { "byte_fallback", training->byte_fallback ? "true" : "false" },
-        { "num_threads", "8" }, /* a constant: it decides how sums of floats are split, hence the model's bytes */
+        { "num_threads", "8" }, /* fixed, since sums of floats, hence the model's bytes, depend on it */
         { "input_sentence_size", "0" },
         { "shuffle_input_sentence", "false" },
-        { "train_extremely_large_corpus", "true" }, /* 64-bit offsets: with 32 bits the library exits at 2^31 */
+        { "train_extremely_large_corpus",
+          "true" }, /* 64-bit offsets; with 32 bits the library exits at 2^31 characters */
         { "minloglevel", std::to_string(QUIET) },
     };
     set_specials(training, &settings);

@@ -6,13 +6,14 @@
 
 #define MAX_PIECES ((guint)1 << 22)
 
-/* A field of a protobuf message: number, and a varint's value or the bytes of a string or of a fixed number. */
+/* A field of a protobuf message. */
 typedef struct Field {
-    uint64_t number, value;
-    const char *bytes;
+    uint64_t number, value; /* value: of a varint; otherwise 0 */
+    const char *bytes;      /* of a string or a number of fixed size; otherwise NULL */
     size_t n_bytes;
 } Field;
 
+/* Reads a varint and moves *at past it. */
 static bool take_varint(const char **at, const char *end, uint64_t *value)
 {
     *value = 0;
@@ -25,7 +26,7 @@ static bool take_varint(const char **at, const char *end, uint64_t *value)
     return false;
 }
 
-/* False at the end of the message, or where it is broken. */
+/* Reads the next field and moves *at past it; false at the end of the message or if it is malformed. */
 static bool next_field(const char **at, const char *end, Field *field)
 {
     static const size_t fixed_bytes[8] = { 0, 8, 0, 0, 0, 4, 0, 0 };
@@ -56,7 +57,7 @@ static void read_piece(Field message, GArray *pieces)
         } else if (field.number == 2 && field.n_bytes == sizeof piece.score) {
             memcpy(&piece.score, field.bytes, sizeof piece.score);
         } else if (field.number == 3 && field.value >= SP_NORMAL && field.value <= SP_BYTE) {
-            piece.type = (int)field.value; /* protobuf passes over other values too */
+            piece.type = (int)field.value; /* protobuf ignores other values too */
         }
     }
     if (piece.text == NULL)
@@ -102,7 +103,16 @@ static void read_normalizer_spec(Field message, SpModel *model)
     }
 }
 
-/* ModelProto has pieces (1), a trainer_spec (2) and a normalizer_spec (3). */
+/* The character map by which the library changes text after decoding: checked only, and not kept. */
+static void read_denormalizer_spec(Field message, SpModel *model)
+{
+    const char *at = message.bytes, *end = at + message.n_bytes;
+    for (Field field; next_field(&at, end, &field);)
+        if (field.number == 2 && field.bytes && !charsmap_is_valid(field.bytes, field.n_bytes))
+            model->has_bad_denormalizer = true;
+}
+
+/* sentencepiece_model.proto: ModelProto. */
 static void read_model(const char *at, size_t bytes, SpModel *model)
 {
     const char *end = at + bytes;
@@ -115,6 +125,8 @@ static void read_model(const char *at, size_t bytes, SpModel *model)
             read_trainer_spec(field, model);
         else if (field.number == 3)
             read_normalizer_spec(field, model);
+        else if (field.number == 5)
+            read_denormalizer_spec(field, model);
     }
 }
 
@@ -140,7 +152,7 @@ static bool check_model(const SpModel *model, GError **error)
     for (int id = 0; id < (int)model->pieces->len; id++)
         if (!isfinite(sp_piece(model, id)->score))
             return fail_user(error, "the score of piece %d is not a number", id);
-    if (!charsmap_is_sound(model->charsmap_data, model->charsmap_bytes))
+    if (model->has_bad_denormalizer || !charsmap_is_valid(model->charsmap_data, model->charsmap_bytes))
         return fail_user(error, "its character map is damaged");
     return true;
 }

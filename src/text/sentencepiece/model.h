@@ -1,4 +1,4 @@
-/* sentencepiece_model.h: what SentencePiece's .model file says, and text as its model sees it. */
+/* sentencepiece/model.h: the content of SentencePiece's .model file (sentencepiece_model.proto), and its normalizer. */
 #pragma once
 
 #include "base/error.h"
@@ -7,34 +7,35 @@
 
 G_BEGIN_DECLS
 
-#define SP_SPACE "\xe2\x96\x81" /* U+2581, which stands for a space */
+#define SP_SPACE "\xe2\x96\x81" /* U+2581 "▁", which stands for a space in pieces */
 
-enum { SP_NORMAL = 1, SP_UNKNOWN, SP_CONTROL, SP_USER, SP_UNUSED, SP_BYTE }; /* of a piece */
-enum { SP_UNIGRAM = 1, SP_BPE, SP_WORD, SP_CHAR };                           /* of a model */
+enum { SP_NORMAL = 1, SP_UNKNOWN, SP_CONTROL, SP_USER, SP_UNUSED, SP_BYTE }; /* types of pieces */
+enum { SP_UNIGRAM = 1, SP_BPE, SP_WORD, SP_CHAR };                           /* types of models */
 
 typedef struct SpPiece {
     char *text;
-    float score;
+    float score; /* unigram: log probability; BPE: minus the rank of the merge that makes it */
     int type;
 } SpPiece;
 
 typedef struct SpModel {
-    GArray *pieces; /* of SpPiece, by id */
+    GArray *pieces; /* SpPiece by id */
     int type;
-    int unk; /* -1: none */
+    int unk; /* id of the unknown piece; -1 means there is none */
     bool byte_fallback;
-    bool add_dummy_prefix;           /* text begins with a space */
-    bool treat_whitespace_as_suffix; /* … or rather ends with it */
-    bool remove_extra_whitespaces;   /* runs of spaces count as one, none at the ends */
-    bool escape_whitespaces;         /* a space becomes SP_SPACE */
-    bool has_user_symbols;           /* pieces of type SP_USER: each is found in text before anything else */
-    char *charsmap_data;             /* as the file has it; NULL: none */
+    bool add_dummy_prefix;           /* put a space before the text */
+    bool treat_whitespace_as_suffix; /* with add_dummy_prefix: put it after the text instead */
+    bool remove_extra_whitespaces;   /* merge runs of spaces into one, remove those at both ends */
+    bool escape_whitespaces;         /* replace spaces by SP_SPACE */
+    bool has_user_symbols;           /* some pieces are user_defined_symbols (SP_USER), which are split off first */
+    bool has_bad_denormalizer;       /* the character map that the library applies after decoding is damaged */
+    char *charsmap_data;             /* the bytes of `charsmap`, as in the file; NULL means there is none */
     size_t charsmap_bytes;
-    CharsMap charsmap;
-    Trie symbols; /* the user's, to their ids */
+    CharsMap charsmap; /* of the normalizer */
+    Trie symbols;      /* user_defined_symbols -> ids */
 } SpModel;
 
-/* The bytes of a file that the library has accepted; what it does not know in them is passed over. */
+/* Parses the bytes of a file. Unknown fields are skipped; bytes that are no protobuf give a model without pieces. */
 SpModel *sp_model_open(const char *data, size_t bytes, GError **error);
 void sp_model_close(SpModel *model);
 
@@ -43,13 +44,13 @@ static inline SpPiece *sp_piece(const SpModel *model, int id)
     return &g_array_index(model->pieces, SpPiece, id);
 }
 
-/* Its log probability; a user's symbol has one that no pieces which it could be made of reach. */
+/* The score by which unigram segmentation chooses a piece. That of a user-defined symbol is above the sum of any pieces
+ * that could make up its text. */
 float sp_score(const SpPiece *piece);
-/* What "<0x41>" stands for, or -1. */
-int sp_byte_of(const char *piece);
-/* Bytes of the longest user's symbol at the beginning of text; 0: none. */
+int sp_byte_of(const char *piece); /* 0x41 for "<0x41>"; -1 for other pieces */
+/* Length in bytes of the longest user-defined symbol that text starts with; 0 means none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
-/* UTF-8 text with its characters mapped and its spaces as the model wants them. */
+/* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say. */
 GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
 
 G_END_DECLS

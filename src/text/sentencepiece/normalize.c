@@ -1,17 +1,18 @@
-/* sentencepiece_normal.c: text as a SentencePiece model sees it, step by step as the library goes about it. */
+/* sentencepiece/normalize.c: the normalizer of a SentencePiece model, step by step as in the library. */
 #include "text/sentencepiece/model.h"
 
 #include <string.h>
 
+/* Normalized text, as far as it has been made. */
 typedef struct Normal {
     const SpModel *model;
-    const char *space; /* what stands for one */
+    const char *space; /* replaces a space */
     size_t space_bytes;
     GString *out;
-    bool after_space; /* the next spaces are dropped */
+    bool after_space; /* spaces that follow are dropped */
 } Normal;
 
-/* What the beginning of a text becomes, and the bytes that it takes. */
+/* Normalizes the start of text: returns the result, *part_bytes long, for its first *taken bytes. */
 static const char *next_part(const SpModel *model, const char *text, size_t bytes, size_t *taken, size_t *part_bytes)
 {
     *taken = *part_bytes = sp_symbol_bytes(model, text, bytes);
@@ -39,7 +40,8 @@ static void put_part(Normal *normal, const char *part, size_t bytes)
     g_string_append_len(normal->out, part, end - part);
 }
 
-/* The end of a run of ASCII characters that stay as they are; none is a space or begins a user's symbol. */
+/* The end of the run of ASCII characters at `at` that stay as they are: no spaces, no start of a user-defined symbol.
+ */
 static const char *skip_plain(const SpModel *model, const char *at, const char *end)
 {
     for (; at < end && (signed char)*at > 0 && *at != ' ' && model->charsmap.copies[(uint8_t)*at]; at++)

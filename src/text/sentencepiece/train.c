@@ -1,4 +1,4 @@
-/* sentencepiece_train.c: trains a .model file on the lines of the texts. */
+/* sentencepiece/train.c: trains a SentencePiece model with the library, on the lines of the texts. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
@@ -7,17 +7,17 @@
 
 #include <string.h>
 
-#define STANDARD_COVERAGE 0.9995
+#define DEFAULT_COVERAGE 0.9995
 
-/* The lines of the caller's texts, checked and, if asked for, sampled. */
+/* The lines of a corpus; with max_sentences a sample of them. */
 typedef struct Lines {
     TokenizerText next;
     void *context;
-    const char *rest; /* of the current text */
+    const char *rest; /* the part of the current text that has not been read */
     size_t rest_bytes;
     int64_t n_read;
-    GPtrArray *sample; /* NULL: every line is used as it comes */
-    guint at;          /* in the sample */
+    GPtrArray *sample; /* char *; NULL means that all lines are used */
+    guint at;          /* index of the next line of the sample */
 } Lines;
 
 static bool next_line(void *context, const char **line, size_t *bytes, GError **error)
@@ -76,7 +76,7 @@ static bool fill_sample(Lines *lines, int64_t n, GError **error)
     return wrong == NULL;
 }
 
-/* The library's two common complaints in words that say what to do. */
+/* Replaces two common errors of the library by messages that tell what to change. */
 static void explain(const TokenizerTraining *training, GError **error)
 {
     if (error == NULL || *error == NULL)
@@ -97,7 +97,7 @@ static void explain(const TokenizerTraining *training, GError **error)
                   training->vocab_size, bound, training->character_coverage);
 }
 
-/* The model file knows four roles; others are known by their names alone. */
+/* A .model file stores the roles pad, unk, bos and eos; tokens of other roles must have the names of convention. */
 static bool check_specials(const char *const *entries, GError **error)
 {
     bool unknown = false;
@@ -119,7 +119,7 @@ static bool train_as(const char *type, const TokenizerTraining *asked, Tokenizer
     if (training.special_tokens && !check_specials(training.special_tokens, error))
         return false;
     if (training.character_coverage == 0)
-        training.character_coverage = STANDARD_COVERAGE;
+        training.character_coverage = DEFAULT_COVERAGE;
     if (!(training.character_coverage >= 0.98 && training.character_coverage <= 1))
         return fail_user(error, "a character coverage of %g is out of range: 0.98 to 1", training.character_coverage);
     Lines lines = { .next = next, .context = context };

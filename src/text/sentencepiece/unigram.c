@@ -1,20 +1,19 @@
+/* sentencepiece/unigram.c: unigram models read from a tokenizer.json. Their ids equal those of SentencePiece, ties
+ * included: the same sums of floats in the same order. */
+#include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
-
 #include "text/sentencepiece/unigram_text.h"
 #include "text/sentencepiece/viterbi.h"
 
 #include <float.h>
-#include <stdio.h>
 #include <string.h>
 
-#define SPACE           "\xe2\x96\x81" /* U+2581, which stands for a space */
-#define UNKNOWN_PENALTY 10.0f          /* below the least score */
-#define MAX_PIECES      ((guint)1 << 22)
+#define MAX_PIECES ((guint)1 << 22)
 
 typedef enum PieceType {
     PIECE_NORMAL,
     PIECE_UNKNOWN,
-    PIECE_CONTROL, /* never found in text */
+    PIECE_CONTROL, /* special tokens, which are not found in ordinary text */
     PIECE_BYTE,    /* "<0x41>" */
 } PieceType;
 
@@ -25,9 +24,9 @@ typedef struct Piece {
 } Piece;
 
 typedef struct Unigram {
-    GArray *pieces; /* of Piece */
-    UnigramText *text;
-    GHashTable *ids; /* text -> id */
+    GArray *pieces;    /* Piece by id */
+    UnigramText *text; /* normalizer and pre_tokenizer */
+    GHashTable *ids;   /* text -> id */
     Viterbi viterbi;
 } Unigram;
 
@@ -62,14 +61,6 @@ static void clear_piece(void *piece)
     g_free(((Piece *)piece)->text);
 }
 
-/* What "<0x41>" stands for, or -1. */
-static int byte_of(const char *text)
-{
-    unsigned byte;
-    int used = 0;
-    return sscanf(text, "<0x%2X>%n", &byte, &used) == 1 && used == 6 && text[6] == 0 ? (int)byte : -1;
-}
-
 static void index_pieces(Unigram *unigram)
 {
     Viterbi *viterbi = &unigram->viterbi;
@@ -81,7 +72,7 @@ static void index_pieces(Unigram *unigram)
         const Piece *piece = piece_at(unigram, id);
         g_hash_table_insert(unigram->ids, piece->text, GINT_TO_POINTER(id));
         if (piece->type == PIECE_BYTE)
-            viterbi->bytes[byte_of(piece->text)] = id;
+            viterbi->bytes[sp_byte_of(piece->text)] = id;
         if (piece->type == PIECE_UNKNOWN)
             viterbi->unk = id;
         viterbi->scores[id] = piece->score;
@@ -89,7 +80,7 @@ static void index_pieces(Unigram *unigram)
         if ((piece->type == PIECE_NORMAL || piece->type == PIECE_BYTE) && piece->text[0])
             keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)strlen(piece->text), id };
     }
-    viterbi->unk_score = least - UNKNOWN_PENALTY;
+    viterbi->unk_score = least - VITERBI_UNKNOWN_PENALTY;
     trie_init(&viterbi->trie, keys, n_keys);
 }
 
@@ -97,17 +88,14 @@ static bool check_model(const Unigram *unigram, GError **error)
 {
     if (unigram->viterbi.unk < 0)
         return fail_user(error, "none of its pieces is the unknown one");
-    for (int i = 0; unigram->viterbi.byte_fallback && i < 256; i++)
-        if (unigram->viterbi.bytes[i] < 0)
-            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
-    return true;
+    return !unigram->viterbi.byte_fallback || viterbi_check_bytes(&unigram->viterbi, error);
 }
 
 /* ---- encoding ---- */
 
 typedef struct Output {
     const Viterbi *viterbi;
-    float score; /* of the words so far */
+    float score; /* sum of the words so far; see viterbi_encode */
     GArray *ids;
 } Output;
 
@@ -135,7 +123,7 @@ static bool encode(const void *model, const char *text, size_t bytes, bool start
 
 static void append_with_spaces(GString *out, const char *piece)
 {
-    for (const char *space; (space = strstr(piece, SPACE)); piece = space + strlen(SPACE)) {
+    for (const char *space; (space = strstr(piece, SP_SPACE)); piece = space + strlen(SP_SPACE)) {
         g_string_append_len(out, piece, space - piece);
         g_string_append_c(out, ' ');
     }
@@ -149,7 +137,7 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
     g_autoptr(GString) out = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         const Piece *piece = piece_at(unigram, ids[i]);
-        int byte = piece->type == PIECE_BYTE ? byte_of(piece->text) : -1;
+        int byte = piece->type == PIECE_BYTE ? sp_byte_of(piece->text) : -1;
         if (byte >= 0)
             g_string_append_c(out, (char)byte);
         else if (piece->type == PIECE_UNKNOWN)
@@ -174,14 +162,14 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
         const char *text = json->pieces->pdata[i] ? json->pieces->pdata[i] : "";
         json_t *score = json_array_get(json_array_get(vocab, i), 1);
         Piece piece = { g_strdup(text), (float)json_number_value(score), PIECE_NORMAL };
-        if (byte_fallback && byte_of(text) >= 0)
+        if (byte_fallback && sp_byte_of(text) >= 0)
             piece.type = PIECE_BYTE;
         g_array_append_val(pieces, piece);
     }
     for (guint i = 0; i < json->added->len; i++) {
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
         Piece *piece = &g_array_index(pieces, Piece, token->id);
-        if (piece->score >= 0) /* SentencePiece gives its control symbols 0, and pieces of text less */
+        if (piece->score >= 0) /* SentencePiece scores control symbols 0 and pieces of text less */
             piece->type = PIECE_CONTROL;
     }
     if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)

@@ -1,29 +1,31 @@
 #include "text/sentencepiece/unigram_text.h"
 
-#include "text/sentencepiece/charsmap.h"
+#include "text/sentencepiece/model.h"
+#include "text/tokenizer_json.h"
 #include "text/white_space.h"
 
 #include <string.h>
 
-#define SPACE       "\xe2\x96\x81" /* U+2581, which stands for a space */
-#define SPACE_BYTES (sizeof SPACE - 1)
+#define SPACE_BYTES (sizeof SP_SPACE - 1)
 
 typedef enum StepType { STEP_MAP, STEP_REPLACE, STEP_STRIP, STEP_PREPEND } StepType;
 
 typedef struct Step {
     StepType type;
     CharsMap map;
-    char *literal; /* what is replaced; NULL: what `regex` matches */
+    char *literal; /* STEP_REPLACE: the text to replace; NULL means matches of `regex` */
     GRegex *regex;
-    char *content;    /* what is put there, or in front */
-    bool left, right; /* white space is stripped there */
+    char *content;    /* STEP_REPLACE: the replacement; STEP_PREPEND: the prefix */
+    bool left, right; /* STEP_STRIP: the ends to strip */
 } Step;
 
-typedef enum Scheme { PREPEND_NEVER, PREPEND_FIRST, PREPEND_ALWAYS } Scheme;
+typedef enum Scheme { PREPEND_NEVER, PREPEND_FIRST, PREPEND_ALWAYS } Scheme; /* Metaspace.prepend_scheme */
 
 struct UnigramText {
-    GArray *steps; /* of Step: the normalizer's */
-    bool splits_white_space, escapes, splits_words;
+    GArray *steps;           /* Step: the normalizer */
+    bool splits_white_space; /* WhitespaceSplit */
+    bool escapes;            /* Metaspace: spaces become SP_SPACE */
+    bool splits_words;       /* Metaspace.split: a word starts at each SP_SPACE */
     Scheme scheme;
 };
 
@@ -46,18 +48,12 @@ void unigram_text_close(UnigramText *plan)
 
 /* ---- reading ---- */
 
-static const char *text_of(const json_t *part, const char *key)
-{
-    const char *text = json_string_value(json_object_get(part, key));
-    return text ? text : "";
-}
-
 static bool read_map(const json_t *part, Step *step, GError **error)
 {
     gsize bytes = 0;
-    const char *base64 = text_of(part, "precompiled_charsmap");
+    const char *base64 = tokenizer_json_text(part, "precompiled_charsmap");
     g_autofree guchar *map = *base64 ? g_base64_decode(base64, &bytes) : NULL;
-    if (!charsmap_is_sound((const char *)map, bytes))
+    if (!charsmap_is_valid((const char *)map, bytes))
         return fail_user(error, "its character map is damaged");
     charsmap_init(&step->map, (const char *)map, bytes);
     return true;
@@ -66,10 +62,10 @@ static bool read_map(const json_t *part, Step *step, GError **error)
 static bool read_replace(const json_t *part, Step *step, GError **error)
 {
     json_t *pattern = json_object_get(part, "pattern");
-    const char *literal = text_of(pattern, "String"), *regex = text_of(pattern, "Regex");
+    const char *literal = tokenizer_json_text(pattern, "String"), *regex = tokenizer_json_text(pattern, "Regex");
     g_autoptr(GError) wrong = NULL;
     step->type = STEP_REPLACE;
-    step->content = g_strdup(text_of(part, "content"));
+    step->content = g_strdup(tokenizer_json_text(part, "content"));
     if (*literal)
         step->literal = g_strdup(literal);
     else if (*regex)
@@ -82,7 +78,7 @@ static bool read_replace(const json_t *part, Step *step, GError **error)
 
 static bool read_normalizer(json_t *part, UnigramText *plan, GError **error)
 {
-    const char *type = text_of(part, "type");
+    const char *type = tokenizer_json_text(part, "type");
     Step step = { .type = STEP_MAP };
     bool ok = true;
     if (strcmp(type, "Precompiled") == 0)
@@ -94,7 +90,7 @@ static bool read_normalizer(json_t *part, UnigramText *plan, GError **error)
                        .left = json_is_true(json_object_get(part, "strip_left")),
                        .right = json_is_true(json_object_get(part, "strip_right")) };
     else if (strcmp(type, "Prepend") == 0)
-        step = (Step){ .type = STEP_PREPEND, .content = g_strdup(text_of(part, "prepend")) };
+        step = (Step){ .type = STEP_PREPEND, .content = g_strdup(tokenizer_json_text(part, "prepend")) };
     else
         return fail_user(error, "Unigram with the normalizer %s, want Precompiled, Replace, Strip or Prepend",
                          *type ? type : "null");
@@ -104,9 +100,9 @@ static bool read_normalizer(json_t *part, UnigramText *plan, GError **error)
 
 static bool read_metaspace(const json_t *part, UnigramText *plan, GError **error)
 {
-    const char *scheme = text_of(part, "prepend_scheme"), *space = text_of(part, "replacement");
-    if (strcmp(space, SPACE) != 0)
-        return fail_user(error, "Metaspace with \"%s\" for a space, want \"" SPACE "\"", space);
+    const char *scheme = tokenizer_json_text(part, "prepend_scheme"), *space = tokenizer_json_text(part, "replacement");
+    if (strcmp(space, SP_SPACE) != 0)
+        return fail_user(error, "Metaspace with \"%s\" for a space, want \"" SP_SPACE "\"", space);
     bool never = *scheme ? strcmp(scheme, "never") == 0 : json_is_false(json_object_get(part, "add_prefix_space"));
     plan->scheme = never ? PREPEND_NEVER : strcmp(scheme, "first") == 0 ? PREPEND_FIRST : PREPEND_ALWAYS;
     plan->escapes = true;
@@ -116,7 +112,7 @@ static bool read_metaspace(const json_t *part, UnigramText *plan, GError **error
 
 static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
 {
-    const char *type = text_of(part, "type");
+    const char *type = tokenizer_json_text(part, "type");
     if (strcmp(type, "Metaspace") == 0 && !plan->escapes)
         return read_metaspace(part, plan, error);
     if (strcmp(type, "WhitespaceSplit") != 0 || plan->escapes)
@@ -127,7 +123,7 @@ static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
     return true;
 }
 
-/* Calls `read` for a part, or for each part of a Sequence (whose parts are under `list`). */
+/* Calls `read` for a part or, if it is a Sequence, for each part of its array at the key `list`. */
 static bool each_part(json_t *part, const char *list, bool (*read)(json_t *, UnigramText *, GError **),
                       UnigramText *plan, GError **error)
 {
@@ -135,7 +131,7 @@ static bool each_part(json_t *part, const char *list, bool (*read)(json_t *, Uni
     json_t *inner;
     if (part == NULL)
         return true;
-    if (strcmp(text_of(part, "type"), "Sequence") != 0)
+    if (strcmp(tokenizer_json_text(part, "type"), "Sequence") != 0)
         return read(part, plan, error);
     json_array_foreach(json_object_get(part, list), i, inner) if (!read(inner, plan, error)) return false;
     return true;
@@ -170,15 +166,15 @@ static GString *mapped(const Step *step, const char *text, size_t bytes)
     return out;
 }
 
-/* *first: whether the text's first character is still there. */
-static void strip(const Step *step, GString *text, bool *first)
+/* Sets *starts_text to false if the start of the text is stripped. */
+static void strip(const Step *step, GString *text, bool *starts_text)
 {
     const char *at = text->str, *end = at + text->len;
     while (step->right && end > at && is_white_space(g_utf8_get_char(g_utf8_prev_char(end))))
         end = g_utf8_prev_char(end);
     while (step->left && at < end && is_white_space(g_utf8_get_char(at)))
         at = g_utf8_next_char(at);
-    *first = *first && at == text->str;
+    *starts_text = *starts_text && at == text->str;
     g_string_truncate(text, (gsize)(end - text->str));
     g_string_erase(text, 0, at - text->str);
 }
@@ -205,19 +201,19 @@ static GString *replaced(const Step *step, const GString *text, GError **error)
     return out;
 }
 
-/* Takes text. NULL: a pattern could not be matched. */
-static GString *run_step(const Step *step, GString *text, bool *first, GError **error)
+/* Applies a step; takes `text`. NULL, with an error, if a regular expression exceeds its limits. */
+static GString *run_step(const Step *step, GString *text, bool *starts_text, GError **error)
 {
     GString *out = text;
     GError *wrong = NULL;
     if (step->type == STEP_MAP)
         out = mapped(step, text->str, text->len);
     else if (text->len == 0)
-        return text; /* nothing is found in it, not even its end */
+        return text; /* no pattern matches empty text, not even "\z" */
     else if (step->type == STEP_REPLACE)
         out = replaced(step, text, &wrong);
     else if (step->type == STEP_STRIP)
-        strip(step, text, first);
+        strip(step, text, starts_text);
     else
         g_string_prepend(text, step->content);
     if (out != text)
@@ -253,60 +249,60 @@ static void each_spaced(const Words *words, const char *at, const char *end)
     while (at < end) {
         const char *stop = NULL;
         if (words->plan->splits_words)
-            stop = memmem(at + 1, (size_t)(end - at - 1), SPACE, SPACE_BYTES);
+            stop = memmem(at + 1, (size_t)(end - at - 1), SP_SPACE, SPACE_BYTES);
         stop = stop ? stop : end;
         words->fn(words->context, at, (size_t)(stop - at));
         at = stop;
     }
 }
 
-/* Metaspace: a space becomes U+2581, which also goes before the word unless it begins so. */
-static void put_word(const Words *words, const char *at, const char *end, bool first)
+/* Metaspace: spaces become SP_SPACE, and by the scheme one is put before a word that does not start with one. */
+static void put_word(const Words *words, const char *at, const char *end, bool starts_text)
 {
     const UnigramText *plan = words->plan;
     if (!plan->escapes) {
         each_spaced(words, at, end);
         return;
     }
-    bool begins = *at == ' ' || ((size_t)(end - at) >= SPACE_BYTES && memcmp(at, SPACE, SPACE_BYTES) == 0);
-    bool prefix = plan->scheme == PREPEND_ALWAYS || (plan->scheme == PREPEND_FIRST && first);
-    g_string_assign(words->spaced, prefix && !begins ? SPACE : "");
+    bool has_space = *at == ' ' || ((size_t)(end - at) >= SPACE_BYTES && memcmp(at, SP_SPACE, SPACE_BYTES) == 0);
+    bool prefix = plan->scheme == PREPEND_ALWAYS || (plan->scheme == PREPEND_FIRST && starts_text);
+    g_string_assign(words->spaced, prefix && !has_space ? SP_SPACE : "");
     for (const char *space; (space = memchr(at, ' ', (size_t)(end - at))); at = space + 1) {
         g_string_append_len(words->spaced, at, space - at);
-        g_string_append_len(words->spaced, SPACE, SPACE_BYTES);
+        g_string_append_len(words->spaced, SP_SPACE, SPACE_BYTES);
     }
     g_string_append_len(words->spaced, at, end - at);
     each_spaced(words, words->spaced->str, words->spaced->str + words->spaced->len);
 }
 
-static void each_word(const Words *words, const char *text, size_t bytes, bool first)
+static void each_word(const Words *words, const char *text, size_t bytes, bool starts_text)
 {
     const char *at = text, *end = text + bytes, *stop;
     if (!words->plan->splits_white_space) {
         if (bytes > 0)
-            put_word(words, text, end, first);
+            put_word(words, text, end, starts_text);
         return;
     }
     for (; at < end; at = stop) {
         for (stop = at; stop < end && !is_white_space(g_utf8_get_char(stop));)
             stop = g_utf8_next_char(stop);
         if (stop > at)
-            put_word(words, at, stop, first && at == text);
+            put_word(words, at, stop, starts_text && at == text);
         else
             stop = g_utf8_next_char(at);
     }
 }
 
-bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, bool first,
+bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, bool starts_text,
                        void (*fn)(void *context, const char *word, size_t bytes), void *context, GError **error)
 {
     GString *normal = g_string_new_len(text, (gssize)bytes);
     for (guint i = 0; normal && i < plan->steps->len; i++)
-        normal = run_step(&g_array_index(plan->steps, Step, i), normal, &first, error);
+        normal = run_step(&g_array_index(plan->steps, Step, i), normal, &starts_text, error);
     if (normal == NULL)
         return false;
     Words words = { plan, g_string_new(NULL), fn, context };
-    each_word(&words, normal->str, normal->len, first);
+    each_word(&words, normal->str, normal->len, starts_text);
     g_string_free(words.spaced, TRUE);
     g_string_free(normal, TRUE);
     return true;

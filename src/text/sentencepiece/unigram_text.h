@@ -1,5 +1,4 @@
-/* unigram_text.h: what a tokenizer.json with a Unigram model does to text before the model sees it: its normalizer and
- * its pre_tokenizer. */
+/* sentencepiece/unigram_text.h: the normalizer and the pre_tokenizer of a tokenizer.json with a Unigram model. */
 #pragma once
 
 #include "base/error.h"
@@ -8,13 +7,13 @@
 
 typedef struct UnigramText UnigramText; /* read-only once open */
 
-/* Either may be NULL. */
+/* The two values of the tokenizer.json; either may be NULL. */
 UnigramText *unigram_text_open(json_t *normalizer, json_t *pre_tokenizer, GError **error);
 void unigram_text_close(UnigramText *text);
-/* Whether text begins with a space that was not there. */
-bool unigram_text_prefixes(const UnigramText *plan);
-/* The normalizer's character map alone; g_free. */
-char *unigram_text_map(const UnigramText *plan, const char *text, size_t bytes);
-/* Calls fn with each word of UTF-8 text in turn, as the model gets it. `first`: the whole text begins here. */
-bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, bool first,
+/* Whether a space may be put before the first word, which decoding has to remove. */
+bool unigram_text_prefixes(const UnigramText *text);
+/* UTF-8 text after the character maps (Precompiled) of the normalizer alone; g_free. */
+char *unigram_text_map(const UnigramText *text, const char *from, size_t bytes);
+/* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: see TokenizerKind.encode. */
+bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, bool starts_text,
                        void (*fn)(void *context, const char *word, size_t bytes), void *context, GError **error);

@@ -3,47 +3,49 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH  1024      /* bytes, after which the next place that no piece reaches over ends a stretch */
-#define FAR_DOWN 100000.0f /* SentencePiece counts scores from 0 again beyond this, for the sake of their precision */
+#define STRETCH  1024      /* bytes: a stretch ends at the next position after so many that no piece crosses */
+#define FAR_DOWN 100000.0f /* SentencePiece subtracts an offset from all sums beyond this, to keep their precision */
 
-/* The best way to a place in a stretch: the piece that ends there. */
+/* The best split up to a position of a stretch: its sum, and the last piece. */
 typedef struct Node {
     float score;
-    int32_t id, start; /* start < 0: not reached */
+    int32_t id, start; /* of the last piece; start < 0 means that no split ends at this position */
 } Node;
 
 typedef struct Path {
     const Viterbi *viterbi;
-    const char *text;     /* of the stretch */
-    size_t at, reach;     /* nodes up to `reach` are filled, further ones are not */
-    Node *nodes, few[64]; /* nodes: `few` while they are enough */
+    const char *text;     /* start of the stretch */
+    size_t at;            /* current position */
+    size_t reach;         /* nodes up to here are initialised */
+    Node *nodes, few[64]; /* by position; nodes is `few` while 64 are enough */
     size_t room;
     GArray *ids;
-    bool after_unk; /* the last id stands for an unknown character */
+    bool after_unk; /* the last piece was unknown */
 } Path;
 
-static Node *node_at(Path *path, size_t place)
+static Node *node_at(Path *path, size_t position)
 {
-    if (place >= path->room) {
+    if (position >= path->room) {
         Node *heap = path->nodes == path->few ? NULL : path->nodes;
-        path->room = MAX(2 * path->room, place + 1);
+        path->room = MAX(2 * path->room, position + 1);
         path->nodes = g_renew(Node, heap, path->room);
         if (heap == NULL)
             memcpy(path->nodes, path->few, sizeof path->few);
     }
-    while (path->reach < place)
+    while (path->reach < position)
         path->nodes[++path->reach].start = -1;
-    return &path->nodes[place];
+    return &path->nodes[position];
 }
 
-static void offer(Path *path, size_t place, float score, int32_t id)
+/* Keeps a split that ends at a position if its sum is the largest so far. */
+static void offer(Path *path, size_t end, float score, int32_t id)
 {
-    Node *node = node_at(path, place);
+    Node *node = node_at(path, end);
     if (node->start < 0 || score > node->score)
         *node = (Node){ score, id, (int32_t)path->at };
 }
 
-/* Goes on from the place `at` by every piece that begins there, one character at least. */
+/* Extends the best split at the current position by every piece that starts there, or by an unknown character. */
 static void extend(Path *path, size_t bytes)
 {
     const Viterbi *viterbi = path->viterbi;
@@ -84,12 +86,13 @@ static void append_piece(Path *path, size_t start, size_t end, int32_t id)
     path->after_unk = unk;
 }
 
-/* Appends the pieces that lead to the place `at`, which none reaches over, and begins a stretch there. */
+/* Appends the pieces of the best split up to `at`, which no piece crosses, and starts a new stretch there. */
 static void settle(Path *path)
 {
     Node *nodes = path->nodes;
     int32_t after = -1;
-    for (int32_t end = (int32_t)path->at, before; end >= 0; end = before) { /* every place learns where its next lies */
+    for (int32_t end = (int32_t)path->at, before; end >= 0;
+         end = before) { /* reverse the links: start becomes the end of the next piece */
         before = end > 0 ? nodes[end].start : -1;
         nodes[end].start = after;
         after = end;
@@ -101,9 +104,17 @@ static void settle(Path *path)
     path->at = path->reach = 0;
 }
 
+bool viterbi_check_bytes(const Viterbi *viterbi, GError **error)
+{
+    for (int i = 0; i < 256; i++)
+        if (viterbi->bytes[i] < 0)
+            return fail_user(error, "it falls back to bytes, but has no piece <0x%02X>", (unsigned)i);
+    return true;
+}
+
 void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, float *score, GArray *ids)
 {
-    Path path; /* few is left as it is: setting it would cost as much as a short word */
+    Path path; /* not initialised as a whole: clearing `few` would take as long as a short word */
     path.viterbi = viterbi;
     path.text = text;
     path.at = path.reach = 0;

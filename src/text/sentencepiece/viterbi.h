@@ -1,26 +1,28 @@
-/* viterbi.h: the most probable pieces of a text, where each piece has a log probability of its own (Kudo's unigram
- * model). Time grows with the length of the text; room is needed for the longest stretch within which pieces overlap.
- */
+/* sentencepiece/viterbi.h: unigram segmentation (Kudo 2018): the split of a text into pieces with the largest sum of
+ * scores (log probabilities). Time is proportional to the length of the text. */
 #pragma once
 
+#include "base/error.h"
 #include "text/trie.h"
-
-#include <stdbool.h>
 
 G_BEGIN_DECLS
 
+#define VITERBI_UNKNOWN_PENALTY 10.0f /* SentencePiece: unk_score = lowest score of a piece - this */
+
 typedef struct Viterbi {
-    Trie trie;          /* pieces to ids; the values of others than -1 are below the number of scores */
+    Trie trie;          /* text of a piece -> id, an index of `scores` */
     float *scores;      /* by id */
     float unk_score;    /* of a character that is no piece by itself */
-    int32_t unk;        /* its id */
-    bool byte_fallback; /* an unknown character becomes the ids of its bytes; otherwise neighbours count once */
-    int32_t bytes[256]; /* ids, where byte_fallback */
+    int32_t unk;        /* id of the unknown piece */
+    bool byte_fallback; /* unknown characters become the ids of their bytes; without it a run of them becomes one unk */
+    int32_t bytes[256]; /* with byte_fallback: ids of the pieces <0x00> to <0xFF> */
 } Viterbi;
 
-/* Appends the ids (int32_t) of text. Of equally probable ways to a place the one whose last piece begins first counts;
- * sums are floats and *score goes on from what came before (0 at first), as in SentencePiece: that settles ties alike.
- */
+/* Whether every byte has a piece (id >= 0); otherwise fails with a user's error. */
+bool viterbi_check_bytes(const Viterbi *viterbi, GError **error);
+/* Appends the ids (int32_t) of text. As in SentencePiece, so that ties are settled alike: sums are floats; *score, 0
+ * before the first part of a text, is the sum so far and is updated; of two equal sums the one whose last piece starts
+ * first wins. */
 void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, float *score, GArray *ids);
 void viterbi_clear(Viterbi *viterbi);
 

@@ -1,55 +1,58 @@
 #include "text/vocab_builder/merge_learner.h"
 
 #include "base/check.h"
+#include "text/heap.h"
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_SYMBOL   (-1) /* between words, and where a symbol has become part of the one before */
+#define NO_SYMBOL   (-1) /* between words, and at positions inside a symbol */
 #define FIRST_SLOTS ((size_t)1 << 16)
-#define AHEAD       8 /* places whose symbols are fetched before they are needed */
+#define AHEAD       8 /* positions are prefetched so many steps before they are used */
 
-/* A place in the text of all words. A symbol of n places has its span, n, at its first and at its last. */
+/* A position in the concatenation of all words. A symbol that was merged from n positions has its span n at its first
+ * and at its last position. */
 typedef struct Symbol {
     int32_t id;
     uint32_t span, word;
 } Symbol;
 
 typedef struct Pair {
-    int32_t left, right, merged; /* merged: what it became, or -1 */
+    int32_t left, right, merged; /* merged: the symbol that it became; -1 means none */
     int64_t count;
-    uint32_t fresh; /* places in `found` */
-    uint32_t next;  /* where its next place goes in `places` */
+    uint32_t n_found; /* its entries in `found` */
+    uint32_t next;    /* index in `positions` of its next position */
 } Pair;
 
-/* Places where a pair came into being together. A pair has a candidate for each such time; its count may have fallen
- * since. */
+/* A pair that may be merged, with the positions where it formed during one merge. A pair has a candidate for each merge
+ * that formed it, all with its whole count at that time, which may have fallen since. */
 typedef struct Candidate {
     int64_t count;
     int32_t left, right;
     uint32_t pair, n;
-    size_t first; /* in `places` */
+    size_t first; /* positions[first] to positions[first + n - 1] */
 } Candidate;
 
+/* A pair formed at a position. */
 typedef struct Found {
-    uint32_t pair, place;
+    uint32_t pair, position;
 } Found;
 
 struct MergeLearner {
     Symbol *symbols;
     size_t n_symbols, symbol_room;
-    int64_t *counts; /* of words */
+    int64_t *counts; /* by word */
     size_t n_words, word_room;
 
-    GArray *pairs;   /* Pair */
-    uint32_t *slots; /* number of a pair + 1; 0: empty */
-    size_t n_slots;  /* a power of two */
-    GArray *found;   /* Found, since the last merge */
-    GArray *touched; /* uint32_t: the pairs that are in it */
-    GArray *places;  /* uint32_t, the left symbols of pairs */
-    GArray *heap;    /* Candidate, the best at 0 */
+    GArray *pairs;     /* Pair */
+    uint32_t *slots;   /* hash table: index of a pair + 1; 0 means empty */
+    size_t n_slots;    /* a power of two */
+    GArray *found;     /* Found: the pairs that the last merge formed */
+    GArray *touched;   /* uint32_t: indices of the pairs in `found` */
+    GArray *positions; /* uint32_t: positions of the left symbols of pairs */
+    GArray *heap;      /* Candidate, the best first */
 };
 
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols)
@@ -66,7 +69,7 @@ MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols)
     learner->pairs = g_array_new(FALSE, FALSE, sizeof(Pair));
     learner->found = g_array_new(FALSE, FALSE, sizeof(Found));
     learner->touched = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    learner->places = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    learner->positions = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     learner->heap = g_array_new(FALSE, FALSE, sizeof(Candidate));
     return learner;
 }
@@ -74,7 +77,7 @@ MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols)
 void merge_learner_close(MergeLearner *learner)
 {
     g_array_unref(learner->heap);
-    g_array_unref(learner->places);
+    g_array_unref(learner->positions);
     g_array_unref(learner->touched);
     g_array_unref(learner->found);
     g_array_unref(learner->pairs);
@@ -142,12 +145,12 @@ static uint32_t find_pair(MergeLearner *learner, int32_t left, int32_t right)
     return number;
 }
 
-static void add_occurrence(MergeLearner *learner, int32_t left, int32_t right, size_t place, int64_t count)
+static void add_occurrence(MergeLearner *learner, int32_t left, int32_t right, size_t position, int64_t count)
 {
-    Found found = { find_pair(learner, left, right), (uint32_t)place };
+    Found found = { find_pair(learner, left, right), (uint32_t)position };
     Pair *pair = pair_at(learner, found.pair);
     pair->count += count;
-    if (pair->fresh++ == 0)
+    if (pair->n_found++ == 0)
         g_array_append_val(learner->touched, found.pair);
     g_array_append_val(learner->found, found);
 }
@@ -168,49 +171,38 @@ static bool is_better(const Candidate *a, const Candidate *b)
     return a->right != b->right ? a->right < b->right : a->first < b->first;
 }
 
+HEAP_OF(Candidate, is_better)
+
 static void push(MergeLearner *learner, Candidate candidate)
 {
-    GArray *heap = learner->heap;
-    g_array_append_val(heap, candidate);
-    size_t at = heap->len - 1;
-    for (size_t up; at > 0 && is_better(&candidate, &g_array_index(heap, Candidate, up = (at - 1) / 2)); at = up)
-        g_array_index(heap, Candidate, at) = g_array_index(heap, Candidate, up);
-    g_array_index(heap, Candidate, at) = candidate;
+    g_array_set_size(learner->heap, learner->heap->len + 1);
+    heap_push((Candidate *)(void *)learner->heap->data, learner->heap->len - 1, candidate);
 }
 
 static Candidate pop(MergeLearner *learner)
 {
-    Candidate *heap = &g_array_index(learner->heap, Candidate, 0), best = heap[0];
-    size_t n = learner->heap->len - 1, at = 0;
-    Candidate last = heap[n];
-    for (size_t down; (down = 2 * at + 1) < n; at = down) {
-        down += down + 1 < n && is_better(&heap[down + 1], &heap[down]);
-        if (!is_better(&heap[down], &last))
-            break;
-        heap[at] = heap[down];
-    }
-    heap[at] = last;
-    g_array_set_size(learner->heap, (guint)n);
+    Candidate best = heap_pop((Candidate *)(void *)learner->heap->data, learner->heap->len);
+    g_array_set_size(learner->heap, learner->heap->len - 1);
     return best;
 }
 
-/* What was found becomes candidates, each with its places side by side in the order in which they were found. */
+/* Makes candidates of the pairs in `found`; the positions of a candidate are adjacent and in the order of finding. */
 static void push_found(MergeLearner *learner)
 {
-    size_t first = learner->places->len;
-    g_array_set_size(learner->places, learner->places->len + learner->found->len);
+    size_t first = learner->positions->len;
+    g_array_set_size(learner->positions, learner->positions->len + learner->found->len);
     for (guint i = 0; i < learner->touched->len; i++) {
         uint32_t number = g_array_index(learner->touched, uint32_t, i);
         Pair *pair = pair_at(learner, number);
         pair->next = (uint32_t)first;
         if (pair->count > 0)
-            push(learner, (Candidate){ pair->count, pair->left, pair->right, number, pair->fresh, first });
-        first += pair->fresh;
-        pair->fresh = 0;
+            push(learner, (Candidate){ pair->count, pair->left, pair->right, number, pair->n_found, first });
+        first += pair->n_found;
+        pair->n_found = 0;
     }
     for (guint i = 0; i < learner->found->len; i++) {
         Found found = g_array_index(learner->found, Found, i);
-        g_array_index(learner->places, uint32_t, pair_at(learner, found.pair)->next++) = found.place;
+        g_array_index(learner->positions, uint32_t, pair_at(learner, found.pair)->next++) = found.position;
     }
     g_array_set_size(learner->found, 0);
     g_array_set_size(learner->touched, 0);
@@ -218,16 +210,16 @@ static void push_found(MergeLearner *learner)
 
 /* ---- merging ---- */
 
-/* Merges the pair at a place, if it is still there. */
-static void merge_at(MergeLearner *learner, const Candidate *pair, size_t place, int32_t merged)
+/* Merges the pair at a position, if it is still there. */
+static void merge_at(MergeLearner *learner, const Candidate *pair, size_t position, int32_t merged)
 {
-    Symbol *symbols = learner->symbols, *left = &symbols[place];
+    Symbol *symbols = learner->symbols, *left = &symbols[position];
     if (left->id != pair->left)
         return;
-    size_t second = place + left->span;
+    size_t second = position + left->span;
     if (symbols[second].id != pair->right)
         return;
-    size_t before = place - symbols[place - 1].span, after = second + symbols[second].span;
+    size_t before = position - symbols[position - 1].span, after = second + symbols[second].span;
     int64_t count = learner->counts[left->word];
     if (symbols[before].id >= 0) {
         drop_occurrence(learner, symbols[before].id, pair->left, count);
@@ -235,15 +227,15 @@ static void merge_at(MergeLearner *learner, const Candidate *pair, size_t place,
     }
     if (symbols[after].id >= 0) {
         drop_occurrence(learner, pair->right, symbols[after].id, count);
-        add_occurrence(learner, merged, symbols[after].id, place, count);
+        add_occurrence(learner, merged, symbols[after].id, position, count);
     }
     symbols[second].id = NO_SYMBOL;
     left->id = merged;
-    left->span = (uint32_t)(after - place);
+    left->span = (uint32_t)(after - position);
     symbols[after - 1].span = left->span;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
@@ -251,13 +243,13 @@ static int by_place(const void *a, const void *b)
 
 static void merge_everywhere(MergeLearner *learner, const Candidate *pair, int32_t merged)
 {
-    uint32_t *places = &g_array_index(learner->places, uint32_t, pair->first);
+    uint32_t *positions = &g_array_index(learner->positions, uint32_t, pair->first);
     if (pair->left == pair->right)
-        qsort(places, pair->n, sizeof *places, by_place);
+        qsort(positions, pair->n, sizeof *positions, by_position);
     for (uint32_t i = 0; i < pair->n; i++) {
         if (i + AHEAD < pair->n)
-            __builtin_prefetch(&learner->symbols[places[i + AHEAD]]);
-        merge_at(learner, pair, places[i], merged);
+            __builtin_prefetch(&learner->symbols[positions[i + AHEAD]]);
+        merge_at(learner, pair, positions[i], merged);
     }
     push_found(learner);
 }

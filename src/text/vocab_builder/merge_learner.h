@@ -1,5 +1,6 @@
-/* merge_learner.h: which pairs of neighbouring symbols occur most and become symbols of their own: what BPE and
- * WordPiece learn. Words are sequences of symbols, each with a count. */
+/* vocab_builder/merge_learner.h: learns the merges of BPE and WordPiece (Sennrich et al. 2016): again and again the
+ * most frequent pair of neighbouring symbols becomes one symbol. The input is words, each a sequence of symbols with a
+ * count. */
 #pragma once
 
 #include <stddef.h>
@@ -7,22 +8,25 @@
 
 typedef struct MergeLearner MergeLearner;
 
-#define MERGE_NOT  (-1) /* the pair stays as it is */
-#define MERGE_STOP (-2) /* there are enough */
+#define MERGE_NOT  (-1) /* do not merge this pair */
+#define MERGE_STOP (-2) /* stop learning */
 
-/* The symbol that a pair becomes, new or known, or one of the two above; `count`: how often it occurs. */
+/* Asked for each pair: returns the symbol that it becomes, new or existing, or MERGE_NOT or MERGE_STOP. `count` is how
+ * often the pair occurs. */
 typedef int32_t (*MergeFn)(void *context, int32_t left, int32_t right, int64_t count);
 
-#define MERGE_MAX_SYMBOLS ((size_t)1 << 30) /* places are kept in 32 bits, up to three for each symbol */
+#define MERGE_MAX_SYMBOLS ((size_t)1 << 30) /* up to three positions a symbol are kept in 32 bits */
 
-/* For at most n_words with n_symbols in all, together below MERGE_MAX_SYMBOLS. */
+/* For n_words words or fewer with n_symbols symbols in all; n_words + n_symbols < MERGE_MAX_SYMBOLS. */
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols);
 void merge_learner_close(MergeLearner *learner);
+/* Adds a word of n symbols that occurs `count` times. */
 void merge_learner_add(MergeLearner *learner, const int32_t *symbols, size_t n, int64_t count);
-/* Calls `merge` for pair after pair until it stops or none occurs min_count times: the most frequent first; of equally
- * frequent ones that with the smaller left symbol, then the smaller right one. Neither the order of the words nor the
- * machine matters. Overlapping pairs (a a in a a a) are counted each and merged from the left.
+/* Calls `merge` with the most frequent pair, merges it in all words, and repeats, until `merge` returns MERGE_STOP or
+ * no pair occurs min_count times. Of equally frequent pairs the one with the smaller left, then the smaller right
+ * symbol comes first, so the result does not depend on the order of the words. Each of the overlapping pairs in "a a a"
+ * is counted; they are merged from the left.
  *
- * Where a pair comes into being again after it was merged (its symbols arise in several ways, ab + c and a + bc), it is
- * merged there at once, as an encoder would. */
+ * A merged pair may form again later, since symbols arise in several ways (ab + c and a + bc): it is then merged at
+ * once, as an encoder would do. */
 void merge_learner_run(MergeLearner *learner, int64_t min_count, MergeFn merge, void *context);

@@ -1,4 +1,5 @@
-/* trained_pieces.h: a vocabulary that grows by merges: what the trainers of byte-level BPE and of WordPiece share. */
+/* vocab_builder/vocab_builder.h: builds a vocabulary by counting words and learning merges: the common part of training
+ * byte-level BPE and WordPiece. */
 #pragma once
 
 #include "text/vocab_builder/merge_learner.h"
@@ -7,33 +8,32 @@
 #include <glib.h>
 #include <jansson.h>
 
+typedef struct VocabMerge {
+    int32_t left, right; /* ids of the two pieces */
+} VocabMerge;
+
 typedef struct VocabBuilder {
     const TokenizerTraining *training;
-    const char *prefix; /* of pieces that go on with a word: "" or "##" */
-    GPtrArray *names;   /* char *, by id */
-    GHashTable *ids;    /* name -> id + 1 */
-    GArray *merges;     /* TrainedMerge, in the order of their making */
-    int n_specials;     /* they come first */
+    const char *prefix; /* of pieces inside a word: "##" for WordPiece, "" for BPE */
+    GPtrArray *names;   /* char *: pieces by id */
+    GHashTable *ids;    /* piece -> id + 1 */
+    GArray *merges;     /* VocabMerge in the order in which they were learned */
+    int n_specials;     /* ids 0 to n_specials - 1 are special tokens */
 } VocabBuilder;
 
-typedef struct TrainedMerge {
-    int32_t left, right;
-} TrainedMerge;
-
-/* With the special tokens of the training, or else with `standard` (NULL-terminated); pieces must be cleared also where
- * it fails. */
-bool vocab_builder_init(VocabBuilder *pieces, const TokenizerTraining *training, const char *prefix,
-                        const char *const *standard, GError **error);
-void vocab_builder_clear(VocabBuilder *pieces);
-/* Id of a piece, made if there was none. */
-int32_t vocab_builder_add(VocabBuilder *pieces, const char *name);
-int32_t vocab_builder_id(const VocabBuilder *pieces, const char *name); /* -1 if there is none */
-/* Writes a tokenizer_config.json that names the special tokens and their roles, with what is in `config`, whose
- * reference it takes. */
-bool vocab_builder_write_config(const VocabBuilder *pieces, json_t *config, GError **error);
-/* The words of the texts, of which there must be one; the caller has initialised `words`. */
-bool vocab_builder_count(const VocabBuilder *pieces, const WordSplitter *splitter, WordTable *words, TokenizerText next,
-                         void *context, GError **error);
-/* Fills the vocabulary with merges, and puts the sentinels on top where they were asked for. A pair that would make a
- * special token, or too long a piece, is left alone. */
-void vocab_builder_learn(VocabBuilder *pieces, MergeLearner *learner);
+/* Adds the special tokens: training->special_tokens or, where that is NULL, default_specials (NULL-terminated). To be
+ * cleared on failure too. */
+bool vocab_builder_init(VocabBuilder *builder, const TokenizerTraining *training, const char *prefix,
+                        const char *const *default_specials, GError **error);
+void vocab_builder_clear(VocabBuilder *builder);
+int32_t vocab_builder_add(VocabBuilder *builder, const char *name);      /* id of a piece, which is added if missing */
+int32_t vocab_builder_id(const VocabBuilder *builder, const char *name); /* -1 if there is no such piece */
+/* Writes a tokenizer_config.json into training->out: the special tokens, their roles, and the keys of `config`, a
+ * reference that is taken. */
+bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GError **error);
+/* Counts the words of all texts into an initialised table; no words at all is a user's error. */
+bool vocab_builder_count(const VocabBuilder *builder, const WordSplitter *splitter, WordTable *words,
+                         TokenizerText next, void *context, GError **error);
+/* Learns merges until the vocabulary has training->vocab_size pieces; then adds the sentinels, if asked for. Pairs that
+ * would make a special token or a piece longer than training->max_piece are not merged. */
+void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);

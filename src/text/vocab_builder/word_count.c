@@ -5,42 +5,43 @@
 
 #include <inttypes.h>
 
-#define JOB_BYTES       ((size_t)1 << 20) /* of text, after which a job is closed; where words are forgotten hangs on it */
+#define JOB_BYTES       ((size_t)1 << 20) /* of text in a job; fixed, since it decides when rare words are removed */
 #define JOBS_PER_WORKER 3
 
-/* Of a word, in this table and in the learner: an entry and its slots; for each byte a symbol, its places and pairs. */
+/* Memory in this table and in the merge learner: for a word (entry and slots), and for each of its bytes (symbol,
+ * positions, pairs). */
 #define WORD_BYTES 48
 #define BYTE_BYTES 48
 
-/* A stretch of the corpus; its texts keep their borders, for no word goes across one. */
+/* Several texts of the corpus, counted by one thread. */
 typedef struct Job {
     GString *text;
-    GArray *ends; /* size_t, in text */
+    GArray *ends; /* size_t: end of each text, as an offset in `text` */
     WordTable words;
     bool counted;
 } Job;
 
 typedef struct Counter {
     const WordSplitter *splitter;
-    GMutex mutex; /* guards `counted` of the jobs */
+    GMutex mutex; /* guards Job.counted */
     GCond changed;
-    Job *jobs; /* job number i lives in slot i mod n_jobs */
-    int64_t n_jobs, begun, taken;
+    Job *jobs; /* job i is jobs[i % n_jobs] */
+    int64_t n_jobs, started, taken;
     GThreadPool *pool;
     WordTable *words;
     size_t memory;
-    int64_t forgotten; /* a word that is kept may have been counted so much too low */
+    int64_t removed; /* the count of a word may be too low by at most this */
 } Counter;
 
 static void count_job(gpointer data, gpointer opaque)
 {
     Job *job = data;
     Counter *counter = opaque;
-    size_t begin = 0;
+    size_t start = 0;
     for (guint i = 0; i < job->ends->len; i++) {
         size_t end = g_array_index(job->ends, size_t, i);
-        counter->splitter->split(counter->splitter->context, job->text->str + begin, end - begin, &job->words);
-        begin = end;
+        counter->splitter->split(counter->splitter->context, job->text->str + start, end - start, &job->words);
+        start = end;
     }
     g_mutex_lock(&counter->mutex);
     job->counted = true;
@@ -78,7 +79,7 @@ static void counter_clear(Counter *counter)
     g_cond_clear(&counter->changed);
 }
 
-/* What the words take that occur more than `count` times. */
+/* Memory for the words that occur more than `count` times, in bytes. */
 static size_t cost_above(const WordTable *words, int64_t count)
 {
     size_t cost = 0;
@@ -88,8 +89,8 @@ static size_t cost_above(const WordTable *words, int64_t count)
     return cost;
 }
 
-/* Makes room to the half, so that it is long until the next time. */
-static void forget_rare(Counter *counter)
+/* Where the memory is exceeded, removes rare words until half of it is free. */
+static void remove_rare(Counter *counter)
 {
     WordTable *words = counter->words;
     if (WORD_BYTES * words->n + BYTE_BYTES * words->text_bytes <= counter->memory)
@@ -98,10 +99,10 @@ static void forget_rare(Counter *counter)
     while (cost_above(words, count) > counter->memory / 2)
         count *= 2;
     word_table_prune(words, count);
-    counter->forgotten += count;
+    counter->removed += count;
 }
 
-/* Waits for the oldest job and takes in its words. */
+/* Waits for the oldest job and adds its words to the table. */
 static void take_job(Counter *counter)
 {
     Job *job = &counter->jobs[counter->taken++ % counter->n_jobs];
@@ -110,10 +111,10 @@ static void take_job(Counter *counter)
         g_cond_wait(&counter->changed, &counter->mutex);
     g_mutex_unlock(&counter->mutex);
     word_table_add_all(counter->words, &job->words);
-    forget_rare(counter);
+    remove_rare(counter);
 }
 
-/* The next stretch of the corpus into a free job; false at its end or on an error. */
+/* Fills a free job with the next texts; false at the end of the corpus or on an error. */
 static bool fill_job(Job *job, TokenizerText next, void *context, GError **error)
 {
     const char *text;
@@ -138,24 +139,24 @@ bool word_count(WordTable *words, const WordSplitter *splitter, const WordCountO
     GError *wrong = NULL;
     bool more = counter_init(&counter, options->workers, &wrong);
     while (more) {
-        if (counter.begun - counter.taken == counter.n_jobs)
+        if (counter.started - counter.taken == counter.n_jobs)
             take_job(&counter);
-        Job *job = &counter.jobs[counter.begun++ % counter.n_jobs];
+        Job *job = &counter.jobs[counter.started++ % counter.n_jobs];
         more = fill_job(job, next, context, &wrong);
         g_thread_pool_push(counter.pool, job, NULL);
     }
-    while (counter.taken < counter.begun)
+    while (counter.taken < counter.started)
         take_job(&counter);
     counter_clear(&counter);
     if (wrong) {
         g_propagate_error(error, wrong);
         return false;
     }
-    if (counter.forgotten > 0) {
+    if (counter.removed > 0) {
         g_autofree char *memory = text_bytes((uint64_t)options->memory);
         log_warning("the words outgrew %s: the rarest were forgotten on the way, and counts may be %" PRId64
                     " too low; --memory raises the bound",
-                    memory, counter.forgotten);
+                    memory, counter.removed);
     }
     return true;
 }

@@ -5,21 +5,22 @@
 
 #include <string.h>
 
-#define PLANE 0x10000 /* code points of the basic plane, which is tabulated */
+#define PLANE 0x10000 /* code points below, the basic plane, have table entries */
 
 struct BertText {
     BertTextOptions options;
-    uint8_t ascii[128];
-    uint32_t place[PLANE]; /* in `mapped` */
-    GByteArray *mapped;
+    uint8_t ascii[128];     /* the character that an ASCII character becomes; 0 means not exactly one, or a space */
+    uint32_t offset[PLANE]; /* of a character's entry in `mapped` */
+    GByteArray *mapped;     /* entries: a length byte and UTF-8 */
 };
 
 typedef struct CodeRange {
     gunichar first, last;
 } CodeRange;
 
-/* The reference knows the categories of Unicode 8: marks, punctuation and format characters that came later are to it
- * of no category. Only such characters lie here, and others whose category makes no difference. */
+/* Hugging Face's BertNormalizer knows the categories of Unicode 8. Marks, punctuation and format characters of later
+ * versions have no category there: they lie in these ranges, together with characters whose category does not matter.
+ */
 static const CodeRange later[] = {
     { 0x61d, 0x61d },     { 0x7fd, 0x7fd },     { 0x890, 0x8e2 },     { 0x9fd, 0x9fe },     { 0xa76, 0xa76 },
     { 0xafa, 0xaff },     { 0xb55, 0xb55 },     { 0xc04, 0xc3c },     { 0xc77, 0xc77 },     { 0xc84, 0xc84 },
@@ -31,7 +32,7 @@ static const CodeRange later[] = {
     { 0x16e97, 0x16f4f }, { 0x16fe2, 0x16fe4 }, { 0x1cf00, 0x1cf46 }, { 0x1e000, 0x1e4ef }, { 0x1e944, 0x1e95f },
 };
 
-#define NEVER_SPLIT 0x11938 /* decomposed since Unicode 13, which is newer than the reference's normal forms */
+#define NEVER_SPLIT 0x11938 /* has a decomposition since Unicode 13, which BertNormalizer does not know */
 
 static const CodeRange chinese[] = {
     { 0x3400, 0x4dbf },   { 0x4e00, 0x9fff },   { 0xf900, 0xfaff },   { 0x20000, 0x2a6df },
@@ -90,7 +91,7 @@ static bool is_dropped(gunichar c)
            type == G_UNICODE_PRIVATE_USE;
 }
 
-/* Appends to out a character in lower case, which may take two. */
+/* Writes a character in lower case to out; returns the number of characters, 1 or 2. */
 static int lower(gunichar c, gunichar *out)
 {
     out[0] = unicode_lower(c);
@@ -101,11 +102,12 @@ static int lower(gunichar c, gunichar *out)
     return 2;
 }
 
+/* Appends a character to an entry; with `apart`, between spaces. */
 static void append(uint8_t *room, gunichar c, bool apart)
 {
     char utf8[6];
     size_t n = (size_t)g_unichar_to_utf8(c, utf8), at = room[0] + 1U;
-    CHECK(at + n + 2 <= BERT_TEXT_ROOM, "character %x becomes too long", c);
+    CHECK(at + n + 2 <= BERT_TEXT_CHAR_BYTES, "character %x becomes too long", c);
     if (apart)
         room[at++] = ' ';
     memcpy(room + at, utf8, n);
@@ -115,6 +117,7 @@ static void append(uint8_t *room, gunichar c, bool apart)
     room[0] = (uint8_t)(at - 1);
 }
 
+/* Makes the entry of a character; punctuation stands between spaces if punctuation_apart. */
 static void map(const BertTextOptions *options, gunichar c, bool punctuation_apart, uint8_t *room)
 {
     room[0] = 0;
@@ -142,7 +145,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
 static BertText *make(BertTextOptions options)
 {
     BertText *text = g_new0(BertText, 1);
-    uint8_t room[BERT_TEXT_ROOM];
+    uint8_t room[BERT_TEXT_CHAR_BYTES];
     text->options = options;
     text->mapped = g_byte_array_new();
     for (gunichar c = 0; c < PLANE; c++) {
@@ -150,7 +153,7 @@ static BertText *make(BertTextOptions options)
         room[0] = 0;
         if (!surrogate)
             map(&options, c, true, room);
-        text->place[c] = text->mapped->len;
+        text->offset[c] = text->mapped->len;
         g_byte_array_append(text->mapped, room, room[0] + 1U);
         if (c < 128 && room[0] == 1 && room[1] != ' ')
             text->ascii[c] = room[1];
@@ -168,10 +171,12 @@ const BertText *bert_text_of(BertTextOptions options)
     return *text;
 }
 
-const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room)
+/* The characters that c becomes: a length byte and UTF-8, in which a space ends a word. `room` is for characters above
+ * the tables. */
+static const uint8_t *mapped_char(const BertText *text, gunichar c, uint8_t *room)
 {
     if (c < PLANE)
-        return text->mapped->data + text->place[c];
+        return text->mapped->data + text->offset[c];
     map(&text->options, c, true, room);
     return room;
 }
@@ -179,7 +184,7 @@ const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room)
 char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes)
 {
     GString *out = g_string_sized_new(bytes);
-    uint8_t room[BERT_TEXT_ROOM];
+    uint8_t room[BERT_TEXT_CHAR_BYTES];
     for (const char *at = chars; at < chars + bytes; at = g_utf8_next_char(at)) {
         map(&text->options, g_utf8_get_char(at), false, room);
         g_string_append_len(out, (const char *)room + 1, room[0]);
@@ -200,7 +205,7 @@ static void end_word(BertWord *word, BertWordFn fn, void *context)
 void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context)
 {
     const unsigned char *at = (const unsigned char *)from, *end = at + bytes;
-    uint8_t room[BERT_TEXT_ROOM];
+    uint8_t room[BERT_TEXT_CHAR_BYTES];
     BertWord word;
     word.bytes = 0;
     word.n_chars = 0;
@@ -211,7 +216,7 @@ void bert_text_words(const BertText *text, int max_chars, const char *from, size
         }
         if (at == end)
             break;
-        const uint8_t *mapped = bert_text_map(text, g_utf8_get_char((const char *)at), room);
+        const uint8_t *mapped = mapped_char(text, g_utf8_get_char((const char *)at), room);
         at += g_utf8_skip[*at];
         for (uint8_t i = 1; i <= mapped[0]; i++) {
             if (mapped[i] == ' ') {

@@ -1,42 +1,38 @@
-/* bert_text.h: what BERT does to text before it looks for word pieces: BertNormalizer and BertPreTokenizer of Hugging
- * Face's tokenizers, character by character. */
+/* wordpiece/bert_text.h: BertNormalizer and BertPreTokenizer of Hugging Face's tokenizers: text to the words that
+ * WordPiece splits. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The options of BertNormalizer. */
 typedef struct BertTextOptions {
-    bool clean_text;           /* drop control characters; every white space is a space */
-    bool handle_chinese_chars; /* each is a word of its own */
+    bool clean_text;           /* drop control characters, make all white space spaces */
+    bool handle_chinese_chars; /* put spaces around Chinese characters */
     bool strip_accents;
     bool lowercase;
 } BertTextOptions;
 
-#define BERT_TEXT_ROOM 32 /* bytes that one character can become, with its length */
+typedef struct BertText BertText; /* read-only tables for one combination of options */
 
-typedef struct BertText BertText;
-
-/* Made when it is first asked for, and kept: there are sixteen. Any thread may ask. */
+/* Made at the first call for each of the sixteen combinations, and kept for ever. Thread-safe. */
 const BertText *bert_text_of(BertTextOptions options);
 
-/* What a character becomes: a length byte and UTF-8, in which a space ends a word; punctuation and Chinese characters
- * have spaces around them. `room` has BERT_TEXT_ROOM bytes and may be what is returned. */
-const uint8_t *bert_text_map(const BertText *text, gunichar c, uint8_t *room);
-
-/* Text as BertNormalizer leaves it: what the characters become, but for the spaces around punctuation. g_free. */
+/* UTF-8 text as BertNormalizer leaves it; g_free. */
 char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes);
 
-#define BERT_TEXT_MAX_CHARS 1000 /* of a word that is kept whole, at most */
-#define WORDPIECE_CHARS     100  /* characters of a word that WordPiece splits, where no file says otherwise */
+#define BERT_TEXT_CHAR_BYTES 32   /* the most that one character becomes: a length byte and UTF-8 */
+#define BERT_TEXT_MAX_CHARS  1000 /* the most characters of a word that are kept */
+#define WORDPIECE_CHARS      100  /* default of max_input_chars_per_word: longer words are unknown */
 
-/* A word, no longer than max_chars; of a longer one n_chars is right and the text only its beginning. */
+/* A word. Of a word with more than max_chars characters, n_chars counts all but `text` holds only the first. */
 typedef struct BertWord {
-    char text[4 * BERT_TEXT_MAX_CHARS + BERT_TEXT_ROOM];
+    char text[4 * BERT_TEXT_MAX_CHARS + BERT_TEXT_CHAR_BYTES];
     size_t bytes;
     int n_chars;
 } BertWord;
 typedef void (*BertWordFn)(void *context, const BertWord *word);
 
-/* Calls fn with each word of UTF-8 text in turn; max_chars <= BERT_TEXT_MAX_CHARS. */
+/* Normalizes and splits UTF-8 text and calls fn with each word in order; max_chars <= BERT_TEXT_MAX_CHARS. */
 void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context);

@@ -1,4 +1,5 @@
-/* wordpiece_train.c: trains vocab.txt, BERT's file, with the tokenizer_config.json that says how text is treated. */
+/* wordpiece/train.c: trains a WordPiece tokenizer and writes BERT's vocab.txt, with a tokenizer_config.json that holds
+ * do_lower_case and the special tokens. */
 #include "base/file.h"
 #include "text/vocab_builder/vocab_builder.h"
 #include "text/wordpiece/bert_text.h"
@@ -7,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX            "##"
-#define STANDARD_ALPHABET 1000
+#define PREFIX           "##"
+#define DEFAULT_ALPHABET 1000
 
 /* ---- words ---- */
 
-/* Longer words are unknown to the encoder whatever its vocabulary. */
+/* Longer words are not counted: the tokenizer makes them [UNK] whatever the vocabulary. */
 static void add_word(void *words, const BertWord *word)
 {
     if (word->n_chars <= WORDPIECE_CHARS)
@@ -29,7 +30,7 @@ static void split(const void *context, const char *text, size_t bytes, WordTable
 typedef struct Letter {
     gunichar c;
     int64_t count;
-    int32_t first, inner; /* ids at the beginning of a word and within, or -1 */
+    int32_t first, inner; /* ids of its pieces at the start of a word and inside; -1 means none */
 } Letter;
 
 static int by_count(const void *a, const void *b)
@@ -46,7 +47,7 @@ static int by_code_point(const void *a, const void *b)
     return (x->c > y->c) - (x->c < y->c);
 }
 
-/* NULL if the letter is not in the alphabet, which is sorted by code point. */
+/* The entry of a character in the alphabet, which is sorted by code point; NULL if it is not there. */
 static Letter *find_letter(const GArray *alphabet, gunichar c)
 {
     return bsearch(&(Letter){ .c = c }, alphabet->data, alphabet->len, sizeof(Letter), by_code_point);
@@ -56,19 +57,19 @@ static Letter *find_letter(const GArray *alphabet, gunichar c)
 static GArray *find_alphabet(const WordTable *words, guint limit)
 {
     GArray *letters = g_array_new(FALSE, FALSE, sizeof(Letter));
-    g_autoptr(GHashTable) places = g_hash_table_new(NULL, NULL); /* c -> index + 1 */
+    g_autoptr(GHashTable) indices = g_hash_table_new(NULL, NULL); /* c -> index + 1 */
     for (size_t i = 0; i < words->n; i++) {
         const char *at = word_table_word(words, i), *end = at + words->entries[i].bytes;
         for (; at < end; at = g_utf8_next_char(at)) {
             gpointer c = GUINT_TO_POINTER(g_utf8_get_char(at));
-            guint place = GPOINTER_TO_UINT(g_hash_table_lookup(places, c));
-            if (place == 0) {
+            guint index = GPOINTER_TO_UINT(g_hash_table_lookup(indices, c));
+            if (index == 0) {
                 Letter letter = { .c = g_utf8_get_char(at), .first = -1, .inner = -1 };
                 g_array_append_val(letters, letter);
-                place = letters->len;
-                g_hash_table_insert(places, c, GUINT_TO_POINTER(place));
+                index = letters->len;
+                g_hash_table_insert(indices, c, GUINT_TO_POINTER(index));
             }
-            g_array_index(letters, Letter, place - 1).count += words->entries[i].count;
+            g_array_index(letters, Letter, index - 1).count += words->entries[i].count;
         }
     }
     qsort(letters->data, letters->len, sizeof(Letter), by_count);
@@ -84,7 +85,7 @@ static bool is_spelled(const GArray *alphabet, const char *at, const char *end)
     return at == end;
 }
 
-/* Marks the letters that occur within words. */
+/* Sets `inner` to 0 for letters that occur inside words, after the first character. */
 static void mark_inner(const GArray *alphabet, const WordTable *words)
 {
     for (size_t i = 0; i < words->n; i++) {
@@ -95,35 +96,35 @@ static void mark_inner(const GArray *alphabet, const WordTable *words)
     }
 }
 
-static int32_t add_letter(VocabBuilder *pieces, const char *prefix, gunichar c)
+static int32_t add_letter(VocabBuilder *builder, const char *prefix, gunichar c)
 {
     char utf8[7] = { 0 };
     g_unichar_to_utf8(c, utf8);
     g_autofree char *name = g_strconcat(prefix, utf8, NULL);
-    return vocab_builder_add(pieces, name);
+    return vocab_builder_add(builder, name);
 }
 
-/* Every letter as the beginning of a word, then those that occur within words with the prefix. */
-static bool add_alphabet(VocabBuilder *pieces, GArray *alphabet, GError **error)
+/* Adds a piece for every letter at the start of a word, then one with the prefix for each that occurs inside words. */
+static bool add_alphabet(VocabBuilder *builder, GArray *alphabet, GError **error)
 {
-    const TokenizerTraining *training = pieces->training;
+    const TokenizerTraining *training = builder->training;
     Letter *letters = (Letter *)(void *)alphabet->data;
     for (guint i = 0; i < alphabet->len; i++)
-        letters[i].first = add_letter(pieces, "", letters[i].c);
+        letters[i].first = add_letter(builder, "", letters[i].c);
     for (guint i = 0; i < alphabet->len; i++)
         if (letters[i].inner >= 0)
-            letters[i].inner = add_letter(pieces, PREFIX, letters[i].c);
-    return (int)pieces->names->len <= training->vocab_size ||
+            letters[i].inner = add_letter(builder, PREFIX, letters[i].c);
+    return (int)builder->names->len <= training->vocab_size ||
            fail_user(error,
                      "a vocabulary of %d is too small: %d special tokens, and %u characters at the beginning of words "
                      "and within, make %u; --limit-alphabet makes them fewer",
-                     training->vocab_size, pieces->n_specials, alphabet->len, pieces->names->len);
+                     training->vocab_size, builder->n_specials, alphabet->len, builder->names->len);
 }
 
 /* ---- training ---- */
 
-/* Words with a character outside the alphabet are unknown to the encoder, and teach nothing. */
-static void learn(VocabBuilder *pieces, const WordTable *words, const GArray *alphabet)
+/* Words with a character outside the alphabet are left out: the tokenizer makes them [UNK]. */
+static void learn(VocabBuilder *builder, const WordTable *words, const GArray *alphabet)
 {
     MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
     for (size_t i = 0; i < words->n; i++) {
@@ -139,47 +140,47 @@ static void learn(VocabBuilder *pieces, const WordTable *words, const GArray *al
         }
         merge_learner_add(learner, symbols, n, words->entries[i].count);
     }
-    vocab_builder_learn(pieces, learner);
+    vocab_builder_learn(builder, learner);
     merge_learner_close(learner);
 }
 
-/* vocab.txt comes last, for a folder is known by it. */
-static bool write_files(const VocabBuilder *pieces, GError **error)
+/* vocab.txt is written last: a folder that has it holds a whole tokenizer. */
+static bool write_files(const VocabBuilder *builder, GError **error)
 {
-    g_autofree char *path = g_build_filename(pieces->training->out, "vocab.txt", NULL);
+    g_autofree char *path = g_build_filename(builder->training->out, "vocab.txt", NULL);
     g_autoptr(GString) text = g_string_new(NULL);
-    for (guint id = 0; id < pieces->names->len; id++)
-        g_string_append_printf(text, "%s\n", (char *)pieces->names->pdata[id]);
-    json_t *config = json_pack("{s:b}", "do_lower_case", (int)pieces->training->lowercase);
-    return vocab_builder_write_config(pieces, config, error) && io_write_file(path, text->str, text->len, error);
+    for (guint id = 0; id < builder->names->len; id++)
+        g_string_append_printf(text, "%s\n", (char *)builder->names->pdata[id]);
+    json_t *config = json_pack("{s:b}", "do_lower_case", (int)builder->training->lowercase);
+    return vocab_builder_write_config(builder, config, error) && io_write_file(path, text->str, text->len, error);
 }
 
-static bool make_vocabulary(VocabBuilder *pieces, const WordTable *words, GError **error)
+static bool make_vocabulary(VocabBuilder *builder, const WordTable *words, GError **error)
 {
-    int limit = pieces->training->limit_alphabet;
-    g_autoptr(GArray) alphabet = find_alphabet(words, (guint)(limit ? limit : STANDARD_ALPHABET));
+    int limit = builder->training->limit_alphabet;
+    g_autoptr(GArray) alphabet = find_alphabet(words, (guint)(limit ? limit : DEFAULT_ALPHABET));
     mark_inner(alphabet, words);
-    if (!add_alphabet(pieces, alphabet, error))
+    if (!add_alphabet(builder, alphabet, error))
         return false;
-    learn(pieces, words, alphabet);
-    return write_files(pieces, error);
+    learn(builder, words, alphabet);
+    return write_files(builder, error);
 }
 
 static bool train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
 {
-    static const char *const standard[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
-    VocabBuilder pieces;
+    static const char *const bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
+    VocabBuilder builder;
     WordTable words;
     const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
     WordSplitter splitter = { text, split };
     word_table_init(&words);
-    bool ok = vocab_builder_init(&pieces, training, PREFIX, standard, error);
-    if (ok && vocab_builder_id(&pieces, "[UNK]") < 0)
+    bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
+    if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
         ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
-    ok = ok && vocab_builder_count(&pieces, &splitter, &words, next, context, error) &&
-         make_vocabulary(&pieces, &words, error);
+    ok = ok && vocab_builder_count(&builder, &splitter, &words, next, context, error) &&
+         make_vocabulary(&builder, &words, error);
     word_table_clear(&words);
-    vocab_builder_clear(&pieces);
+    vocab_builder_clear(&builder);
     return ok;
 }
 

@@ -20,12 +20,12 @@ typedef struct WordPieceOptions {
 } WordPieceOptions;
 
 typedef struct WordPiece {
-    GPtrArray *pieces;
-    WordPieceOptions options; /* strings are the model's */
+    GPtrArray *pieces;        /* char * by id */
+    WordPieceOptions options; /* strings owned */
     const BertText *text;
-    Trie trie;
-    bool *outside;  /* by id: an added token that words are never made of */
-    uint32_t inner; /* the unit of the prefix; 0 if no piece has it */
+    Trie trie;      /* piece -> id */
+    bool *outside;  /* by id: an added token that is not in the model's vocabulary, so never part of a word */
+    uint32_t inner; /* the trie's unit of the prefix "##"; 0 means that no piece has it */
     int unk;
 } WordPiece;
 
@@ -65,7 +65,7 @@ static const char *piece_of(const void *model, int id)
     return ((const WordPiece *)model)->pieces->pdata[id];
 }
 
-/* BERT's, where the vocabulary has them. */
+/* BERT's special tokens that are in the vocabulary. */
 static GArray *list_specials(const WordPiece *wordpiece)
 {
     static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" };
@@ -112,7 +112,8 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
 
 /* ---- vocab.txt ---- */
 
-/* Capitals from A to Z in a piece that is not one of "[PAD]", "[CLS]", …; uncased vocabularies have a few others. */
+/* Whether a piece other than "[PAD]", "[CLS]", … has a capital letter from A to Z (others occur in uncased
+ * vocabularies). */
 static bool has_capitals(const GPtrArray *pieces)
 {
     for (guint i = 0; i < pieces->len; i++) {
@@ -131,7 +132,8 @@ static void read_flag(const json_t *config, const char *key, bool *flag)
         *flag = json_is_true(value);
 }
 
-/* The folder's word on how text is treated, if it has one; accents go with capitals unless it says otherwise. */
+/* Reads do_lower_case, strip_accents and tokenize_chinese_chars of the tokenizer_config.json in the vocabulary's
+ * folder, if there is one. Without strip_accents, accents are stripped if text is lower-cased. */
 static bool read_config(const char *vocab_path, BertTextOptions *text, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(vocab_path);
@@ -186,7 +188,8 @@ typedef struct Encoding {
     GArray *ids;
 } Encoding;
 
-/* Splits the word, greedily. A word with a part that no piece begins is unknown as a whole. */
+/* Splits a word into the longest pieces from the left. If no piece matches at some position, the whole word is unknown.
+ */
 static void encode_word(void *context, const BertWord *word)
 {
     const WordPiece *wordpiece = ((Encoding *)context)->wordpiece;
@@ -233,7 +236,7 @@ static bool encode(const void *model, const char *text, size_t bytes, bool start
     return true;
 }
 
-/* Words are parted by spaces, but for the marks that end a sentence or a clause. */
+/* Puts spaces between words, but not before . ? ! and comma. */
 static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
     (void)error;

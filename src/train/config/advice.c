@@ -6,7 +6,7 @@
 
 static void advise_labels(const Config *config)
 {
-    if (config->data.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
+    if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
         log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
                     "model.pooler, or data.sentence_pairs=none");
 }

@@ -86,7 +86,7 @@ bool config_check(const Config *config, GError **error)
 
 static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
-    return data->sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
+    return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
            fail_user(error,
                      "model.token_types is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }

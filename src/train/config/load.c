@@ -27,7 +27,7 @@ static bool resolve_compat(Config *config, GError **error)
 void config_fit_model(Config *config, const ModelConfig *model)
 {
     config->data.decoder_alone = model->n_enc == 0;
-    config->data.memory_rows = model->memory_tokens;
+    config->data.memory_tokens = model->memory_tokens;
 }
 
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)

@@ -56,17 +56,25 @@ static const OptionRow train_options[] = {
 
 const OptionTable *config_options(void)
 {
-    static OptionGroup groups[6];
-    static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(Config) };
+    static OptionTable table;
     static gsize ready;
     if (g_once_init_enter(&ready)) {
-        groups[0] = (OptionGroup){ run_options, G_N_ELEMENTS(run_options), offsetof(Config, run), NULL };
-        groups[1] = (OptionGroup){ model_options, n_model_options, offsetof(Config, model), model_renames };
-        groups[2] =
-            (OptionGroup){ tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer), NULL };
-        groups[3] = (OptionGroup){ data_options, n_data_options, offsetof(Config, data), data_renames };
-        groups[4] = (OptionGroup){ train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL };
-        groups[5] = (OptionGroup){ optim_options, n_optim_options, offsetof(Config, optim), NULL };
+        const OptionGroup before[] = {
+            { run_options, G_N_ELEMENTS(run_options), offsetof(Config, run), NULL },
+            { model_options, n_model_options, offsetof(Config, model), model_renames },
+            { tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer), NULL },
+        };
+        const OptionGroup after[] = {
+            { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL },
+            { optim_options, n_optim_options, offsetof(Config, optim), NULL },
+        };
+        GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
+        g_array_append_vals(groups, before, G_N_ELEMENTS(before));
+        data_option_groups(groups, offsetof(Config, data));
+        g_array_append_vals(groups, after, G_N_ELEMENTS(after));
+        table.n_groups = (int)groups->len;
+        table.config_size = sizeof(Config);
+        table.groups = (const OptionGroup *)(void *)g_array_free(groups, false);
         g_once_init_leave(&ready, 1);
     }
     return &table;

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "eval/heldout.h"
@@ -13,7 +14,7 @@ void trainer_plan_best(Trainer *t)
     if (t->valid->len == 0)
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
-    int64_t all = loader_epoch_samples(first, 0), n = t->config.train.eval_samples;
+    int64_t all = loader_epoch_samples(first), n = t->config.train.eval_samples;
     t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
     if (state->best_step >= 0 && state->best_data != t->best_data)
         log_info("the best loss so far (step %" PRId64
@@ -47,11 +48,11 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
 {
     for (guint i = 0; i < t->valid->len; i++) {
         const HeldoutSet *set = t->valid->pdata[i];
-        gint64 start = g_get_monotonic_time();
+        double start = clock_seconds();
         if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, stop_requested,
                           &results[i].sums, error))
             return false;
-        results[i].seconds = seconds_since(start);
+        results[i].seconds = clock_seconds() - start;
     }
     for (guint i = 0; i < t->valid->len; i++)
         report_set(t, t->valid->pdata[i], &results[i]);
@@ -75,7 +76,7 @@ static bool note_best(Trainer *t, const LossSums *sums)
 
 bool trainer_evaluate(Trainer *t, bool *best, GError **error)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
     fault_point("evaluation");
     if (!evaluate_sets(t, results, error))
@@ -83,8 +84,8 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
     t->state.evaluated = t->state.attempts;
     t->state.evaluation_left = 0;
     *best = note_best(t, &results[0].sums);
-    t->window_started += g_get_monotonic_time() - start; /* the reported training speed excludes evaluations */
-    t->started += g_get_monotonic_time() - start;
+    t->window_started += clock_seconds() - start; /* the reported training speed excludes evaluations */
+    t->started += clock_seconds() - start;
     every_done(&t->eval_every);
     return true;
 }

@@ -1,10 +1,11 @@
 #include "train/trainer/every.h"
 
+#include "base/clock.h"
 #include <math.h>
 
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {
-    Every every = { .unit = amount.unit, .value = amount.value, .last = g_get_monotonic_time() };
+    Every every = { .unit = amount.unit, .value = amount.value, .last = clock_seconds() };
     if (amount.unit == UNIT_SECONDS)
         return every;
     double tokens = count_tokens ? config_tokens(config, amount) : 0;
@@ -18,7 +19,7 @@ bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_t
     if (every->value <= 0)
         return false;
     if (every->unit == UNIT_SECONDS)
-        return (double)(g_get_monotonic_time() - every->last) >= every->value * G_USEC_PER_SEC;
+        return clock_seconds() - every->last >= every->value;
     if (every->unit == UNIT_TOKENS)
         return floor((double)tokens / every->value) > floor((double)(tokens - step_tokens) / every->value);
     return steps % (int64_t)every->value == 0;
@@ -26,5 +27,5 @@ bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_t
 
 void every_done(Every *every)
 {
-    every->last = g_get_monotonic_time();
+    every->last = clock_seconds();
 }

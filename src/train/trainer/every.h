@@ -7,7 +7,7 @@
 typedef struct Every {
     AmountUnit unit; /* UNIT_STEPS, UNIT_TOKENS or UNIT_SECONDS */
     double value;    /* period; 0 means never */
-    gint64 last;     /* UNIT_SECONDS: time of the last occurrence, in microseconds */
+    double last;     /* clock_seconds() of the last occurrence */
 } Every;
 
 /* Converts an amount; samples and epochs become steps, tokens too unless count_tokens is set. epoch_samples: samples of

@@ -1,5 +1,6 @@
 #include "train/trainer/metrics.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -24,7 +25,7 @@ struct Metrics {
     EventsWriter *events;
     Sink lines, series;
     double wall_before; /* seconds that earlier processes spent on the run */
-    gint64 opened;
+    double opened;      /* clock_seconds() when it was opened */
 };
 
 /* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
@@ -95,10 +96,9 @@ Metrics *metrics_open(const char *dir, int64_t step, GError **error)
     if (!cut_lines(path, step, &wall, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
         return NULL;
     Metrics *metrics = g_new(Metrics, 1);
-    *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
-                          .series = { "tb/", false },
-                          .wall_before = wall,
-                          .opened = g_get_monotonic_time() };
+    *metrics = (Metrics){
+        .lines = { "metrics.jsonl", false }, .series = { "tb/", false }, .wall_before = wall, .opened = clock_seconds()
+    };
     if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
         return metrics;
     metrics_close(metrics);
@@ -131,7 +131,7 @@ static void write_line(Metrics *metrics, json_t *object)
 {
     GError *problem = NULL;
     g_autoptr(GString) line = g_string_new(NULL);
-    double here = (double)(g_get_monotonic_time() - metrics->opened) / G_USEC_PER_SEC;
+    double here = clock_seconds() - metrics->opened;
     json_object_set_new(object, "time", json_integer(g_get_real_time() / G_USEC_PER_SEC));
     json_object_set_new(object, "wall_s", json_real(metrics->wall_before + here));
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));

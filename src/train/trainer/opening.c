@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
@@ -38,9 +39,7 @@ static bool open_loaders(Trainer *t, GError **error)
 static void open_batches(Trainer *t)
 {
     t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
-    t->batch = g_new0(Batch *, t->accum);
-    for (int64_t i = 0; i < t->accum; i++)
-        t->batch[i] = loader_batch(t->train, (int32_t)t->micro);
+    t->batch = g_new0(const Batch *, t->accum);
 }
 
 /* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
@@ -50,7 +49,7 @@ static void plan_steps(Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
     bool count_tokens = !t->state.tokens_by_capacity;
-    int64_t epoch = loader_epoch_samples(t->train, 0), samples = config_samples(&t->config, train->length, epoch);
+    int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(&t->config, train->length, epoch);
     t->total = config_steps(&t->config, train->length, epoch);
     if (samples >= 0)
         t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
@@ -68,7 +67,7 @@ static void plan_steps(Trainer *t)
     t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
-    t->started = g_get_monotonic_time();
+    t->started = clock_seconds();
     t->first_step = t->window_step = t->state.attempts;
     t->first_tokens = t->state.tokens;
 }
@@ -166,7 +165,7 @@ static bool open_metrics(Trainer *t, GError **error)
 static void advise(const Trainer *t)
 {
     const Config *config = &t->config;
-    int64_t epoch = loader_epoch_samples(t->train, 0), length = config_steps(config, config->train.length, epoch);
+    int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 
@@ -196,8 +195,6 @@ void trainer_close(Trainer *t)
 {
     metrics_close(t->metrics);
     g_clear_pointer(&t->prefetch, prefetch_close);
-    for (int64_t i = 0; t->batch && i < t->accum; i++)
-        batch_free(t->batch[i]);
     g_free(t->batch);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->model, model_close);

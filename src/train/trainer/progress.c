@@ -1,4 +1,5 @@
 /* progress.c: how far a run is: what is due, and what is left. */
+#include "base/clock.h"
 #include "train/trainer/state.h"
 
 bool trainer_finished(const Trainer *t)
@@ -7,7 +8,7 @@ bool trainer_finished(const Trainer *t)
         return (double)t->state.tokens >= t->total_tokens;
     if (t->total >= 0)
         return t->state.attempts >= t->total;
-    return seconds_since(t->started) >= t->config.train.length.value;
+    return clock_seconds() - t->started >= t->config.train.length.value;
 }
 
 bool trainer_due(const Trainer *t, const Every *every)
@@ -18,7 +19,7 @@ bool trainer_due(const Trainer *t, const Every *every)
 double trainer_seconds_left(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    double elapsed = seconds_since(t->started);
+    double elapsed = clock_seconds() - t->started;
     if (t->total_tokens > 0)
         return elapsed / (double)(state->tokens - t->first_tokens) * MAX(t->total_tokens - (double)state->tokens, 0);
     return t->total > 0 ? elapsed / (double)(state->attempts - t->first_step) * (double)(t->total - state->attempts)

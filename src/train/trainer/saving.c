@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -32,7 +33,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated &&
         t->saved.evaluation_left == t->state.evaluation_left)
         return true;
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
     fault_point("save");
@@ -45,7 +46,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     every_done(&t->save_every);
     every_done(&t->save_within);
     if (written) {
-        metrics_save(t->metrics, t->state.attempts, folder, seconds_since(start));
+        metrics_save(t->metrics, t->state.attempts, folder, clock_seconds() - start);
     } else if (last) {
         g_propagate_error(error, g_steal_pointer(&problem));
         return fail_context(error, "the last save failed, %s", what_stands(t));

@@ -21,7 +21,7 @@ typedef struct Trainer {
     Loader *train;
     GPtrArray *valid; /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
     Prefetch *prefetch;
-    Batch **batch;                 /* (accum) the microbatches of a step */
+    const Batch **batch;           /* (accum) microbatches of a step, borrowed from `prefetch`; NULL between steps */
     int64_t accum, micro, samples; /* microbatches of a step, samples of a microbatch, samples of a step */
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown: its length is a time, or in tokens that are counted */
@@ -33,7 +33,7 @@ typedef struct Trainer {
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;
     double step_flops, peak_flops;      /* FLOPs of a step; measured FLOPs a second of a large matrix product */
-    gint64 started, window_started;     /* microseconds */
+    double started, window_started;     /* clock_seconds() at the start of the run, of the window */
     int64_t window_tokens, window_rows; /* since the last log line: tokens read, and the tokens batches had room for */
     int64_t window_step;                /* step of the last log line */
     int64_t step_tokens;                /* tokens read by the last step */
@@ -50,11 +50,6 @@ typedef struct StepStats {
     int64_t tokens;  /* read */
     bool updated;    /* false: the step was skipped, its loss or gradients were not finite */
 } StepStats;
-
-static inline double seconds_since(gint64 start)
-{
-    return (double)(g_get_monotonic_time() - start) / G_USEC_PER_SEC;
-}
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
  * what was opened, also after an error. */

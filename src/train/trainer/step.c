@@ -1,4 +1,5 @@
 /* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -19,20 +20,19 @@ static double count_labels(const Batch *batch)
     return n;
 }
 
-static bool load_batches(Trainer *t, StepStats *stats, GError **error)
+static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
 {
     t->loss.n_targets = t->loss.n_labels = 0;
     for (int64_t i = 0; i < t->accum; i++) {
         int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
-        const Batch *ready;
         if (stop_requested())
             return fail_stopped(error);
-        if (!prefetch_get(t->prefetch, t->state.samples + offset, n, &ready, error))
+        const Batch *batch = t->batch[i] = prefetch_borrow(t->prefetch, t->state.samples + offset, n, error);
+        if (!batch)
             return false;
-        batch_copy(t->batch[i], ready);
-        stats->tokens += batch_input_stream(ready)->n_tokens;
-        t->loss.n_targets += (double)ready->n_targets;
-        t->loss.n_labels += count_labels(ready);
+        stats->tokens += batch_input_stream(batch)->n_tokens;
+        t->loss.n_targets += (double)batch->n_targets;
+        t->loss.n_labels += count_labels(batch);
     }
     t->loss.n_targets =
         MAX(t->loss.n_targets, 1); /* a batch of very short samples may have no target: its gradient is zero */
@@ -59,7 +59,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
 /* After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
-    gint64 start = g_get_monotonic_time();
+    double start = clock_seconds();
     bool shown = false, goes_on = true;
     DeviceMark before =
         0; /* one microbatch is queued while the one before is computed, so elapsed time is the device's */
@@ -70,7 +70,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
         if (done > 1)
             device_wait(t->dev, before);
         before = mark;
-        double elapsed = seconds_since(start), left = elapsed / (double)done * (double)(t->accum - done);
+        double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
         goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
     }
@@ -99,11 +99,11 @@ static void count_step(Trainer *t, const StepStats *stats)
     loss_sums_add(&state->window, &stats->sums);
 }
 
-bool train_step(Trainer *t, StepStats *stats, GError **error)
+static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
     fault_point("step");
-    if (!load_batches(t, stats, error))
+    if (!borrow_batches(t, stats, error))
         return false;
     grads_begin(model_params(t->model), t->accum);
     if (!run_microbatches(t, &stats->sums, error))
@@ -117,4 +117,14 @@ bool train_step(Trainer *t, StepStats *stats, GError **error)
     }
     count_step(t, stats);
     return true;
+}
+
+bool train_step(Trainer *t, StepStats *stats, GError **error)
+{
+    bool made = make_step(t, stats, error);
+    for (int64_t i = 0; i < t->accum; i++) {
+        prefetch_give_back(t->prefetch, t->batch[i]);
+        t->batch[i] = NULL;
+    }
+    return made;
 }

@@ -1,5 +1,6 @@
 #include "train/trainer/trainer.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
@@ -12,7 +13,7 @@
 static void log_window(const Trainer *t, const StepStats *stats)
 {
     const TrainState *state = &t->state;
-    double elapsed = seconds_since(t->window_started);
+    double elapsed = clock_seconds() - t->window_started;
     int64_t steps = MAX(state->attempts - t->window_step, 1);
     TrainRecord record = { .state = state,
                            .lr = stats->lr,
@@ -32,7 +33,7 @@ static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
     t->state.window_steps = 0;
-    t->window_started = g_get_monotonic_time();
+    t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = 0;
     every_done(&t->log_every);
@@ -79,7 +80,7 @@ static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **er
 static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
-    t->started = t->window_started = g_get_monotonic_time();
+    t->started = t->window_started = clock_seconds();
     if (!trainer_evaluation_due(t, trainer_finished(t)))
         return true;
     if (!trainer_evaluate(t, &best, error))

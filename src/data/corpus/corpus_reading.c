@@ -1,0 +1,107 @@
+#include "data/corpus/corpus_reading.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool corpus_interrupted(const Corpus *corpus)
+{
+    return corpus->interrupted && *corpus->interrupted;
+}
+
+bool corpus_refill(Corpus *corpus, GError **error)
+{
+    corpus->begin = corpus->end = 0;
+    corpus->at_end = corpus_interrupted(corpus);
+    if (corpus->at_end)
+        return true;
+    corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CORPUS_CHUNK_BYTES, &corpus->end, error);
+    corpus->at_end = !corpus->broken && corpus->end == 0;
+    return !corpus->broken;
+}
+
+bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error)
+{
+    bool done = false;
+    *too_long = false;
+    while (!done && !corpus->at_end) {
+        const char *bytes = corpus->chunk + corpus->begin;
+        size_t n = corpus->end - corpus->begin;
+        const char *found = delimiter < 0 || n == 0 ? NULL : memchr(bytes, delimiter, n);
+        if (found) {
+            n = (size_t)(found - bytes) + 1;
+            done = true;
+        }
+        if (*too_long || to->len + n > corpus->max_bytes + 1)
+            *too_long = true;
+        else
+            g_string_append_len(to, bytes, (gssize)n);
+        corpus->begin += n;
+        if (*too_long && delimiter < 0)
+            return true;
+        if (!done && !corpus_refill(corpus, error))
+            return false;
+    }
+    return true;
+}
+
+void corpus_set_where(Corpus *corpus)
+{
+    g_string_printf(corpus->where, "%s:%" PRId64, corpus->file->path, corpus->line_number);
+}
+
+bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
+{
+    g_autofree char *limit = text_bytes(corpus->max_bytes);
+    return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->longer, remedy);
+}
+
+Found corpus_read_line(Corpus *corpus, GError **error)
+{
+    GString *line = corpus->line;
+    bool too_long;
+    if (corpus->at_end)
+        return FOUND_END;
+    g_string_truncate(line, 0);
+    corpus->line_number++;
+    if (!corpus_read_until(corpus, '\n', line, &too_long, error))
+        return FOUND_ERROR;
+    if (too_long) {
+        corpus_set_where(corpus);
+        corpus_fail_too_long(corpus, "a line", "", error);
+        return FOUND_ERROR;
+    }
+    if (corpus->at_end && line->len == 0)
+        return FOUND_END;
+    if (line->len > 0 && line->str[line->len - 1] == '\n')
+        g_string_truncate(line, line->len - 1);
+    if (line->len > 0 && line->str[line->len - 1] == '\r')
+        g_string_truncate(line, line->len - 1);
+    return FOUND_DOCUMENT;
+}
+
+bool corpus_is_blank(const GString *line)
+{
+    return strspn(line->str, " \t\r\f\v") == line->len;
+}
+
+const char *corpus_find_bad_byte(const GString *text)
+{
+    const char *end;
+    return g_utf8_validate(text->str, (gssize)text->len, &end) ? NULL : end;
+}
+
+bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error)
+{
+    if (*bad == 0)
+        return fail_user(error, "%s: a NUL byte: not a text file", where);
+    return fail_user(error, "%s: not UTF-8 (byte 0x%02x)", where, (unsigned char)*bad);
+}
+
+Found corpus_take_document(Corpus *corpus)
+{
+    corpus->text = corpus->document->str;
+    corpus->text_bytes = corpus->document->len;
+    return FOUND_DOCUMENT;
+}

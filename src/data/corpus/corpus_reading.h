@@ -1,0 +1,77 @@
+/* corpus_reading.h: the inside of Corpus, and how the files of its folder share the work: corpus.c goes from file to
+ * file, corpus_text.c and corpus_json.c read the documents of one file, corpus_reading.c its bytes and lines. */
+#pragma once
+
+#include "data/corpus/byte_stream.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/corpus_files.h"
+
+#include <jansson.h>
+
+#define CORPUS_CHUNK_BYTES ((size_t)1 << 17)
+
+struct Corpus {
+    char **fields; /* NULL-terminated, at least one */
+    bool whole_file, without_last_end, skip_errors, fields_apart;
+    GArray *field_ends; /* of size_t: where each field ends in the current document */
+    const volatile sig_atomic_t *interrupted;
+    size_t max_bytes;
+    GPtrArray *files; /* of CorpusFile * */
+    guint next_file;
+    uint64_t total_bytes, finished_bytes;
+    const char *longer;
+    int64_t skipped, ignored, nuls;
+    int64_t text_files, text_documents;
+
+    const CorpusFile *file; /* the open file, or NULL */
+    CorpusKind kind;        /* of the open file, by its name and its first bytes */
+    ByteStream *stream;
+    char *chunk; /* bytes [begin, end) have not been read yet */
+    size_t begin, end;
+    bool at_end, broken; /* at_end: all of the file is in `chunk`; broken: nothing more can be read from it */
+    bool skipping;       /* the rest of a bad document is being skipped */
+    int64_t line_number;
+    GString *line, *document, *where;
+    json_t *object; /* holds the text of the current document; NULL unless it is from JSON */
+    const char *text;
+    size_t text_bytes; /* of a .txt read whole, the rest of `document` belongs to the next document */
+};
+
+/* What a call found. */
+typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
+
+/* ---- corpus_reading.c ---- */
+
+bool corpus_interrupted(const Corpus *corpus);
+/* Replaces the chunk by the next one of the file. */
+bool corpus_refill(Corpus *corpus, GError **error);
+/* Appends to `to` the bytes up to and including `delimiter`; -1 means to the end of the file. *too_long: there were
+ * more than max_bytes, and the rest was skipped. */
+bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error);
+/* Reads the next line without its end into corpus->line; FOUND_DOCUMENT if there is one. */
+Found corpus_read_line(Corpus *corpus, GError **error);
+bool corpus_is_blank(const GString *line);
+/* The first byte that is not UTF-8 or is NUL; NULL if there is none. */
+const char *corpus_find_bad_byte(const GString *text);
+bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error);
+/* what: "a line" or "a document". */
+bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error);
+/* Sets corpus->where to the current line. */
+void corpus_set_where(Corpus *corpus);
+/* corpus->document is the text of the current document. */
+Found corpus_take_document(Corpus *corpus);
+
+/* ---- corpus_text.c: the next document of a text file ---- */
+
+/* A document that an empty line ends. */
+Found corpus_next_block(Corpus *corpus, GError **error);
+/* The whole file; a file found in a folder is ignored if it is no text. */
+Found corpus_next_whole_file(Corpus *corpus, GError **error);
+/* A .txt as one document, or the next part of one that is longer than max_bytes. */
+Found corpus_next_whole_text(Corpus *corpus, GError **error);
+
+/* ---- corpus_json.c: the next document of JSON lines ---- */
+
+Found corpus_next_object(Corpus *corpus, GError **error);
+/* Whether the first line is a JSON object, or starts like one and goes on beyond the chunk. */
+bool corpus_starts_with_object(const Corpus *corpus);
