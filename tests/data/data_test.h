@@ -8,9 +8,6 @@
 /* The macro, so that a failure names the caller's line. */
 #define assert_same(got, want, bytes) g_assert_true(memcmp(got, want, bytes) == 0)
 
-/* ObjectiveConfig.own or Choice.own with a struct of these values. */
-#define OWN(type, ...) objective_own(&(const type){ __VA_ARGS__ }, sizeof(type))
-
 /* An empty folder of its own; folder_remove deletes it with all it holds. */
 static inline char *folder_new(void)
 {

@@ -1,6 +1,7 @@
 #include "data/compat/fairseq_blocks.h"
 
 #include "data/loader.h"
+#include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"
 
 enum { SEED = 1, BLOCK = 8, ITEMS = 14 };

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "data/prefetch.h"
 
+#include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"
 
 #include <unistd.h>
@@ -335,8 +336,7 @@ static void the_place_of_a_bad_id_is_told(void)
         g_autoptr(GError) error = NULL;
         DataConfig data = config;
         data.input_length = 8;
-        for (data.objective = 0; strcmp(objective_names[data.objective], names[i]) != 0;)
-            data.objective++;
+        data.objective = objective_index(names[i]);
         Loader *loader = loader_open(&data, set, tok, SEED, false, &error);
         g_assert_no_error(error);
         Batch *batch = loader_batch(loader, 1);

@@ -2,6 +2,7 @@
 
 #include "base/mt19937.h"
 #include "data/loader.h"
+#include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"
 
 /* ---- the mapping ---- */
@@ -221,8 +222,7 @@ static DataConfig loader_config(SentencePairs pairs)
                                             .sentence_pairs = (int)pairs,
                                             .short_sequence_probability = 0.1,
                                             .max_ngram = 3 } };
-    while (strcmp(objective_names[config.objective], "mlm") != 0)
-        config.objective++;
+    config.objective = objective_index("mlm");
     return config;
 }
 

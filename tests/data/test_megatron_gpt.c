@@ -1,6 +1,7 @@
 #include "data/compat/megatron_gpt.h"
 
 #include "data/loader.h"
+#include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"
 
 enum { SEED = 42, SEQ = 8, DOCUMENTS = 6 };

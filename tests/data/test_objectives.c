@@ -1,7 +1,7 @@
 /* The objectives beside span corruption, each as a function of its arguments. */
-#include "data/data_test.h"
-#include "data/objectives/objectives.h"
 #include "data/objectives/ul2.h"
+
+#include "data/objective_test.h"
 
 #include <math.h>
 
@@ -40,8 +40,7 @@ static void draw_text(int32_t *tokens, int64_t n, uint64_t sample)
 static const Objective *plan(const char *name, ObjectiveConfig *config)
 {
     g_autoptr(GError) error = NULL;
-    const Objective *objective = objective_find(name);
-    g_assert_nonnull(objective);
+    const Objective *objective = objective_named(name);
     g_assert_true(objective->plan(config, &error));
     g_assert_no_error(error);
     return objective;
@@ -482,7 +481,7 @@ static void lengths_that_leave_no_room_are_refused(void)
         config.target_length = cases[i].target_length;
         config.raw_length = cases[i].raw_length;
         config.own = objective_config(objective_index(cases[i].name), &(ObjectiveSettings){ 0 }).own;
-        g_assert_false(objective_find(cases[i].name)->plan(&config, &error));
+        g_assert_false(objective_named(cases[i].name)->plan(&config, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, cases[i].phrase));
     }

@@ -1,6 +1,7 @@
 /* Pairs of sentences and short sequences, in the masked objective and in the loader. */
 #include "data/loader.h"
 
+#include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"
 
 #include <math.h>
@@ -171,8 +172,7 @@ static DataConfig loader_config(SentencePairs pairs)
     DataConfig config = { .input_length = 64,
                           .noise_density = 0.15,
                           .settings.mlm = { .whole_word = true, .sentence_pairs = (int)pairs, .max_ngram = 1 } };
-    while (strcmp(objective_names[config.objective], "mlm") != 0)
-        config.objective++;
+    config.objective = objective_index("mlm");
     return config;
 }
 

@@ -1,6 +1,6 @@
 #include "data/objectives/objectives.h"
 
-#include "data/data_test.h"
+#include "data/objective_test.h"
 
 #include <math.h>
 

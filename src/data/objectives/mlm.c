@@ -18,13 +18,13 @@ static const OptionRow mlm_options[] = {
     { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
       "mlm: all pieces of a word are masked together", NULL },
     { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
-      "mlm: most words that are masked together; n words with a probability in proportion to 1/n", NULL },
+      "mlm: maximum words masked together; n words with a probability proportional to 1/n", NULL },
     { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,
-      "mlm: samples are pairs of texts with a label: half of them swapped (order, ALBERT), or with a second text from "
-      "another document (next, BERT)",
+      "mlm: sentence pairs with a label: order (SOP: half of the pairs are swapped) or next (NSP: half of the second "
+      "parts are from another document)",
       sentence_pairs_names },
     { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
-      "mlm: share of the samples that are cut to a random length; BERT: 0.1", NULL },
+      "mlm: share of samples cut to a random length; BERT: 0.1", NULL },
 };
 #undef AT
 

@@ -4,8 +4,6 @@
 #include "data/objectives/prefix_lm.h"
 #include "data/objectives/ul2.h"
 
-#include <string.h>
-
 #define OBJECTIVES(X) X(span_corruption) X(prefix_lm) X(iid_denoising) X(ul2) X(clm) X(full_lm) X(mlm)
 
 #define NAME(name)    #name,
@@ -24,20 +22,6 @@ static const struct {
     { &full_lm_objective, SETTINGS(clm) },
     { &mlm_objective, SETTINGS(mlm) },
 };
-
-int objective_index(const char *name)
-{
-    for (int i = 0; objective_names[i]; i++)
-        if (strcmp(objective_names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-const Objective *objective_find(const char *name)
-{
-    int index = objective_index(name);
-    return index < 0 ? NULL : objectives[index];
-}
 
 const Objective *objective_for(int index, bool decoder_alone)
 {

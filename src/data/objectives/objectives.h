@@ -16,10 +16,6 @@ typedef struct ObjectiveSettings {
 /* Names in the order of the list, NULL after the last; an objective's index is its index here. */
 extern const char *const objective_names[];
 
-/* NULL if there is none of that name. */
-const Objective *objective_find(const char *name);
-/* The index of a name, or -1. */
-int objective_index(const char *name);
 /* The objective at an index, in its form for a model without an encoder where decoder_alone is true and there is one.
  */
 const Objective *objective_for(int index, bool decoder_alone);
