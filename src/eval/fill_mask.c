@@ -39,7 +39,7 @@ static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t n_piec
 
 bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_t n_pieces, GArray *out, GError **error)
 {
-    const ModelLoss plain = { .n_targets = 1 };
+    const ModelLoss plain = { 0 };
     int64_t vocab = model_config(model)->vocab;
     if (!check_ids(model, ids, n, error) || !model_reserve(model, 1, (int32_t)n, 0, &plain, NULL, error))
         return false;

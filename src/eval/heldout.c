@@ -42,11 +42,10 @@ typedef struct LossContext {
 static void add_loss(void *context, const Batch *batch)
 {
     LossContext *loss = context;
-    const ModelLoss plain = { .n_targets = 1 };
+    const ModelLoss plain = { 0 };
     model_loss(loss->model, batch, &plain, loss->sums);
     loss->done += batch->n_samples;
-    if (loss->sums->weight > 0)
-        progress_note("loss %.4f", loss->sums->nll / loss->sums->weight + loss_sums_label(loss->sums));
+    progress_note("loss %.4f", loss_sums_total(loss->sums));
     progress_update((uint64_t)loss->done);
 }
 

@@ -42,7 +42,7 @@ static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GErro
     int32_t dec_len = room_for(encodes ? n_targets : n_inputs + n_targets - 1, scorer->dec_len);
     if (scorer->batch && enc_len == scorer->enc_len && dec_len == scorer->dec_len)
         return true;
-    const ModelLoss plain = { .n_targets = 1 };
+    const ModelLoss plain = { 0 };
     if (!model_reserve(scorer->model, 1, enc_len, dec_len, &plain, NULL, error))
         return false;
     g_clear_pointer(&scorer->batch, batch_free);
@@ -95,7 +95,7 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
         !make_room(scorer, n_inputs, n_targets, error))
         return false;
     Batch *batch = scorer->batch;
-    const ModelLoss plain = { .n_targets = 1 };
+    const ModelLoss plain = { 0 };
     LossSums sums = { 0 };
     batch_clear(batch);
     if (scorer->enc_len > 0)
@@ -103,6 +103,7 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
     else
         add_continuation(batch, model_config(scorer->model)->prefix_lm, inputs, n_inputs, targets, n_targets);
     model_loss(scorer->model, batch, &plain, &sums);
-    *out = (Score){ .logprob = -sums.nll, .tokens = n_targets, .greedy = sums.correct == sums.weight };
+    const HeadSums *found = &sums.head[HEAD_TOKENS];
+    *out = (Score){ .logprob = -found->nll, .tokens = n_targets, .greedy = found->correct == found->weight };
     return true;
 }

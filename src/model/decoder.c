@@ -257,7 +257,6 @@ static void step(Decoder *d)
     size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
     Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.dtype, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
-    ModelW w = { 0 }, none = { 0 };
     NormSave norm;
 
     upload_step(d);
@@ -266,10 +265,7 @@ static void step(Decoder *d)
     run_blocks(d, x);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
-    heads_acquire(model, &w);
-    HeadW head = heads_weights(model, &w, &none, 0);
-    head_logits(&d->pass.cx, d->logits, y, &head);
-    heads_release(model);
+    heads_logits(model, &d->pass.cx, d->logits, y);
     arena_reset(d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
     d->t++;

@@ -1,120 +1,223 @@
-/* heads.c: cross-entropy of tokens and of sentence labels. */
 #include "model/heads.h"
 
 #include "base/check.h"
 
 #include <math.h>
 
-void heads_acquire(Model *model, ModelW *w)
+/* A head as data: what it predicts for which rows, and what its figures are called. */
+typedef struct Head {
+    HeadNames names;
+    int bucket;      /* of its parameters */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection */
+    bool smoothed;   /* its loss takes label smoothing and z-loss */
+    bool (*present)(const ModelConfig *config);
+    double (*count)(const Batch *batch); /* rows of weight 1 */
+    HeadRows (*rows)(const Ctx *cx, const Batch *batch);
+    HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
+    /* What its softmax runs over, and its loss. */
+    void (*loss)(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
+                 const XentSpec *xent);
+} Head;
+
+static bool tokens_present(const ModelConfig *config)
 {
-    params_acquire(model->params, BUCKET_SHARED, w);
-    params_acquire(model->params, BUCKET_LM_HEAD, w);
+    return config->vocab > 0;
 }
 
-void heads_release(Model *model)
+static double tokens_count(const Batch *batch)
 {
-    params_release(model->params, BUCKET_SHARED);
-    params_release(model->params, BUCKET_LM_HEAD);
+    return (double)batch->n_targets;
 }
 
-HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g, float beta)
+/* Without a target, one row of weight 0: gradients must be written. */
+static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
 {
-    bool tied = model->config.tie_embeddings;
+    int64_t n = MAX(batch->n_targets, 1);
+    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows"),
+                      .targets = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids"),
+                      .weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights") };
+    op_fill(cx->dev, rows.weights, batch->n_targets > 0);
+    return rows;
+}
+
+static HeadW tokens_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+{
+    bool tied = config->tie_embeddings;
     return (HeadW){ .w = tied ? w->shared : w->lm_head,
                     .dw = tied ? g->shared : g->lm_head,
                     .b = w->head_bias,
                     .db = g->head_bias,
-                    .transform = model->config.head_transform ? &w->transform : NULL,
-                    .dtransform = model->config.head_transform ? &g->transform : NULL,
-                    .scale = model->config.scale_logits ? 1 / sqrtf((float)model->config.width) : 1,
-                    .beta = beta };
+                    .transform = config->head_transform ? &w->transform : NULL,
+                    .dtransform = config->head_transform ? &g->transform : NULL,
+                    .activation = model_config_head_activation(config),
+                    .scale = config->scale_logits ? 1 / sqrtf((float)config->width) : 1 };
 }
 
-/* The buckets of the head are first touched here, all of them: they take the same beta. */
-static float head_gradients_acquire(Model *model, ModelW *g)
+static bool labels_present(const ModelConfig *config)
 {
-    float beta = grads_acquire(model->params, model->config.tie_embeddings ? BUCKET_SHARED : BUCKET_LM_HEAD, g);
-    if (model->config.tie_embeddings)
-        CHECK(grads_acquire(model->params, BUCKET_LM_HEAD, g) == beta, "the head's buckets in step");
+    return config->sentence_head;
+}
+
+static double labels_count(const Batch *batch)
+{
+    double n = 0;
+    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
+        n += batch->labels[i] >= 0;
+    return n;
+}
+
+/* The first token of each sequence. */
+static HeadRows labels_rows(const Ctx *cx, const Batch *batch)
+{
+    int64_t n = cx->tokens->seq.n;
+    HeadRows rows = { .rows = cx->tokens->starts,
+                      .targets = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels"),
+                      .weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights") };
+    g_autofree float *weights = g_new(float, n);
+
+    for (int64_t i = 0; i < n; i++)
+        weights[i] = batch->labels[i] >= 0;
+    tensor_write(cx->dev, rows.weights, weights, DT_F32);
+    return rows;
+}
+
+static HeadW labels_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+{
+    (void)config;
+    return (HeadW){ .w = w->sentence.w,
+                    .dw = g->sentence.w,
+                    .b = w->sentence.b,
+                    .db = g->sentence.b,
+                    .transform = &w->pooler,
+                    .dtransform = &g->pooler,
+                    .activation = ACT_TANH,
+                    .scale = 1 };
+}
+
+static const Head heads[HEAD_COUNT] = {
+    [HEAD_TOKENS] = { .names = { "token", "loss_mlm", "accuracy", "target tokens" },
+                      .bucket = BUCKET_LM_HEAD,
+                      .vocabulary = true,
+                      .smoothed = true,
+                      .present = tokens_present,
+                      .count = tokens_count,
+                      .rows = tokens_rows,
+                      .weights = tokens_weights,
+                      .loss = head_loss },
+    [HEAD_LABELS] = { .names = { "label", "loss_label", "accuracy_label", "sequences" },
+                      .bucket = BUCKET_POOLER,
+                      .present = labels_present,
+                      .count = labels_count,
+                      .rows = labels_rows,
+                      .weights = labels_weights,
+                      .loss = head_loss },
+};
+
+const HeadNames *loss_names(HeadId head)
+{
+    return &heads[head].names;
+}
+
+void loss_count(ModelLoss *loss, const Batch *batch)
+{
+    for (int h = 0; h < HEAD_COUNT; h++)
+        loss->n_targets[h] += heads[h].count(batch);
+}
+
+static bool tied(const Model *model, const Head *head)
+{
+    return head->vocabulary && model->config.tie_embeddings;
+}
+
+static void weights_acquire(Model *model, const Head *head, ModelW *w)
+{
+    if (tied(model, head))
+        params_acquire(model->params, BUCKET_SHARED, w);
+    params_acquire(model->params, head->bucket, w);
+}
+
+static void weights_release(Model *model, const Head *head)
+{
+    if (tied(model, head))
+        params_release(model->params, BUCKET_SHARED);
+    params_release(model->params, head->bucket);
+}
+
+/* The head's buckets are first touched here, both of them: they take the same beta, which is returned. */
+static float gradients_acquire(Model *model, const Head *head, ModelW *g)
+{
+    float beta = grads_acquire(model->params, head->bucket, g);
+    if (tied(model, head))
+        CHECK(grads_acquire(model->params, BUCKET_SHARED, g) == beta, "the head's buckets in step");
     return beta;
 }
 
-static void head_gradients_ready(Model *model)
+static void gradients_ready(Model *model, const Head *head)
 {
-    if (model->config.tie_embeddings)
+    if (tied(model, head))
         grads_ready(model->params, BUCKET_SHARED);
-    grads_ready(model->params, BUCKET_LM_HEAD);
+    grads_ready(model->params, head->bucket);
 }
 
-/* Σ of the statistics into sums (XENT_STATS) f64; with loss->grad dx (N,C) and the head's gradient. */
-static void token_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
-                       const ModelLoss *loss)
+static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+                     const ModelLoss *loss)
 {
-    XentSpec xent = { .label_smoothing = loss->label_smoothing,
-                      .z_loss = loss->z_loss,
-                      .scale = loss->grad ? (float)(1 / loss->n_targets) : 0,
-                      .grad = loss->grad };
-    ModelW w = { 0 }, g = { 0 };
-    int64_t n = MAX(batch->n_targets, 1); /* without a target a row of weight 0: gradients must be written */
+    const Head *head = &heads[id];
+    const XentSpec xent = { .label_smoothing = head->smoothed ? loss->label_smoothing : 0,
+                            .z_loss = head->smoothed ? loss->z_loss : 0,
+                            .scale = loss->grad ? (float)(1 / MAX(1, loss->n_targets[id])) : 0,
+                            .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);
-    Tensor rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows");
-    Tensor ids = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids");
-    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights");
-
-    CHECK(!loss->grad || loss->n_targets > 0, "gradient of a mean over %g targets", loss->n_targets);
-    op_fill(cx->dev, weights, batch->n_targets > 0);
-    heads_acquire(model, &w);
-    float beta = loss->grad ? head_gradients_acquire(model, &g) : 0;
-    HeadW head = heads_weights(model, &w, &g, beta);
-    head_loss(cx, sums, dx, x, &head, rows, ids, weights, &xent);
-    if (loss->grad)
-        head_gradients_ready(model);
-    heads_release(model);
-    arena_reset(cx->scratch, mark);
-}
-
-/* 1 for each sequence that has a label, else 0. */
-static Tensor label_weights(const Ctx *cx, const int32_t *labels, int64_t n)
-{
-    Tensor weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights");
-    g_autofree float *values = g_new(float, n);
-
-    for (int64_t i = 0; i < n; i++)
-        values[i] = labels[i] >= 0;
-    tensor_write(cx->dev, weights, values, DT_F32);
-    return weights;
-}
-
-/* The loss of the labels, whose gradient is added to dx. */
-static void label_loss(Model *model, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
-                       const ModelLoss *loss)
-{
-    XentSpec xent = { .scale = loss->grad ? (float)(1 / MAX(1, loss->n_labels)) : 0, .grad = loss->grad };
     ModelW w = { 0 }, g = { 0 };
-    size_t mark = arena_mark(cx->scratch);
-    int64_t n = cx->tokens->seq.n;
-    Tensor labels = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels");
-    Tensor weights = label_weights(cx, batch->labels, n);
+    const HeadRows rows = head->rows(cx, batch);
 
-    params_acquire(model->params, BUCKET_POOLER, &w);
-    float beta = loss->grad ? grads_acquire(model->params, BUCKET_POOLER, &g) : 0;
-    pooler_loss(cx, sums, dx, x, &w.pooler, &g.pooler, beta, labels, weights, &xent);
+    weights_acquire(model, head, &w);
+    float beta = loss->grad ? gradients_acquire(model, head, &g) : 0;
+    HeadW weights = head->weights(&model->config, &w, &g);
+    weights.beta = beta;
+    head->loss(cx, sums, dx, x, &weights, &rows, &xent);
     if (loss->grad)
-        grads_ready(model->params, BUCKET_POOLER);
-    params_release(model->params, BUCKET_POOLER);
+        gradients_ready(model, head);
+    weights_release(model, head);
     arena_reset(cx->scratch, mark);
 }
 
 void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor sums = arena_vector(cx->scratch, DT_F64, 2 * XENT_STATS, "sums");
-    Tensor tokens = tensor_slice_rows(sums, 0, XENT_STATS), labels = tensor_slice_rows(sums, XENT_STATS, XENT_STATS);
+    Tensor sums = arena_vector(cx->scratch, DT_F64, HEAD_COUNT * XENT_STATS, "sums");
 
-    op_fill(model->dev, labels, 0);
-    token_loss(model, cx, tokens, dx, x, batch, loss);
-    if (model->config.sentence_head)
-        label_loss(model, cx, labels, dx, x, batch, loss);
-    op_total_add(model->dev, model->sums, sums);
+    op_fill(cx->dev, sums, 0);
+    if (loss->grad)
+        op_fill(cx->dev, dx, 0);
+    for (int h = 0; h < HEAD_COUNT; h++)
+        if (heads[h].present(&model->config))
+            run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
+    op_total_add(cx->dev, model->sums, sums);
+    arena_reset(cx->scratch, mark);
+}
+
+void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
+{
+    const Head *head = &heads[HEAD_TOKENS];
+    ModelW w = { 0 }, none = { 0 };
+
+    weights_acquire(model, head, &w);
+    const HeadW weights = head->weights(&model->config, &w, &none);
+    head_logits(cx, logits, x, &weights);
+    weights_release(model, head);
+}
+
+void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor first = arena_tensor(cx->scratch, cx->dtype, pooled.d[0], x.d[1], "pooler.first");
+    TransformSave unused;
+    ModelW w = { 0 };
+
+    params_acquire(model->params, BUCKET_POOLER, &w);
+    op_gather(cx->dev, first, x, cx->tokens->starts);
+    transform_fwd(cx, pooled, first, &w.pooler, ACT_TANH, &unused);
+    params_release(model->params, BUCKET_POOLER);
     arena_reset(cx->scratch, mark);
 }

@@ -1,14 +1,12 @@
-/* heads.h: the losses of a model. */
+/* heads.h: the heads of a model above its last block: their losses, and the logits of tokens. */
 #pragma once
 
 #include "model/transformer.h"
 
-/* Adds the sums of all losses of the batch to model->sums. x (N,C): the output of the last stack; with loss->grad dx
- * (N,C) is their gradient, and those of the heads' parameters are added to. */
+/* Adds the sums of the losses of all heads to model->sums. x (N,C): the output of the last stack, whose context is cx.
+ * With loss->grad dx (N,C) is their gradient, and the gradients of the heads' parameters are added to. */
 void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss);
-
-/* The buckets of the embedding and of the projection to the vocabulary in one ModelW. */
-void heads_acquire(Model *model, ModelW *w);
-void heads_release(Model *model);
-/* The projection to the vocabulary, with its gradients where g has them, which take beta. */
-HeadW heads_weights(const Model *model, const ModelW *w, const ModelW *g, float beta);
+/* logits (N,V) f32 of HEAD_TOKENS, in memory of the host; waits for them. */
+void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
+/* pooled (S,C) = tanh(x₀ denseᵀ), BERT's pooler of the first token of each sequence. */
+void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

@@ -8,7 +8,6 @@ ModelSpec model_spec(const ModelConfig *config)
     return (ModelSpec){ .heads = (int32_t)config->heads,
                         .kv_heads = (int32_t)model_config_kv_heads(config),
                         .activation = (Activation)config->activation,
-                        .head_activation = model_config_head_activation(config),
                         .norm = (NormKind)config->norm,
                         .post_norm = config->post_norm,
                         .eps = (float)config->norm_eps,

@@ -1,22 +1,48 @@
 #include "model/loss.h"
 
+#include <math.h>
+
 void loss_sums_add(LossSums *sums, const LossSums *more)
 {
-    sums->loss += more->loss;
-    sums->nll += more->nll;
-    sums->correct += more->correct;
-    sums->weight += more->weight;
-    sums->label_nll += more->label_nll;
-    sums->label_correct += more->label_correct;
-    sums->label_weight += more->label_weight;
+    for (int h = 0; h < HEAD_COUNT; h++) {
+        sums->head[h].loss += more->head[h].loss;
+        sums->head[h].nll += more->head[h].nll;
+        sums->head[h].correct += more->head[h].correct;
+        sums->head[h].weight += more->head[h].weight;
+    }
 }
 
-double loss_sums_label(const LossSums *sums)
+int loss_sums_heads(const LossSums *sums)
 {
-    return sums->label_weight > 0 ? sums->label_nll / sums->label_weight : 0;
+    int n = 0;
+    for (int h = 0; h < HEAD_COUNT; h++)
+        n += sums->head[h].weight > 0;
+    return n;
 }
 
-double loss_sums_label_accuracy(const LossSums *sums)
+double loss_sums_mean(const LossSums *sums, HeadId head)
 {
-    return sums->label_weight > 0 ? sums->label_correct / sums->label_weight : 0;
+    return sums->head[head].loss / sums->head[head].weight;
+}
+
+double loss_sums_accuracy(const LossSums *sums, HeadId head)
+{
+    return sums->head[head].correct / sums->head[head].weight;
+}
+
+double loss_sums_total(const LossSums *sums)
+{
+    double total = 0;
+    for (int h = 0; h < HEAD_COUNT; h++)
+        if (sums->head[h].weight > 0)
+            total += loss_sums_mean(sums, (HeadId)h);
+    return loss_sums_heads(sums) > 0 ? total : NAN;
+}
+
+bool loss_sums_finite(const LossSums *sums)
+{
+    for (int h = 0; h < HEAD_COUNT; h++)
+        if (!isfinite(sums->head[h].loss))
+            return false;
+    return true;
 }

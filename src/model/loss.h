@@ -1,26 +1,57 @@
-/* loss.h: how a pass over a microbatch is made, and the sums that it adds to. */
+/* loss.h: how a pass over a microbatch is made, and the sums of the losses that it adds to. */
 #pragma once
 
+#include "data/batch.h"
+
 #include <stdbool.h>
-#include <stdint.h>
+
+/* The heads of a model: each predicts something of its own. A model is trained on the sum of their mean losses. */
+typedef enum HeadId {
+    HEAD_TOKENS, /* an entry of the vocabulary for each target token */
+    HEAD_LABELS, /* a class for each sequence, from its first token: sentence order or next sentence */
+    HEAD_COUNT
+} HeadId;
+
+/* How the figures of a head are called. */
+typedef struct HeadNames {
+    const char *name;     /* "label" */
+    const char *loss;     /* "loss_label": in metrics.jsonl and TensorBoard, where a model has several heads */
+    const char *accuracy; /* "accuracy_label" */
+    const char *rows;     /* "sequences": what has a loss */
+} HeadNames;
+const HeadNames *loss_names(HeadId head);
 
 typedef struct ModelLoss {
-    float label_smoothing, z_loss;
-    double n_targets; /* of the whole batch: the gradient is of the mean over real targets */
-    double n_labels;  /* of the whole batch, for a sentence head: its mean is added */
-    uint64_t seed;    /* of the dropout masks of this update; dropout off where train is false */
-    bool train;       /* dropout on */
+    float label_smoothing, z_loss; /* of HEAD_TOKENS */
+    double n_targets[HEAD_COUNT];  /* rows with a loss in the whole batch: gradients are of means over them; 0 counts as
+                                      1 */
+    uint64_t seed;                 /* of the dropout masks of this update */
+    bool train;                    /* dropout on */
     bool grad;
     bool recompute; /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 
-/* Sums over target tokens, and over the labels of a sentence head: op_xent's statistics. */
+/* Adds the batch's rows with a loss to loss->n_targets. */
+void loss_count(ModelLoss *loss, const Batch *batch);
+
+/* Sums of op_xent's statistics over the rows of a head. */
+typedef struct HeadSums {
+    double loss;    /* with label smoothing and z-loss */
+    double nll;     /* nats */
+    double correct; /* rows whose target has the largest logit */
+    double weight;  /* rows with a loss */
+} HeadSums;
+
 typedef struct LossSums {
-    double loss, nll, correct, weight;
-    double label_nll, label_correct, label_weight;
+    HeadSums head[HEAD_COUNT];
 } LossSums;
 
 void loss_sums_add(LossSums *sums, const LossSums *more);
-/* Mean of a label's loss and of how often it is right; 0 where there are no labels. */
-double loss_sums_label(const LossSums *sums);
-double loss_sums_label_accuracy(const LossSums *sums);
+/* Heads that have rows. */
+int loss_sums_heads(const LossSums *sums);
+/* Means over a head's rows; NaN where there are none. */
+double loss_sums_mean(const LossSums *sums, HeadId head);
+double loss_sums_accuracy(const LossSums *sums, HeadId head);
+/* The loss that is trained: the sum of the means of the heads that have rows; NaN where none has. */
+double loss_sums_total(const LossSums *sums);
+bool loss_sums_finite(const LossSums *sums);

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { SUMS = 2 * XENT_STATS };
+enum { SUMS = HEAD_COUNT * XENT_STATS };
 
 static void open_slots(Model *model, int n_slots)
 {
@@ -130,25 +130,21 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
     }
 }
 
-static LossSums sums_of(const double *tokens, const double *labels)
-{
-    return (LossSums){ .loss = tokens[XENT_LOSS],
-                       .nll = tokens[XENT_NLL],
-                       .correct = tokens[XENT_CORRECT],
-                       .weight = tokens[XENT_WEIGHT],
-                       .label_nll = labels[XENT_NLL],
-                       .label_correct = labels[XENT_CORRECT],
-                       .label_weight = labels[XENT_WEIGHT] };
-}
-
 void model_take_sums(Model *model, LossSums *sums)
 {
     double found[SUMS] = { 0 };
+    LossSums taken;
 
     tensor_download(model->dev, found, model->sums);
     op_fill(model->dev, model->sums, 0);
     device_wait(model->dev, device_record(model->dev));
-    const LossSums taken = sums_of(found, found + XENT_STATS);
+    for (int h = 0; h < HEAD_COUNT; h++) {
+        const double *stats = found + h * XENT_STATS;
+        taken.head[h] = (HeadSums){ .loss = stats[XENT_LOSS],
+                                    .nll = stats[XENT_NLL],
+                                    .correct = stats[XENT_CORRECT],
+                                    .weight = stats[XENT_WEIGHT] };
+    }
     loss_sums_add(sums, &taken);
 }
 
@@ -161,16 +157,12 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
 void model_logits(Model *model, const Batch *batch, float *logits)
 {
     const ModelLoss forward = { 0 };
-    ModelW w = { 0 }, none = { 0 };
 
     slot_begin(model, 0, batch, &forward);
     Slot *slot = &model->slots[0];
     Tensor x = slot_run(model, slot);
     slot->state = SLOT_FREE;
-    heads_acquire(model, &w);
-    HeadW head = heads_weights(model, &w, &none, 0);
-    head_logits(&slot_last(model, slot)->cx, logits, x, &head);
-    heads_release(model);
+    heads_logits(model, &slot_last(model, slot)->cx, logits, x);
 }
 
 /* The rows of x that are text, of a stream behind memory; else all. */
@@ -193,7 +185,6 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     const ModelLoss forward = { 0 };
     Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
     const Ctx *cx = &slot->encoder.cx;
-    ModelW w = { 0 };
 
     stack_begin(&model->encoder, &slot->encoder);
     Tensor x = stack_fwd(&model->encoder, &slot->encoder, &model->work.recompute, NO_TENSOR, &forward);
@@ -201,8 +192,6 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     if (pooled == NULL)
         return;
     Tensor y = arena_tensor(cx->scratch, cx->dtype, batch->enc.n_seq, x.d[1], "pooled");
-    params_acquire(model->params, BUCKET_POOLER, &w);
-    pooler_fwd(cx, y, x, &w.pooler);
-    params_release(model->params, BUCKET_POOLER);
+    heads_pool(model, cx, y, x);
     tensor_read(model->dev, pooled, DT_F32, y);
 }

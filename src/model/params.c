@@ -94,8 +94,8 @@ static const ParamDef lm_head_params[] = {
 static const ParamDef pooler_params[] = {
     { "pooler",              W(pooler.dense.w),    NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  POOLER },
     { "pooler.bias",         W(pooler.dense.b),    NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ZEROS,            false, POOLER },
-    { "sentence",            W(pooler.classes.w),  NO_GROUP, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  SENTENCE },
-    { "sentence.bias",       W(pooler.classes.b),  NO_GROUP, DIM_CLASSES, DIM_NONE,  RULE_ZEROS,            false, SENTENCE },
+    { "sentence",            W(sentence.w),  NO_GROUP, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  SENTENCE },
+    { "sentence.bias",       W(sentence.b),  NO_GROUP, DIM_CLASSES, DIM_NONE,  RULE_ZEROS,            false, SENTENCE },
 };
 #undef W
 

@@ -5,7 +5,6 @@
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/head.h"
-#include "nn/pooler.h"
 #include "param/param.h"
 
 typedef struct ModelW {
@@ -13,7 +12,8 @@ typedef struct ModelW {
     Tensor lm_head;   /* (V,C), untied */
     Tensor head_bias; /* (V) */
     TransformW transform;
-    PoolerW pooler;
+    TransformW pooler;
+    LinearW sentence; /* (2,C) classes of a pair of sentences, from the pooler */
 } ModelW;
 
 typedef struct StackW {

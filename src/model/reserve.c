@@ -81,7 +81,7 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
 {
     Model *dry = model_open_dry(config, stage_whole(config), precision_uniform(DT_F32), true);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
-    const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
+    const ModelLoss loss = { .train = true, .grad = true };
 
     grads_begin(model_params(dry), 1);
     model_pass(dry, batch, &loss);

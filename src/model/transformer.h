@@ -33,7 +33,7 @@ struct Model {
     Stack encoder, decoder; /* the stage's parts of them */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
-    Tensor sums; /* (2 XENT_STATS) f64 of the passes since model_take_sums: of tokens, of labels */
+    Tensor sums; /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
 };
 
 /* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */

@@ -38,9 +38,8 @@ typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 
 /* Fixed for a run: what all layers of a model have in common. */
 typedef struct ModelSpec {
-    int32_t heads, kv_heads;    /* of queries; of keys and values */
-    Activation activation;      /* of the feed-forward layers */
-    Activation head_activation; /* of BERT's transform before the vocabulary */
+    int32_t heads, kv_heads; /* of queries; of keys and values */
+    Activation activation;   /* of the feed-forward layers */
     NormKind norm;
     bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     float eps;          /* of the norms */

@@ -20,13 +20,21 @@ static void head_product(const Ctx *cx, Tensor logits, Tensor x, const HeadW *he
         op_bias_add(cx->dev, logits, logits, head->b);
 }
 
-/* t(x), kept in cx->save until the caller resets it. */
+/* A chunk runs backward at once, so what it keeps for that is temporary. */
+static Ctx chunk_context(const Ctx *cx)
+{
+    Ctx chunk = *cx;
+    chunk.save = cx->scratch;
+    return chunk;
+}
+
+/* t(x) */
 static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSave *save)
 {
     if (!head->transform)
         return x;
-    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "head.transform");
-    transform_fwd(cx, y, x, head->transform, save);
+    Tensor y = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "head.transform");
+    transform_fwd(cx, y, x, head->transform, head->activation, save);
     return y;
 }
 
@@ -39,47 +47,45 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
     if (tensor_present(head->db))
         op_column_sums(cx->dev, head->db, dlogits, beta);
     if (head->transform)
-        transform_bwd(cx, dx, dx, head->transform, head->dtransform, beta, save);
+        transform_bwd(cx, dx, dx, head->transform, head->activation, head->dtransform, beta, save);
 }
 
 /* Forward and backward of a chunk of rows together, so that its logits can be forgotten. The gradients of the head take
  * beta. */
-static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, float beta, Tensor rows,
-                       Tensor targets, Tensor weights, const XentSpec *xent)
+static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, float beta,
+                       const HeadRows *chunk, const XentSpec *xent)
 {
-    size_t mark = arena_mark(cx->scratch), saved = arena_mark(cx->save);
-    int64_t m = rows.d[0], width = x.d[1];
+    size_t mark = arena_mark(cx->scratch);
+    int64_t m = chunk->rows.d[0], width = x.d[1];
     Tensor logits = arena_tensor(cx->scratch, cx->dtype, m, head->w.d[0], "head.logits");
     Tensor picked = arena_tensor(cx->scratch, cx->dtype, m, width, "head.picked");
     Tensor d = arena_tensor(cx->scratch, cx->dtype, m, width, "head.d");
     TransformSave save;
 
-    op_gather(cx->dev, picked, x, rows);
+    op_gather(cx->dev, picked, x, chunk->rows);
     Tensor input = head_input(cx, picked, head, &save);
     head_product(cx, logits, input, head);
-    op_xent(cx->dev, logits, stats, targets, weights, xent);
+    op_xent(cx->dev, logits, stats, chunk->targets, chunk->weights, xent);
     if (xent->grad) {
         head_bwd(cx, d, logits, input, head, beta, &save);
-        op_scatter_add(cx->dev, dx, d, rows, 1);
+        op_scatter_add(cx->dev, dx, d, chunk->rows, 1);
     }
     arena_reset(cx->scratch, mark);
-    arena_reset(cx->save, saved);
 }
 
-void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, Tensor rows, Tensor targets,
-               Tensor weights, const XentSpec *xent)
+void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
+               const XentSpec *xent)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t m = rows.d[0], chunk = chunk_rows(cx, head, m);
+    const Ctx inner = chunk_context(cx);
+    int64_t m = rows->rows.d[0], chunk = chunk_rows(cx, head, m);
     Tensor stats = arena_tensor(cx->scratch, cx->dtype, m, XENT_STATS, "head.stats");
 
-    if (xent->grad)
-        op_fill(cx->dev, dx, 0);
     for (int64_t row = 0; row < m; row += chunk) {
         int64_t n = m - row < chunk ? m - row : chunk;
-        chunk_loss(cx, tensor_slice_rows(stats, row, n), dx, x, head, row == 0 ? head->beta : 1,
-                   tensor_slice_rows(rows, row, n), tensor_slice_rows(targets, row, n),
-                   tensor_slice_rows(weights, row, n), xent);
+        const HeadRows part = { tensor_slice_rows(rows->rows, row, n), tensor_slice_rows(rows->targets, row, n),
+                                tensor_slice_rows(rows->weights, row, n) };
+        chunk_loss(&inner, tensor_slice_rows(stats, row, n), dx, x, head, row == 0 ? head->beta : 1, &part, xent);
     }
     op_sum_rows(cx->dev, sums, stats, 0);
     arena_reset(cx->scratch, mark);
@@ -88,17 +94,18 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
     size_t mark = arena_mark(cx->scratch);
+    const Ctx inner = chunk_context(cx);
     int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
     Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
-        size_t saved = arena_mark(cx->save);
+        size_t part_mark = arena_mark(cx->scratch);
         int64_t rows = n - row < chunk ? n - row : chunk;
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
-        head_product(cx, part, head_input(cx, tensor_slice_rows(x, row, rows), head, &unused), head);
+        head_product(cx, part, head_input(&inner, tensor_slice_rows(x, row, rows), head, &unused), head);
         tensor_read(cx->dev, logits + row * classes, DT_F32, part);
-        arena_reset(cx->save, saved);
+        arena_reset(cx->scratch, part_mark);
     }
     arena_reset(cx->scratch, mark);
 }

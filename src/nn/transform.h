@@ -1,4 +1,5 @@
-/* transform.h: BERT's layer between the encoder and the projection to the vocabulary. */
+/* transform.h: the layer between the last block and a projection: BERT's transform before the vocabulary, and its
+ * pooler. */
 #pragma once
 
 #include "nn/linear.h"
@@ -6,7 +7,7 @@
 
 typedef struct TransformW {
     LinearW dense; /* (C,C) */
-    NormW norm;
+    NormW norm;    /* absent in a pooler */
 } TransformW;
 
 typedef struct TransformSave {
@@ -14,8 +15,8 @@ typedef struct TransformSave {
     NormSave norm;
 } TransformSave;
 
-/* y (L,C) = norm(head_activation(x denseᵀ)). */
-void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, TransformSave *save);
+/* y (L,C) = norm(activation(x denseᵀ)). */
+void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activation activation, TransformSave *save);
 /* dx may be dy. The gradients g take beta. */
-void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, const TransformW *g, float beta,
-                   const TransformSave *save);
+void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Activation activation, const TransformW *g,
+                   float beta, const TransformSave *save);

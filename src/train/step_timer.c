@@ -78,12 +78,13 @@ void step_timer_clear(StepTimer *timer)
 
 static ModelLoss step_loss(const StepTimer *timer)
 {
-    return (ModelLoss){ .z_loss = (float)timer->config->train.z_loss,
-                        .label_smoothing = (float)timer->config->train.label_smoothing,
-                        .n_targets = (double)timer->batch->n_targets,
-                        .train = true,
-                        .grad = true,
-                        .recompute = timer->config->train.recompute == RECOMPUTE_BLOCK };
+    ModelLoss loss = { .z_loss = (float)timer->config->train.z_loss,
+                       .label_smoothing = (float)timer->config->train.label_smoothing,
+                       .train = true,
+                       .grad = true,
+                       .recompute = timer->config->train.recompute == RECOMPUTE_BLOCK };
+    loss_count(&loss, timer->batch);
+    return loss;
 }
 
 static double since(double start)

@@ -10,7 +10,8 @@ static inline double loss_and_gradients(Model *model, const Batch *batch, const 
     if (loss->grad)
         grads_begin(model_params(model), 1);
     model_loss(model, batch, loss, &sums);
-    return sums.loss / loss->n_targets + sums.label_nll / fmax(1, loss->n_labels);
+    return sums.head[HEAD_TOKENS].loss / loss->n_targets[HEAD_TOKENS] +
+           sums.head[HEAD_LABELS].loss / fmax(1, loss->n_targets[HEAD_LABELS]);
 }
 
 typedef struct Difference {

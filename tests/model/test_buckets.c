@@ -48,7 +48,7 @@ static GHashTable *reached(Model *model)
 static void check_step(const ModelConfig *config, bool recompute)
 {
     GError *error = NULL;
-    const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true, .recompute = recompute };
+    const ModelLoss loss = { .train = true, .grad = true, .recompute = recompute };
     Device *dev = device_open_null();
     Model *model = model_open(dev, config, true, &error);
     g_assert_no_error(error);

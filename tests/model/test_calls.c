@@ -25,7 +25,7 @@ static void add_sequence(Batch *batch, int64_t sample, int32_t n)
 static DeviceCounts step_counts(const ModelConfig *config, int32_t n_seq, int passes)
 {
     GError *error = NULL;
-    const ModelLoss loss = { .n_targets = 1, .train = true, .grad = true };
+    const ModelLoss loss = { .train = true, .grad = true };
     Device *dev = device_open_null();
     Model *model = model_open(dev, config, true, &error);
     g_assert_no_error(error);

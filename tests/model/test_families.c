@@ -85,8 +85,9 @@ static void packed_equals_unpacked(const void *data)
         kind_add(one, config, i);
         model_loss(unpacked, one, &loss, &sums);
     }
-    g_assert_cmpfloat(sums.label_weight, ==, config->sentence_head ? 3 : 0);
-    g_assert_cmpfloat_with_epsilon(sums.loss / loss.n_targets + sums.label_nll / 3, expected, 1e-12);
+    g_assert_cmpfloat(sums.head[HEAD_LABELS].weight, ==, config->sentence_head ? 3 : 0);
+    g_assert_cmpfloat_with_epsilon(
+        sums.head[HEAD_TOKENS].loss / loss.n_targets[HEAD_TOKENS] + sums.head[HEAD_LABELS].loss / 3, expected, 1e-12);
     assert_close(unpacked, packed, 1e-11);
     batch_free(batch);
     batch_free(one);
@@ -116,7 +117,7 @@ static void without_targets_the_head_has_no_gradient(void)
     batch_add_sequence(none, &(BatchSequence){ .n = 3, .ids = ids, .targets = ids, .weights = weights, .label = 1 });
     grads_begin(model_params(model), 1);
     model_loss(model, none, &loss, &sums);
-    g_assert_cmpfloat(sums.weight, ==, 0);
+    g_assert_cmpfloat(sums.head[HEAD_TOKENS].weight, ==, 0);
     g_assert_cmpfloat(tiny_norm(bias->g), ==, 0);
     batch_free(batch);
     batch_free(none);

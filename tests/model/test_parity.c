@@ -211,11 +211,12 @@ static void check_loss(const LossSums *sums, const TensorFile *expected, double 
     g_assert_nonnull(tensor);
     g_assert_cmpstr(tensor->dtype, ==, "F64");
     memcpy(&truth, tensor->data, sizeof truth);
-    double loss = sums->loss / sums->weight + sums->label_nll / fmax(1, sums->label_weight);
+    double loss = sums->head[HEAD_TOKENS].loss / sums->head[HEAD_TOKENS].weight +
+                  sums->head[HEAD_LABELS].loss / fmax(1, sums->head[HEAD_LABELS].weight);
     double away = fabs(loss / truth - 1);
     g_test_message("loss %.1e from the truth", away);
     g_assert_cmpfloat(away, <, tolerance);
-    g_assert_cmpfloat(sums->loss, ==, sums->nll);
+    g_assert_cmpfloat(sums->head[HEAD_TOKENS].loss, ==, sums->head[HEAD_TOKENS].nll);
 }
 
 /* A parameter's share of the stored gradient of the tensor that holds it, which goes into `seen`. */
@@ -298,7 +299,7 @@ static void matches_hugging_face(gconstpointer data)
     Batch *batch = batch_new(n, enc_len, dec_len);
     for (int32_t i = 0; i < n; i++)
         add_sample(batch, samples, (size_t)i);
-    ModelLoss loss = { .n_targets = (double)batch->n_targets, .n_labels = n, .grad = true, .recompute = c->recompute };
+    ModelLoss loss = { .n_targets = { (double)batch->n_targets, n }, .grad = true, .recompute = c->recompute };
     model_reserve(model, n, enc_len, dec_len, &loss, NULL, &error);
     g_assert_no_error(error);
     check_logits(model, batch, expected, tolerance->logits);

@@ -70,8 +70,8 @@ static void packed_equals_unpacked(Device *dev, double tolerance)
         tiny_add(one, i, tiny_gated.vocab);
         model_loss(unpacked, one, &loss, &sums);
     }
-    g_assert_cmpfloat(sums.weight, ==, TINY_TARGETS);
-    g_assert_cmpfloat_with_epsilon(sums.loss / TINY_TARGETS, expected, tolerance);
+    g_assert_cmpfloat(sums.head[HEAD_TOKENS].weight, ==, TINY_TARGETS);
+    g_assert_cmpfloat_with_epsilon(sums.head[HEAD_TOKENS].loss / TINY_TARGETS, expected, tolerance);
     assert_gradients_equal(unpacked, packed, tolerance);
     batch_free(batch);
     batch_free(one);
@@ -160,7 +160,7 @@ static void held_out_loss_fits_what_training_reserved(void)
 
     for (int recompute = 0; recompute < 2; recompute++) {
         Model *model = tiny_open(dev, &tiny_gated);
-        ModelLoss loss = tiny_loss(TINY_TARGETS), held_out = { .n_targets = TINY_TARGETS };
+        ModelLoss loss = tiny_loss(TINY_TARGETS), held_out = { .n_targets = { TINY_TARGETS } };
         loss.recompute = recompute;
         tiny_reserve(model, batch, &loss);
         losses[recompute] = loss_and_gradients(model, batch, &held_out);
@@ -179,7 +179,7 @@ static void sums_match_logits(void)
     Model *model = tiny_open(dev, &tiny_relu);
     Batch *batch = tiny_batch(tiny_relu.vocab, 5, 9, 6);
     g_autofree float *logits = g_new(float, (gsize)(batch->dec.max_tokens * tiny_relu.vocab));
-    ModelLoss loss = { .n_targets = TINY_TARGETS };
+    ModelLoss loss = { .n_targets = { TINY_TARGETS } };
     LossSums sums = { 0 };
     double nll = 0, correct = 0;
 
@@ -197,10 +197,10 @@ static void sums_match_logits(void)
         nll += log(total) - (double)z[batch->targets[row]];
         correct += best == batch->targets[row];
     }
-    g_assert_cmpfloat_with_epsilon(sums.nll, nll, 1e-5);
-    g_assert_cmpfloat_with_epsilon(sums.loss, nll, 1e-5);
-    g_assert_cmpfloat(sums.correct, ==, correct);
-    g_assert_cmpfloat(sums.weight, ==, TINY_TARGETS);
+    g_assert_cmpfloat_with_epsilon(sums.head[HEAD_TOKENS].nll, nll, 1e-5);
+    g_assert_cmpfloat_with_epsilon(sums.head[HEAD_TOKENS].loss, nll, 1e-5);
+    g_assert_cmpfloat(sums.head[HEAD_TOKENS].correct, ==, correct);
+    g_assert_cmpfloat(sums.head[HEAD_TOKENS].weight, ==, TINY_TARGETS);
     batch_free(batch);
     model_close(model);
     device_close(dev);
@@ -229,7 +229,7 @@ static double first_loss(const ModelConfig *config)
     batch_free(batch);
     model_close(model);
     device_close(dev);
-    return sums.loss / sums.weight;
+    return sums.head[HEAD_TOKENS].loss / sums.head[HEAD_TOKENS].weight;
 }
 
 /* Logits of unit variance. A wrong init of the head starts at 100. */

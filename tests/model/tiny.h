@@ -52,7 +52,7 @@ static inline Model *tiny_open(Device *dev, const Shape *shape)
 static inline ModelLoss tiny_loss(double n_targets)
 {
     return (ModelLoss){
-        .label_smoothing = 0.1f, .z_loss = 0.01f, .n_targets = n_targets, .seed = 3, .train = true, .grad = true
+        .label_smoothing = 0.1f, .z_loss = 0.01f, .n_targets = { n_targets }, .seed = 3, .train = true, .grad = true
     };
 }
 

@@ -297,9 +297,11 @@ static double head_pass(Fixture *f, bool grad)
     Tensor weights = arena_vector(&f->save, DT_F64, n, "weights");
     op_fill(f->cx.dev, weights, 1);
     const XentSpec xent = { .label_smoothing = 0.125f, .z_loss = 0.25f, .scale = 0.5f, .grad = grad };
-    head_loss(&f->cx, tensor_vector(sums, DT_F64, XENT_STATS), f->dx, f->x, &f->head,
-              tensor_vector(f->batch->target_indices, DT_I32, n), tensor_vector(f->batch->target_ids, DT_I32, n),
-              weights, &xent);
+    const HeadRows rows = { tensor_vector(f->batch->target_indices, DT_I32, n),
+                            tensor_vector(f->batch->target_ids, DT_I32, n), weights };
+    if (grad)
+        op_fill(f->cx.dev, f->dx, 0);
+    head_loss(&f->cx, tensor_vector(sums, DT_F64, XENT_STATS), f->dx, f->x, &f->head, &rows, &xent);
     g_assert_cmpfloat(sums[XENT_WEIGHT], ==, (double)n);
     return sums[XENT_LOSS] * (double)xent.scale;
 }
@@ -485,11 +487,13 @@ static void head_chunks_add_up(void)
     }
     for (int i = 0; i < 2; i++) {
         dx[i] = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "dx");
+        op_fill(dev, dx[i], 0);
         dw[i] = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "dw");
     }
     HeadW whole = { .w = w, .dw = dw[0], .scale = 1 }, parts = { .w = w, .dw = dw[1], .scale = 1 };
-    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, tensor_vector(all, DT_I32, ROWS),
-              tensor_vector(targets, DT_I32, ROWS), tensor_vector(weights, DT_F64, ROWS), &xent);
+    const HeadRows every = { tensor_vector(all, DT_I32, ROWS), tensor_vector(targets, DT_I32, ROWS),
+                             tensor_vector(weights, DT_F64, ROWS) };
+    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, &every, &xent);
     for (int64_t row = 0; row < ROWS; row += PART) {
         parts.beta = row == 0 ? 0 : 1;
         int32_t rows[PART], ids[PART];
@@ -500,9 +504,10 @@ static void head_chunks_add_up(void)
                 ids[n] = targets[row + i];
                 ones[n++] = 1;
             }
+        const HeadRows part = { tensor_vector(rows, DT_I32, n), tensor_vector(ids, DT_I32, n),
+                                tensor_vector(ones, DT_F64, n) };
         head_loss(&cx, tensor_vector(part_sums, DT_F64, XENT_STATS), tensor_slice_rows(dx[1], row, PART),
-                  tensor_slice_rows(x, row, PART), &parts, tensor_vector(rows, DT_I32, n),
-                  tensor_vector(ids, DT_I32, n), tensor_vector(ones, DT_F64, n), &xent);
+                  tensor_slice_rows(x, row, PART), &parts, &part, &xent);
         total += part_sums[XENT_LOSS];
     }
     g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], total, 1e-9);

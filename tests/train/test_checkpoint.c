@@ -53,10 +53,13 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state = (TrainState){
-        5, 4, 40, 123456789012,       77, { 0.1, 1.0 / 3, 2, 3, 0.7, 1, 4 }, 2, 1.0 / 7, 4, 8765432109876543210,
-        5, 1, 0,  1234567890123456789
-    };
+    f->state = (TrainState){ 5,  4,
+                             40, 123456789012,
+                             77, { { { 0.1, 1.0 / 3, 2, 3 }, { 0.7, 0, 1, 4 } } },
+                             2,  1.0 / 7,
+                             4,  8765432109876543210,
+                             5,  1,
+                             0,  1234567890123456789 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

@@ -57,9 +57,10 @@ static void a_number_that_is_none_becomes_null(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const TrainState state = {
-        .attempts = 3, .updates = 3, .window = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 }, .window_steps = 1
-    };
+    const TrainState state = { .attempts = 3,
+                               .updates = 3,
+                               .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 },
+                               .window_steps = 1 };
     const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = NAN, .left_s = -1 };
     metrics_train(metrics, &record);
     metrics_close(metrics);
@@ -76,7 +77,7 @@ static void held_out_sets_are_told_apart(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const LossSums sums = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 };
+    const LossSums sums = { .head[HEAD_TOKENS] = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 } };
     metrics_valid(metrics, 5, NULL, &sums, 1);
     metrics_valid(metrics, 5, "code", &sums, 1);
     metrics_close(metrics);
@@ -91,18 +92,18 @@ static void losses_of_tokens_and_labels_are_told_apart(void)
 {
     char *folder = folder_new();
     Metrics *metrics = metrics_open(folder, 0, NULL);
-    const TrainState state = { .attempts = 3,
-                               .window = { .loss = 6,
-                                           .nll = 5,
-                                           .correct = 1,
-                                           .weight = 2,
-                                           .label_nll = 2,
-                                           .label_correct = 3,
-                                           .label_weight = 4 } };
+    const HeadSums labels = { .loss = 2, .nll = 2, .correct = 3, .weight = 4 };
+    const TrainState state = {
+        .attempts = 3,
+        .window.head = { [HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 }, [HEAD_LABELS] = labels }
+    };
+    const LossSums held_out = {
+        .head = { [HEAD_TOKENS] = { .loss = 5, .nll = 5, .correct = 1, .weight = 2 }, [HEAD_LABELS] = labels }
+    };
     const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = 1, .left_s = -1 };
-    const LossSums bare = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 };
+    const LossSums bare = { .head[HEAD_TOKENS] = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 } };
     metrics_train(metrics, &record);
-    metrics_valid(metrics, 3, NULL, &state.window, 1);
+    metrics_valid(metrics, 3, NULL, &held_out, 1);
     metrics_valid(metrics, 4, NULL, &bare, 1);
     metrics_close(metrics);
     g_autofree char *text = contents(folder);
@@ -142,7 +143,9 @@ static void limit_files(rlim_t bytes)
 
 static void train_step(Metrics *metrics, int64_t step)
 {
-    const TrainState state = { .attempts = step, .window = { .loss = 6, .nll = 5, .weight = 2 }, .window_steps = 1 };
+    const TrainState state = { .attempts = step,
+                               .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .weight = 2 },
+                               .window_steps = 1 };
     const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = 1, .left_s = -1 };
     metrics_train(metrics, &record);
 }

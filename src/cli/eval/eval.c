@@ -97,7 +97,7 @@ static bool open_data(Evaluation *e, GError **error)
     if (e->sets->len == 0)
         return fail_user(error, "data.valid is not set; usage: " USAGE);
     const HeldoutSet *set = e->sets->pdata[0];
-    const ModelLoss plain = { .n_targets = 1 };
+    const ModelLoss plain = { 0 };
     return model_reserve(e->loaded.model, (int32_t)config_micro_samples(&e->config), loader_enc_length(set->loader),
                          loader_dec_length(set->loader), &plain, NULL, error);
 }
@@ -111,28 +111,28 @@ typedef struct Result {
 
 static double bits_per_byte(const Result *result)
 {
-    return result->sums.nll / G_LN2 / (double)result->bytes;
+    return result->sums.head[HEAD_TOKENS].nll / G_LN2 / (double)result->bytes;
 }
 
-/* The losses of tokens and of labels separately: "loss" is their sum where sequences have labels. */
-static void add_labels(json_t *object, const LossSums *sums)
+/* The mean loss of each head: "loss" is their sum where several heads have one. */
+static void add_heads(json_t *object, const LossSums *sums)
 {
-    if (sums->label_weight == 0)
-        return;
-    json_object_set_new(object, "loss_mlm", json_finite(sums->nll / sums->weight));
-    json_object_set_new(object, "loss_label", json_finite(loss_sums_label(sums)));
-    json_object_set_new(object, "accuracy_label", json_finite(loss_sums_label_accuracy(sums)));
+    for (int h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
+        json_object_set_new(object, loss_names(h)->loss, json_finite(loss_sums_mean(sums, h)));
+        if (h != HEAD_TOKENS)
+            json_object_set_new(object, loss_names(h)->accuracy, json_finite(loss_sums_accuracy(sums, h)));
+    }
 }
 
 static bool print_json(const Result *result, GError **error)
 {
-    double nll = result->sums.nll / result->sums.weight;
+    const LossSums *sums = &result->sums;
+    double nll = loss_sums_mean(sums, HEAD_TOKENS);
     json_t *object =
-        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss",
-                  json_finite(nll + loss_sums_label(&result->sums)), "tokens", (json_int_t)result->sums.weight, "bits",
-                  json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy",
-                  json_finite(result->sums.correct / result->sums.weight));
-    add_labels(object, &result->sums);
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss", json_finite(loss_sums_total(sums)),
+                  "tokens", (json_int_t)sums->head[HEAD_TOKENS].weight, "bits", json_finite(nll / G_LN2), "perplexity",
+                  json_finite(exp(nll)), "accuracy", json_finite(loss_sums_accuracy(sums, HEAD_TOKENS)));
+    add_heads(object, sums);
     if (result->bytes > 0)
         json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
     if (unigram)
@@ -140,15 +140,24 @@ static bool print_json(const Result *result, GError **error)
     return print_json_line(object, error);
 }
 
+static void print_heads(const char *set, const LossSums *sums)
+{
+    printf("%s: tokens: loss %.4f", set, loss_sums_mean(sums, HEAD_TOKENS));
+    for (int h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+        printf("; %ss: loss %.4f, accuracy %.1f %%, over %.0f %s", loss_names(h)->name, loss_sums_mean(sums, h),
+               100 * loss_sums_accuracy(sums, h), sums->head[h].weight, loss_names(h)->rows);
+    printf("\n");
+}
+
 static void print_text(const Result *result)
 {
     const LossSums *sums = &result->sums;
-    double nll = sums->nll / sums->weight;
+    double nll = loss_sums_mean(sums, HEAD_TOKENS);
     printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name,
-           nll + loss_sums_label(sums), nll / G_LN2, exp(nll), 100 * sums->correct / sums->weight, sums->weight);
-    if (sums->label_weight > 0)
-        printf("%s: tokens: loss %.4f; labels: loss %.4f, accuracy %.1f %%, over %.0f sequences\n", result->name, nll,
-               loss_sums_label(sums), 100 * loss_sums_label_accuracy(sums), sums->label_weight);
+           loss_sums_total(sums), nll / G_LN2, exp(nll), 100 * loss_sums_accuracy(sums, HEAD_TOKENS),
+           sums->head[HEAD_TOKENS].weight);
+    if (loss_sums_heads(sums) > 1)
+        print_heads(result->name, sums);
     if (result->bytes > 0)
         printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
     if (unigram)
@@ -164,11 +173,11 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         (unigram &&
          !heldout_unigram(set->loader, samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))
         return false;
-    if (result.sums.weight == 0)
+    if (result.sums.head[HEAD_TOKENS].weight == 0)
         return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
-    if (!isfinite(result.sums.nll))
-        return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name,
-                         result.sums.nll);
+    double nll = result.sums.head[HEAD_TOKENS].nll;
+    if (!isfinite(nll))
+        return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name, nll);
     if (as_json)
         return print_json(&result, error);
     print_text(&result);

@@ -12,13 +12,14 @@ const StateField state_fields[] = {
     { "tokens", ROW(tokens), STATE_COUNT, true, 0 },
     { "target_tokens", ROW(target_tokens), STATE_COUNT, false, 0 },
     { "window_steps", ROW(window_steps), STATE_COUNT, false, 0 },
-    { "window_loss", ROW(window.loss), STATE_REAL, false, 0 },
-    { "window_nll", ROW(window.nll), STATE_REAL, false, 0 },
-    { "window_correct", ROW(window.correct), STATE_REAL, false, 0 },
-    { "window_weight", ROW(window.weight), STATE_REAL, false, 0 },
-    { "window_label_nll", ROW(window.label_nll), STATE_REAL, false, 0 },
-    { "window_label_correct", ROW(window.label_correct), STATE_REAL, false, 0 },
-    { "window_label_weight", ROW(window.label_weight), STATE_REAL, false, 0 },
+    { "window_loss", ROW(window.head[HEAD_TOKENS].loss), STATE_REAL, false, 0 },
+    { "window_nll", ROW(window.head[HEAD_TOKENS].nll), STATE_REAL, false, 0 },
+    { "window_correct", ROW(window.head[HEAD_TOKENS].correct), STATE_REAL, false, 0 },
+    { "window_weight", ROW(window.head[HEAD_TOKENS].weight), STATE_REAL, false, 0 },
+    /* Labels take no smoothing: their loss is their nll. */
+    { "window_label_nll", ROW(window.head[HEAD_LABELS].loss), STATE_REAL, false, 0 },
+    { "window_label_correct", ROW(window.head[HEAD_LABELS].correct), STATE_REAL, false, 0 },
+    { "window_label_weight", ROW(window.head[HEAD_LABELS].weight), STATE_REAL, false, 0 },
     { "best_loss", ROW(best_loss), STATE_REAL, false, 0 },
     { "best_step", ROW(best_step), STATE_COUNT, false, -1 },
     { "best_data", ROW(best_data), STATE_COUNT, false, 0 },
@@ -42,6 +43,7 @@ json_t *state_to_json(const TrainState *state)
 
 bool state_from_json(const json_t *object, TrainState *state, const char **missing)
 {
+    *state = (TrainState){ 0 };
     for (const StateField *field = state_fields; field->name; field++) {
         const json_t *value = json_object_get(object, field->name);
         bool there = field->type == STATE_COUNT ? json_is_integer(value) : json_is_number(value);

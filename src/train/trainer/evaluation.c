@@ -36,7 +36,7 @@ typedef struct SetResult {
 
 static void report_set(const Trainer *t, const HeldoutSet *set, const SetResult *result)
 {
-    if (result->sums.weight > 0)
+    if (loss_sums_heads(&result->sums) > 0)
         metrics_valid(t->metrics, t->state.attempts, set->name, &result->sums, result->seconds);
     else
         log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
@@ -59,12 +59,12 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
     return true;
 }
 
-/* Records the held-out loss (labels included) if it is the lowest so far on the same samples. Step 0 does not count:
+/* Records the held-out loss (of all heads) if it is the lowest so far on the same samples. Step 0 does not count:
  * there is no checkpoint of it. */
 static bool note_best(Trainer *t, const LossSums *sums)
 {
     TrainState *state = &t->state;
-    double mean = sums->nll / sums->weight + loss_sums_label(sums);
+    double mean = loss_sums_total(sums);
     bool compares = state->best_step >= 0 && state->best_data == t->best_data;
     if (state->attempts == 0 || !isfinite(mean) || (compares && mean >= state->best_loss))
         return false;

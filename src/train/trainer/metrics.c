@@ -166,24 +166,28 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     note_problem(&metrics->series, problem);
 }
 
-/* The losses of tokens and of labels separately: "loss" is their sum where sequences have labels. */
-static void add_labels(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, double tokens,
-                       int64_t step)
+/* The mean loss of each head ("loss" is their sum where several heads have one), and the accuracies of all heads but
+ * tokens, whose accuracy is "accuracy". */
+static void add_heads(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, int64_t step)
 {
-    const Scalar scalars[] = {
-        { "loss_mlm", group, tokens },
-        { "loss_label", group, loss_sums_label(sums) },
-        { "accuracy_label", group, loss_sums_label_accuracy(sums) },
-    };
-    if (sums->label_weight > 0)
-        add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
+    Scalar scalars[2 * HEAD_COUNT];
+    size_t n = 0;
+    for (int h = 0; h < HEAD_COUNT; h++) {
+        const HeadNames *names = loss_names(h);
+        scalars[n++] = (Scalar){ names->loss, group, loss_sums_mean(sums, h) };
+        if (h != HEAD_TOKENS)
+            scalars[n++] = (Scalar){ names->accuracy, group, loss_sums_accuracy(sums, h) };
+    }
+    if (loss_sums_heads(sums) > 1)
+        add_scalars(metrics, line, scalars, n, step);
 }
 
-static void say_labels(GString *line, const LossSums *sums)
+static void say_heads(GString *line, const LossSums *sums)
 {
-    if (sums->label_weight > 0)
-        g_string_append_printf(line, "  label loss %.4f  label accuracy %.1f %%", loss_sums_label(sums),
-                               100 * loss_sums_label_accuracy(sums));
+    for (int h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+        if (sums->head[h].weight > 0)
+            g_string_append_printf(line, "  %s loss %.4f  %s accuracy %.1f %%", loss_names(h)->name,
+                                   loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));
 }
 
 static void console_train(const TrainRecord *record)
@@ -195,8 +199,8 @@ static void console_train(const TrainRecord *record)
     if (record->total_steps)
         g_string_append_printf(line, "/%" PRId64, record->total_steps);
     g_autofree char *rate = text_count(record->tokens_per_s);
-    g_string_append_printf(line, "  loss %.4f", window->loss / window->weight + loss_sums_label(window));
-    say_labels(line, window);
+    g_string_append_printf(line, "  loss %.4f", loss_sums_total(window));
+    say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);
     if (record->left_s >= 0) {
@@ -213,11 +217,11 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
                              "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
                              (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
-    double tokens = window->loss / window->weight;
+    const HeadSums *tokens = &window->head[HEAD_TOKENS];
     const Scalar scalars[] = {
-        { "loss", "train", tokens + loss_sums_label(window) },
-        { "nll", "train", window->nll / window->weight },
-        { "accuracy", "train", window->correct / window->weight },
+        { "loss", "train", loss_sums_total(window) },
+        { "nll", "train", tokens->nll / tokens->weight },
+        { "accuracy", "train", loss_sums_accuracy(window, HEAD_TOKENS) },
         { "lr", "train", record->lr },
         { "grad_norm", "train", record->grad_norm },
         { "tokens_per_s", "perf", record->tokens_per_s },
@@ -227,34 +231,33 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "fill", "perf", record->fill },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
-    add_labels(metrics, line, "train", window, tokens, state->attempts);
+    add_heads(metrics, line, "train", window, state->attempts);
     write_line(metrics, line);
     console_train(record);
 }
 
 static void console_valid(int64_t step, const char *name, const LossSums *sums)
 {
-    double nll = sums->nll / sums->weight;
     g_autoptr(GString) line = g_string_new(NULL);
     g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step,
-                           nll + loss_sums_label(sums), exp(nll), 100 * sums->correct / sums->weight);
-    say_labels(line, sums);
+                           loss_sums_total(sums), exp(loss_sums_mean(sums, HEAD_TOKENS)),
+                           100 * loss_sums_accuracy(sums, HEAD_TOKENS));
+    say_heads(line, sums);
     log_info("%s%s%s", line->str, name ? "  " : "", name ? name : "");
 }
 
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
 {
-    double nll = sums->nll / sums->weight;
     g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
     json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
-                             name ? name : "valid", "target_tokens", (json_int_t)sums->weight);
+                             name ? name : "valid", "target_tokens", (json_int_t)sums->head[HEAD_TOKENS].weight);
     const Scalar scalars[] = {
-        { "loss", group, nll + loss_sums_label(sums) },
-        { "perplexity", group, exp(nll) },
-        { "accuracy", group, sums->correct / sums->weight },
+        { "loss", group, loss_sums_total(sums) },
+        { "perplexity", group, exp(loss_sums_mean(sums, HEAD_TOKENS)) },
+        { "accuracy", group, loss_sums_accuracy(sums, HEAD_TOKENS) },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
-    add_labels(metrics, line, group, sums, nll, step);
+    add_heads(metrics, line, group, sums, step);
     json_object_set_new(line, "seconds", json_real(seconds));
     write_line(metrics, line);
     console_valid(step, name, sums);

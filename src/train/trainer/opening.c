@@ -94,8 +94,7 @@ static bool open_model(Trainer *t, GError **error)
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
-    t->loss = (ModelLoss){ .n_targets = 1,
-                           .label_smoothing = (float)config->train.label_smoothing,
+    t->loss = (ModelLoss){ .label_smoothing = (float)config->train.label_smoothing,
                            .z_loss = (float)config->train.z_loss,
                            .seed = (uint64_t)config->run.seed,
                            .train = true,

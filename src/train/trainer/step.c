@@ -7,22 +7,14 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
 
-/* Number of sequences that have a label for the sentence head. */
-static double count_labels(const Batch *batch)
-{
-    double n = 0;
-    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
-        n += batch->labels[i] >= 0;
-    return n;
-}
-
 static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
 {
-    t->loss.n_targets = t->loss.n_labels = 0;
+    memset(t->loss.n_targets, 0, sizeof t->loss.n_targets);
     for (int64_t i = 0; i < t->accum; i++) {
         int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
         if (stop_requested())
@@ -31,11 +23,8 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
         if (!batch)
             return false;
         stats->tokens += batch_input_stream(batch)->n_tokens;
-        t->loss.n_targets += (double)batch->n_targets;
-        t->loss.n_labels += count_labels(batch);
+        loss_count(&t->loss, batch);
     }
-    t->loss.n_targets =
-        MAX(t->loss.n_targets, 1); /* a batch of very short samples may have no target: its gradient is zero */
     return true;
 }
 
@@ -51,8 +40,7 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
         *shown = true;
     }
     model_take_sums(t->model, sums);
-    if (sums->weight > 0)
-        progress_note("loss %.4f", sums->loss / sums->weight + loss_sums_label(sums));
+    progress_note("loss %.4f", loss_sums_total(sums));
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
 
@@ -109,7 +97,7 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     if (!run_microbatches(t, &stats->sums, error))
         return false;
     stats->norm = grads_norm(model_params(t->model));
-    stats->updated = isfinite(stats->norm) && isfinite(stats->sums.loss) && isfinite(stats->sums.label_nll);
+    stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
     if (stats->updated) {
         int64_t update = t->state.updates + 1;
         double lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
