@@ -1,5 +1,5 @@
-/* device.h: a device is a table of operations and memory. Backends: cpu, null (computes nothing, checks and counts
- * everything) and, in the tests, reference (double-precision loops). No GLib here. */
+/* device.h: a device has memory, transfers to and from it, and operations on it (ops.h). Backends: cpu, null (computes
+ * nothing, checks and counts everything) and, in the tests, reference (double-precision loops). No GLib here. */
 #pragma once
 
 #include "device/ops.h"
@@ -8,23 +8,24 @@ typedef struct OpTable OpTable; /* op_table.h, for backends */
 
 typedef struct Profile Profile; /* profile.h */
 
+/* Work that the null device was asked for. */
 typedef struct DeviceCounts {
-    double flops; /* of matrix products and attention: 2 per multiply-add */
-    double bytes; /* read and written by every operation, each operand once */
-    int64_t calls, uploads, downloads;
+    double flops;                      /* of matrix products and attention: 2 per multiply-add */
+    double bytes;                      /* read and written by operations, each operand once */
+    int64_t calls, uploads, downloads; /* operations, transfers to the device, transfers from it */
 } DeviceCounts;
 
-/* A moment in a device's work: see device_record. */
+/* A moment in the queue of a device's work: see device_record. */
 typedef uint64_t DeviceMark;
 
-/* What a tensor of an operation is for. A device says which dtypes each role may have. */
+/* What a tensor is for in an operation. A device has a set of dtypes for each role. */
 typedef enum Role {
-    ROLE_COMPUTE,    /* multiplied: work weights, activations */
+    ROLE_COMPUTE,    /* factors of products: weights, activations */
     ROLE_ACCUMULATE, /* summed up: the residual stream, parameter gradients */
-    ROLE_STATISTIC,  /* means, deviations, log-sum-exps, losses of tokens */
+    ROLE_STATISTIC,  /* of rows: means, 1/deviations, log-sum-exps, losses */
     ROLE_MASTER,     /* weights as the optimizer updates them */
     ROLE_STATE,      /* moments of an optimizer */
-    ROLE_INDEX,      /* ids, positions */
+    ROLE_INDEX,      /* token ids, position ids, rows */
     ROLE_TOTAL,      /* sums over a whole batch or model */
     ROLE_COUNT
 } Role;
@@ -40,42 +41,42 @@ Precision precision_uniform(DType dtype);
 struct Device {
     const char *name;
     const OpTable *ops;
-    Precision precision;         /* of its models, unless something else is asked for */
+    Precision precision;         /* of models that are opened on it */
     unsigned dtypes[ROLE_COUNT]; /* bit d is set where a tensor of the role may have DType d */
-    bool computes;               /* false: null; its memory is never touched */
-    DeviceCounts counts;         /* kept by the null device */
+    bool computes;               /* false for null, whose addresses must never be followed */
+    DeviceCounts counts;         /* kept by null alone */
     int threads;
-    const char *isa;  /* "avx2", "avx512"; "none" where nothing is compiled for one */
-    Profile *profile; /* NULL: operations are not timed; the caller's memory */
-    void *impl;
+    const char *isa;  /* instruction set: "avx2", "avx512", "f64" (reference), "none" (null) */
+    Profile *profile; /* times of operations, in memory of the caller; NULL means that they are not timed */
+    void *impl;       /* the backend's own */
 };
 
-Device *device_open_cpu(int threads); /* 0: OMP_NUM_THREADS or every core; never fails */
-Device *device_open_null(void);       /* of f32, as the cpu */
-Device *device_open_null_of(Precision precision);
-Device *device_open_reference(void); /* tests only: tests/reference/reference.c */
+Device *device_open_cpu(int threads);             /* 0 means OMP_NUM_THREADS, or every core; never fails */
+Device *device_open_null(void);                   /* as the cpu, in f32 */
+Device *device_open_null_of(Precision precision); /* as a device of that precision would be */
+Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 int device_threads(const Device *dev);
 const char *device_isa(const Device *dev);
 
-/* Memory of the device, aligned to 64, or NULL where there is not enough. Its addresses may be counted with, but only
- * operations and transfers read or write what lies there; what that is at first is not known. */
+/* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be
+ * added to its addresses, but only operations and transfers read or write there. */
 void *device_alloc(Device *dev, size_t bytes);
-void device_free(Device *dev, void *p); /* after the work that was asked for before */
+void device_free(Device *dev, void *p); /* takes effect after all work queued before it */
 
-/* A device does what it is asked for, operations and transfers, in that order, but later. Host memory that is uploaded
- * may be changed as soon as the call returns; host memory that is downloaded into holds the numbers once a mark that
- * was recorded after it has been waited for. */
+/* Operations and transfers are queued, and done later in the order of the calls. Host memory that is uploaded may be
+ * changed as soon as device_upload returns; host memory that is downloaded into holds the numbers once a mark recorded
+ * after device_download has been waited for. */
 void device_upload(Device *dev, void *to, const void *from, size_t bytes);
 void device_download(Device *dev, void *to, const void *from, size_t bytes);
-DeviceMark device_record(Device *dev);          /* stands behind all that was asked for so far */
-void device_wait(Device *dev, DeviceMark mark); /* returns when what stands before the mark is done */
-void device_synchronise(Device *dev);           /* when everything is done */
+DeviceMark device_record(Device *dev);          /* a mark behind all work queued so far */
+void device_wait(Device *dev, DeviceMark mark); /* returns when all work before the mark is done */
+void device_synchronise(Device *dev);           /* returns when all work is done */
 
-/* The same of a whole tensor; on the host its rows lie side by side, in its dtype. */
+/* Transfers of a whole tensor; on the host its rows lie side by side, in its dtype. */
 void tensor_upload(Device *dev, Tensor to, const void *from);
 void tensor_download(Device *dev, void *to, Tensor from);
-/* The same from and to host memory of `dtype`, with a cast where the tensor has another. Reading waits; on a device
- * that computes nothing it leaves `to` alone. */
+/* Transfers to and from host memory of `dtype`, with a cast where the tensor has another dtype. tensor_read waits for
+ * the numbers; on a device that computes nothing it leaves `to` alone. */
 void tensor_write(Device *dev, Tensor to, const void *from, DType dtype);
 void tensor_read(Device *dev, void *to, DType dtype, Tensor from);

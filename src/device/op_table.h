@@ -1,6 +1,5 @@
-/* op_table.h: what a backend is: memory, transfers, and one function per operation of ops.h, with the same arguments,
- * already checked. Every entry is filled: a missing operation is found when the device is opened, never in the middle
- * of a run. */
+/* op_table.h: the functions of a backend: memory, transfers, and one kernel for each operation of ops.h, whose
+ * arguments have been checked. Every entry must be filled: device_new finds a missing one when the device is opened. */
 #pragma once
 
 #include "device/device.h"

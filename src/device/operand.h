@@ -1,31 +1,29 @@
-/* operand.h: what op_list.inc says of a tensor of an operation, and the one check of it. For the front door and the
- * null device.
+/* operand.h: the declaration of an operation's tensor in op_list.inc, and its check; for ops.c and the null device.
  *
- * A dimension is a number, or a letter: its first occurrence among an operation's operands fixes what it stands for,
- * all others must agree. */
+ * A dimension is a number, or a letter: the first operand with a letter fixes its number, all others must agree. */
 #pragma once
 
 #include "device/device.h"
 
 typedef enum Access {
     ACCESS_IN,      /* read */
-    ACCESS_OUT,     /* written; read before only where a beta says so */
+    ACCESS_OUT,     /* written; read before only where a beta is not 0 */
     ACCESS_UPDATED, /* read and written */
 } Access;
 
 typedef struct Operand {
     const char *name;
     Tensor t;
-    unsigned roles; /* the roles that it may play: see Role */
+    unsigned roles; /* set of Role: its dtype must be one of theirs */
     Access access;
     bool optional;    /* may be NO_TENSOR */
-    const char *over; /* names of the operands whose memory it may be, "dy residual"; NULL means of none */
-    double share;     /* of the tensor that is touched: 1, or less where rows of it are looked up */
-    int rank;         /* dimensions given; 0 means ANY: a vector or a matrix */
+    const char *over; /* names of the operands whose memory it may share, "dy residual"; NULL means none */
+    double share;     /* part of the tensor that is read or written: 1, or less where rows are looked up */
+    int rank;         /* dimensions in `d` */
     int64_t d[2];
 } Operand;
 
-/* The roles of op_list.inc, as sets. */
+/* Sets of roles for op_list.inc. */
 enum {
     COMPUTE = 1 << ROLE_COMPUTE,
     ACCUMULATE = 1 << ROLE_ACCUMULATE,
@@ -61,17 +59,17 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
 /* Written where `condition` holds, else only read. */
 #define UPDATED_IF(condition, t, roles, ...)                                                                           \
     OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
-/* One row of it is written for each of `n` indices. */
+/* Written in one row for each of `n` indices. */
 #define SOME_ROWS(t, roles, n, ...)                                                                                    \
     OPERAND(ACCESS_OUT, false, NULL, (double)(n) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
-/* One row of it is read for each of `rows` indices. */
+/* Read in one row for each of `rows` indices. */
 #define LOOKED_UP(t, roles, rows, ...)                                                                                 \
     OPERAND(ACCESS_IN, false, NULL, (double)(rows) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
-/* The operands of an entry, whose list stands in parentheses. */
+/* The list of operands of an entry of op_list.inc, and its length. */
 #define OPERANDS(...)   ((const Operand[]){ __VA_ARGS__ })
 #define N_OPERANDS(...) (int)(sizeof OPERANDS(__VA_ARGS__) / sizeof(Operand))
 
-/* CHECKs presence, rank, shape, memory, dtype by role, and that outputs share memory only where they may. */
+/* CHECKs each operand: present, rank, shape, dtype by role, and that outputs share memory only where they may. */
 void operands_check(const Device *dev, const char *op, const Operand *operands, int n);
-/* Read and written, each operand once, one that is updated twice. */
+/* Bytes read and written: each operand once, updated ones twice. */
 double operands_bytes(const Operand *operands, int n);

@@ -4,11 +4,6 @@
 #include "device/operand.h"
 #include "device/profile.h"
 
-const char *const activation_names[] = {
-    [ACT_RELU] = "relu", [ACT_GELU_TANH] = "gelu_tanh", [ACT_GELU_ERF] = "gelu_erf",
-    [ACT_SILU] = "silu", [ACT_TANH] = "tanh",           [ACT_COUNT] = NULL
-};
-
 static void check_dropout(const char *op, const Dropout *drop)
 {
     CHECK(drop->rate >= 0 && drop->rate < 1, "%s: dropout rate %g is not in [0, 1)", op, (double)drop->rate);

@@ -1,4 +1,4 @@
-/* profile.h: how long each operation took, for `loam bench step`. Timed at the front door, on any device. */
+/* profile.h: time and number of calls of each operation, for `loam bench step`; taken by op_NAME(), on any device. */
 #pragma once
 
 #include "device/device.h"
@@ -6,7 +6,7 @@
 #define PROFILE_OPS 64
 
 struct Profile {
-    int n; /* operations seen, in order of their first call */
+    int n; /* operations called so far, in the order of their first calls */
     struct {
         const char *op; /* "gemm", "attn_bwd" */
         double seconds;
@@ -14,5 +14,7 @@ struct Profile {
     } rows[PROFILE_OPS];
 };
 
-double profile_start(const Device *dev); /* 0 where dev->profile is NULL */
+/* The time now in seconds; 0 where dev->profile is NULL. */
+double profile_start(const Device *dev);
+/* Adds a call of `op` that began at `start`, after waiting until it is done. */
 void profile_add(Device *dev, const char *op, double start);

@@ -113,13 +113,8 @@ static void encode(Decoder *d)
     stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
     stack_begin(&model->encoder, &pass);
     Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
-    for (int i = 0; i < model->config.n_dec; i++) {
-        int bucket = model->decoder.block_bucket + i;
-        BlockW w = { 0 };
-        params_acquire(model->params, bucket, &w);
-        attention_cache_encoder(&d->pass.cx, &d->caches[i].cross, encoder_output, &w.cross);
-        params_release(model->params, bucket);
-    }
+    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+        attention_cache_encoder(&walk.cx, &d->caches[walk.i].cross, encoder_output, &walk.w.cross);
     stack_pass_clear(&pass);
 }
 
@@ -153,16 +148,11 @@ static void prefill(Decoder *d)
     stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
     stack_embed(stack, &pass, x, &w);
     params_release(model->params, stack->bucket);
-    for (int i = 0; i < model->config.n_dec; i++) {
-        int bucket = stack->block_bucket + i;
+    for (BlockWalk walk = stack_walk(stack, &pass); stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work.save);
-        BlockW block = { 0 };
         BlockSave kept;
-        Ctx cx = stack_layer(stack, &pass, i);
-        params_acquire(model->params, bucket, &block);
-        block_fwd(&cx, x, x, NO_TENSOR, pass.bias, &block, &kept);
-        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[i].self.kv, kept.self.p.kv);
-        params_release(model->params, bucket);
+        block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
+        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self.kv, kept.self.p.kv);
         arena_reset(d->work.save, mark);
     }
     row_moves_free(&moves);
@@ -235,21 +225,6 @@ static void begin(Decoder *d)
     arena_reset(d->work.save, mark);
 }
 
-/* x (B,C) of the previous tokens, through the blocks, in place. */
-static void run_blocks(Decoder *d, Tensor x)
-{
-    Model *model = d->model;
-
-    for (int i = 0; i < model->config.n_dec; i++) {
-        int bucket = model->decoder.block_bucket + i;
-        BlockW w = { 0 };
-        Ctx cx = stack_layer(&model->decoder, &d->pass, i);
-        params_acquire(model->params, bucket, &w);
-        block_step(&cx, x, x, d->pass.bias, &w, &d->caches[i], &d->step);
-        params_release(model->params, bucket);
-    }
-}
-
 static void step(Decoder *d)
 {
     Model *model = d->model;
@@ -262,7 +237,8 @@ static void step(Decoder *d)
     upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
     stack_embed(&model->decoder, &d->pass, x, &stack);
-    run_blocks(d, x);
+    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+        block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
     heads_logits(model, &d->pass.cx, d->logits, y);

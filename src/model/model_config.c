@@ -2,17 +2,28 @@
 
 #include "nn/ctx.h"
 
-static const char *const family_names[] = { "t5", "bert", "gpt", NULL };
-static const char *const norm_names[] = { "rmsnorm", "layernorm", NULL };
+static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
+static const char *const norm_names[] = { [NORM_RMS] = "rmsnorm", [NORM_LAYER] = "layernorm", NULL };
 static const char *const position_names[] = {
-    "relative_bias",      "learned", "rotary", "alibi", "sinusoidal", "none", "learned+relative_bias", "relative_key",
-    "relative_key_query", NULL
+    [POSITION_RELATIVE_BIAS] = "relative_bias",
+    [POSITION_LEARNED] = "learned",
+    [POSITION_ROTARY] = "rotary",
+    [POSITION_ALIBI] = "alibi",
+    [POSITION_SINUSOIDAL] = "sinusoidal",
+    [POSITION_NONE] = "none",
+    [POSITION_LEARNED_AND_BIAS] = "learned+relative_bias",
+    [POSITION_RELATIVE_KEY] = "relative_key",
+    [POSITION_RELATIVE_KEY_QUERY] = "relative_key_query",
+    NULL,
 };
-static const char *const init_names[] = { "t5", "normal", "fairseq", "fan_in", "fan_out", NULL };
-static const char *const rule_names[] = { "t5", "ast", NULL };
-
-/* "same", then the activations in their order. */
-static const char *const head_activation_names[] = { "same", "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", NULL };
+static const char *const init_names[] = {
+    [INIT_SCHEME_T5] = "t5",         [INIT_SCHEME_NORMAL] = "normal",   [INIT_SCHEME_FAIRSEQ] = "fairseq",
+    [INIT_SCHEME_FAN_IN] = "fan_in", [INIT_SCHEME_FAN_OUT] = "fan_out", NULL
+};
+static const char *const rule_names[] = { [RELPOS_T5] = "t5", [RELPOS_AST] = "ast", NULL };
+static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NULL };
+/* 0 means that of the blocks, else an Activation + 1. */
+static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
 
 #define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
     {                                                                                                                  \

@@ -7,7 +7,13 @@
 
 enum { MAX_BLOCKS = 4096 };
 
-const char *const sparse_pattern_names[] = { "none", "fixed", "variable", "bigbird", "longformer", "sliding", NULL };
+const char *const sparse_pattern_names[] = { [SPARSE_NONE] = "none",
+                                             [SPARSE_FIXED] = "fixed",
+                                             [SPARSE_VARIABLE] = "variable",
+                                             [SPARSE_BIGBIRD] = "bigbird",
+                                             [SPARSE_LONGFORMER] = "longformer",
+                                             [SPARSE_SLIDING] = "sliding",
+                                             NULL };
 
 /* One head's layout while it is made. */
 typedef struct Grid {

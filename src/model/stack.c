@@ -99,11 +99,53 @@ void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scra
                       .train = loss->train };
 }
 
-Ctx stack_layer(const Stack *stack, const StackPass *pass, int i)
+BlockWalk stack_walk(const Stack *stack, const StackPass *pass)
 {
-    Ctx cx = pass->cx;
-    cx.layer = &stack->layers[i - stack->first];
-    return cx;
+    return (BlockWalk){ .stack = stack, .pass = pass, .here = -1 };
+}
+
+BlockWalk stack_walk_back(const Stack *stack, const StackPass *pass)
+{
+    return (BlockWalk){ .stack = stack, .pass = pass, .back = true, .here = stack_blocks(stack) };
+}
+
+static void leave_block(BlockWalk *walk)
+{
+    int bucket = walk->stack->block_bucket + walk->i;
+
+    if (walk->back)
+        grads_ready(walk->stack->params, bucket);
+    params_release(walk->stack->params, bucket);
+}
+
+static void enter_block(BlockWalk *walk)
+{
+    const Stack *stack = walk->stack;
+    int bucket = stack->block_bucket + stack->first + walk->here;
+
+    walk->i = stack->first + walk->here;
+    walk->cx = walk->pass->cx;
+    walk->cx.layer = &stack->layers[walk->here];
+    walk->w = walk->g = (BlockW){ 0 };
+    params_acquire(stack->params, bucket, &walk->w);
+    if (walk->back)
+        walk->beta = grads_acquire(stack->params, bucket, &walk->g);
+}
+
+static bool is_here(const BlockWalk *walk)
+{
+    return walk->here >= 0 && walk->here < stack_blocks(walk->stack);
+}
+
+bool stack_walk_next(BlockWalk *walk)
+{
+    if (is_here(walk))
+        leave_block(walk);
+    walk->here += walk->back ? -1 : 1;
+    if (!is_here(walk))
+        return false;
+    enter_block(walk);
+    return true;
 }
 
 /* table (n, C): the sinusoids of position_ids 0 to n - 1. */
@@ -169,17 +211,15 @@ void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w)
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* Block i of the whole, its activations into `arena`. */
-static void run_block(const Stack *stack, StackPass *pass, Arena *arena, int i, Tensor encoder_output)
+/* Forward through the walk's block, its activations into `arena`. */
+static void run_block(const BlockWalk *walk, Arena *arena, Tensor encoder_output)
 {
-    Ctx cx = stack_layer(stack, pass, i);
-    int here = i - stack->first;
-    BlockW w = { 0 };
+    const StackPass *pass = walk->pass;
+    Ctx cx = walk->cx;
 
     cx.save = arena;
-    params_acquire(stack->params, stack->block_bucket + i, &w);
-    block_fwd(&cx, pass->x[here + 1], pass->x[here], encoder_output, pass->bias, &w, &pass->blocks[here]);
-    params_release(stack->params, stack->block_bucket + i);
+    block_fwd(&cx, pass->x[walk->here + 1], pass->x[walk->here], encoder_output, pass->bias, &walk->w,
+              &pass->blocks[walk->here]);
 }
 
 Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
@@ -217,9 +257,9 @@ Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor e
     stack_positions(stack, pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
     if (stack->embeds)
         stack_embed(stack, pass, pass->x[0], &w);
-    for (int i = stack->first; i < stack->end; i++) {
+    for (BlockWalk walk = stack_walk(stack, pass); stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
-        run_block(stack, pass, arena, i, encoder_output);
+        run_block(&walk, arena, encoder_output);
         if (forget)
             arena_reset(arena, mark);
     }
@@ -229,20 +269,6 @@ Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor e
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
     params_release(stack->params, stack->bucket);
     return y;
-}
-
-static void block_gradients(const Stack *stack, StackPass *pass, int i, Tensor dx, Tensor d_encoder_output,
-                            Tensor dbias)
-{
-    int bucket = stack->block_bucket + i;
-    Ctx cx = stack_layer(stack, pass, i);
-    BlockW w = { 0 }, g = { 0 };
-
-    params_acquire(stack->params, bucket, &w);
-    float beta = grads_acquire(stack->params, bucket, &g);
-    block_bwd(&cx, dx, d_encoder_output, dbias, &w, &g, beta, &pass->blocks[i - stack->first]);
-    grads_ready(stack->params, bucket);
-    params_release(stack->params, bucket);
 }
 
 /* beta is that of the stack's own gradients. */
@@ -283,11 +309,11 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         dbias = arena_tensor(cx->scratch, cx->dtype, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    for (int i = stack->end - 1; i >= stack->first; i--) {
+    for (BlockWalk walk = stack_walk_back(stack, pass); stack_walk_next(&walk);) {
         size_t block = arena_mark(recompute);
         if (loss->recompute)
-            run_block(stack, pass, recompute, i, encoder_output);
-        block_gradients(stack, pass, i, dy, d_encoder_output, dbias);
+            run_block(&walk, recompute, encoder_output);
+        block_bwd(&walk.cx, dy, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
         arena_reset(recompute, block);
     }
     relpos.first = 1 - cx->tokens->seq.max_len;

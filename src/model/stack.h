@@ -54,8 +54,23 @@ void stack_pass_clear(StackPass *pass);
  * none. Activations kept for backward go into `save`. */
 void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Tokens *encoder_tokens,
                    const ModelLoss *loss);
-/* The context of block i of the whole. */
-Ctx stack_layer(const Stack *stack, const StackPass *pass, int i);
+/* A walk over the blocks that are here, from the first to the last, or back with their gradients:
+ *     for (BlockWalk walk = stack_walk(stack, pass); stack_walk_next(&walk);)
+ * Between two calls of stack_walk_next the parameters of one block are there; gradients are ready when it returns. */
+typedef struct BlockWalk {
+    const Stack *stack;
+    const StackPass *pass;
+    bool back;
+    int here, i; /* the block, counted from the first that is here, and within the whole encoder or decoder */
+    Ctx cx;      /* of the block; the caller's to change */
+    BlockW w, g; /* g is absent in a walk forward */
+    float beta;  /* of g */
+} BlockWalk;
+
+BlockWalk stack_walk(const Stack *stack, const StackPass *pass);
+BlockWalk stack_walk_back(const Stack *stack, const StackPass *pass);
+/* false after the last block. */
+bool stack_walk_next(BlockWalk *walk);
 /* Positions that are not learned, into pass->bias, pass->sinusoids and pass->cx.rotary: relative positions from `first`
  * on, n of them, and position_ids below n_positions. */
 void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32_t first, int32_t n,

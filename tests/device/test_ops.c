@@ -101,11 +101,11 @@ static void case_rotary(Rig *r)
     int64_t n = PICK_SIZE(r, 1, 60), heads = PICK_SIZE(r, 1, 3), dim = PICK_SIZE(r, 6, 64), pad = PICK_SIZE(r, 0, 3);
     int64_t turned = choose(r, 2) ? dim : 4;
     bool inverse = choose(r, 2);
-    Tensor x = normal(r, n, heads * dim, pad, 1), table = blank(r, 40, turned, pad), place = integers(r, n, 40);
+    Tensor x = normal(r, n, heads * dim, pad, 1), table = blank(r, 40, turned, pad), position_ids = integers(r, n, 40);
     Tensor waves = blank(r, 40, turned, pad);
     op_sinusoid_table(r->dev, waves, 2);
     op_rotary_table(r->dev, table, 10000);
-    op_rotary(r->dev, x, table, place, (int32_t)dim, inverse);
+    op_rotary(r->dev, x, table, position_ids, (int32_t)dim, inverse);
     output(r, waves);
     output(r, table);
     output(r, x);

@@ -77,7 +77,8 @@ static void test_rmsnorm(void)
     device_close(dev);
 }
 
-/* Base 10000 over 16 channels at place 3, of 0.1, 0.2, …: the values of the RoFormer code that t5-experiments carries.
+/* Base 10000 over 16 channels at position 3, of 0.1, 0.2, …: the values of the RoFormer code that t5-experiments
+ * carries.
  */
 static void test_rotary(void)
 {
@@ -86,18 +87,18 @@ static void test_rotary(void)
                                      1.3144128, 1.405629,  1.5020932, 1.6007582 };
     Device *dev = device_open_reference();
     double x[16], table[4 * 16];
-    int32_t place = 3;
+    int32_t position = 3;
     for (int i = 0; i < 16; i++)
         x[i] = 0.1 * (i + 1);
     Tensor angles = tensor_matrix(table, DT_F64, 4, 16);
     op_rotary_table(dev, angles, 10000);
-    op_rotary(dev, tensor_matrix(x, DT_F64, 1, 16), angles, tensor_vector(&place, DT_I32, 1), 16, false);
+    op_rotary(dev, tensor_matrix(x, DT_F64, 1, 16), angles, tensor_vector(&position, DT_I32, 1), 16, false);
     for (int i = 0; i < 16; i++)
         g_assert_cmpfloat_with_epsilon(x[i], golden[i], 1e-7);
     device_close(dev);
 }
 
-/* fairseq's for 6 channels from place 2 on: sin, then cos, of 10000^(-c/2) times the place. */
+/* fairseq's for 6 channels from position 2 on: sin, then cos, of 10000^(-c/2) times the position. */
 static void test_sinusoids(void)
 {
     Device *dev = device_open_reference();

@@ -174,10 +174,10 @@ static double rotary_loss(const void *context)
 
 static void test_rotary(void)
 {
-    int32_t place[] = { 4, 0, 1, 7, 2 };
+    int32_t position_ids[] = { 4, 0, 1, 7, 2 };
     Call c = { .x = normal(5, 14), .w = normal(8, 6), .y = normal(5, 14), .r = normal(5, 14) };
     Tensor dx = normal(5, 14);
-    c.ids = tensor_vector(place, DT_I32, 5);
+    c.ids = tensor_vector(position_ids, DT_I32, 5);
     op_rotary_table(dev, c.w, 10);
     op_copy(dev, dx, c.r);
     op_rotary(dev, dx, c.w, c.ids, 7, true);

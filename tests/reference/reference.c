@@ -314,12 +314,12 @@ void reference_rotary_table(Device *dev, Tensor table, double base)
     }
 }
 
-void reference_rotary(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+void reference_rotary(Device *dev, Tensor x, Tensor table, Tensor position_ids, int32_t head_dim, bool inverse)
 {
     (void)dev;
     int64_t half = tensor_cols(table) / 2;
     for (int64_t i = 0; i < tensor_rows(x); i++) {
-        int64_t row = ((const int32_t *)place.p)[i];
+        int64_t row = ((const int32_t *)position_ids.p)[i];
         for (int64_t channel = 0; channel < tensor_cols(x); channel++) {
             int64_t c = channel % head_dim;
             if (c >= half)

@@ -1,4 +1,4 @@
-/* elementwise.c: dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
+/* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
  * first-level cache. */
 #include "device/cpu/kernels/kernels.h"
 #include "device/cpu/kernels/mask.h"
@@ -33,6 +33,17 @@ void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
         const float *in = row_of(x, i);
         float *out = row_of(y, i);
         SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = factor * in[c];
+    }
+}
+
+void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    const float *bias = b.p;
+#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
+    for (int64_t i = 0; i < x.d[0]; i++) {
+        const float *in = row_of(x, i);
+        float *out = row_of(y, i);
+        SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = in[c] + bias[c];
     }
 }
 
@@ -144,24 +155,14 @@ static inline Slope slope_of(Activation act, float x)
     return (Slope){ x > 0.0f ? x : 0.0f, 1.0f, x > 0.0f ? 1.0f : 0.0f };
 }
 
-/* One loop for each activation: `act` is a constant in it. */
-#define EACH_ACTIVATION(act, loop)                                                                                     \
+/* One loop for each activation, LOOP(kind): `kind` is a constant in it. */
+#define CASE(name, text)                                                                                               \
+    case ACT_##name:                                                                                                   \
+        LOOP(ACT_##name);                                                                                              \
+        break;
+#define EACH_ACTIVATION(act)                                                                                           \
     switch (act) {                                                                                                     \
-    case ACT_RELU:                                                                                                     \
-        loop(ACT_RELU);                                                                                                \
-        break;                                                                                                         \
-    case ACT_GELU_TANH:                                                                                                \
-        loop(ACT_GELU_TANH);                                                                                           \
-        break;                                                                                                         \
-    case ACT_GELU_ERF:                                                                                                 \
-        loop(ACT_GELU_ERF);                                                                                            \
-        break;                                                                                                         \
-    case ACT_SILU:                                                                                                     \
-        loop(ACT_SILU);                                                                                                \
-        break;                                                                                                         \
-    case ACT_TANH:                                                                                                     \
-        loop(ACT_TANH);                                                                                                \
-        break;                                                                                                         \
+        ACTIVATIONS(CASE)                                                                                              \
     case ACT_COUNT:                                                                                                    \
         break;                                                                                                         \
     }
@@ -169,7 +170,7 @@ static inline Slope slope_of(Activation act, float x)
 static void fwd_chunk(float *a, const float *h, const float *gate, const float *mask, int64_t n, Activation act)
 {
 #define LOOP(kind) SIMD for (int64_t c = 0; c < n; c++) a[c] = value_of(kind, h[c]) * gate[c] * mask[c]
-    EACH_ACTIVATION(act, LOOP)
+    EACH_ACTIVATION(act)
 #undef LOOP
 }
 
@@ -185,7 +186,7 @@ static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, 
         dgate[c] = d * at.base * at.factor;                                                                            \
         dh[c] = d * gate[c] * at.slope;                                                                                \
     }
-    EACH_ACTIVATION(act, LOOP)
+    EACH_ACTIVATION(act)
 #undef LOOP
 }
 

@@ -1,3 +1,4 @@
+/* layernorm.c: forward and backward of a row (token) at a time; the sums of dw and db over rows belong to threads. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <math.h>
@@ -111,35 +112,5 @@ void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor 
 #pragma omp barrier
         gather(dw, beta, workspace, sum_bytes, 0, cols);
         gather(db, beta, workspace, sum_bytes, width, cols);
-    }
-}
-
-void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
-{
-    const float *bias = b.p;
-#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
-    for (int64_t i = 0; i < x.d[0]; i++) {
-        const float *in = row_of(x, i);
-        float *out = row_of(y, i);
-        SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = in[c] + bias[c];
-    }
-}
-
-/* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
-void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
-{
-    double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
-    float *d = db.p;
-#pragma omp parallel num_threads(team(dev, tensor_count(dy)))
-    {
-        Range cols = share(dy.d[1], 16);
-        for (int64_t c = cols.begin; c < cols.end; c++)
-            sum[c] = beta == 0.0f ? 0.0 : (double)beta * (double)d[c];
-        for (int64_t i = 0; i < dy.d[0]; i++) {
-            const float *row = row_of(dy, i);
-            SIMD for (int64_t c = cols.begin; c < cols.end; c++) sum[c] += (double)row[c];
-        }
-        for (int64_t c = cols.begin; c < cols.end; c++)
-            d[c] = (float)sum[c];
     }
 }

@@ -1,3 +1,4 @@
+/* reduce.c: sums over rows, tensors and passes. */
 #include "device/cpu/kernels/kernels.h"
 
 /* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
@@ -13,6 +14,25 @@ void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
             const float *row = row_of(x, i);
             SIMD for (int64_t c = cols.begin; c < cols.end; c++) sum[c] += (double)row[c];
         }
+    }
+}
+
+/* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
+void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
+{
+    double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
+    float *d = db.p;
+#pragma omp parallel num_threads(team(dev, tensor_count(dy)))
+    {
+        Range cols = share(dy.d[1], 16);
+        for (int64_t c = cols.begin; c < cols.end; c++)
+            sum[c] = beta == 0.0f ? 0.0 : (double)beta * (double)d[c];
+        for (int64_t i = 0; i < dy.d[0]; i++) {
+            const float *row = row_of(dy, i);
+            SIMD for (int64_t c = cols.begin; c < cols.end; c++) sum[c] += (double)row[c];
+        }
+        for (int64_t c = cols.begin; c < cols.end; c++)
+            d[c] = (float)sum[c];
     }
 }
 

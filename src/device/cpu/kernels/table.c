@@ -1,3 +1,4 @@
+/* table.c: the operation table of one instruction set. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <stdlib.h>

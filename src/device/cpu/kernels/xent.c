@@ -1,3 +1,4 @@
+/* xent.c: cross-entropy and its gradient, a row of logits at a time. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* rmsnorm.c: forward and backward of a row (token) at a time; the sums of dw over rows belong to threads. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* gather.c: rows of a table by index, read, written and added to. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <string.h>
@@ -47,35 +48,4 @@ void KERNEL(scatter)(Device *dev, Tensor y, Tensor x, Tensor rows)
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         memcpy(row_of(y, to[i]), row_of(x, i), (size_t)x.d[1] * sizeof(float));
-}
-
-/* A few thousand numbers: not worth waking threads. */
-void KERNEL(relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
-{
-    (void)dev;
-    for (int64_t c = 0; c < bias.d[1]; c++) {
-        const float *bucket = row_of(table, relpos_bucket(spec->first + (int32_t)c, spec));
-        for (int64_t h = 0; h < bias.d[0]; h++)
-            row_of(bias, h)[c] = bucket[h];
-    }
-}
-
-/* The columns of a bucket lie side by side. */
-void KERNEL(relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
-{
-    (void)dev;
-    for (int64_t b = 0; b < dtable.d[0]; b++)
-        for (int64_t h = 0; h < dtable.d[1]; h++)
-            row_of(dtable, b)[h] = beta == 0.0f ? 0.0f : beta * row_of(dtable, b)[h];
-    for (int64_t begin = 0, end; begin < dbias.d[1]; begin = end) {
-        int32_t bucket = relpos_bucket(spec->first + (int32_t)begin, spec);
-        for (end = begin + 1; end < dbias.d[1] && relpos_bucket(spec->first + (int32_t)end, spec) == bucket;)
-            end++;
-        for (int64_t h = 0; h < dbias.d[0]; h++) {
-            double sum = 0;
-            for (int64_t c = begin; c < end; c++)
-                sum += (double)row_of(dbias, h)[c];
-            row_of(dtable, bucket)[h] += (float)sum;
-        }
-    }
 }

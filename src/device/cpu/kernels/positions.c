@@ -1,6 +1,38 @@
+/* positions.c: biases by relative position, tables of angles, rotary positions. */
 #include "device/cpu/kernels/kernels.h"
 
 #include <math.h>
+
+/* A few thousand numbers: not worth waking threads. */
+void KERNEL(relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec *spec)
+{
+    (void)dev;
+    for (int64_t c = 0; c < bias.d[1]; c++) {
+        const float *bucket = row_of(table, relpos_bucket(spec->first + (int32_t)c, spec));
+        for (int64_t h = 0; h < bias.d[0]; h++)
+            row_of(bias, h)[c] = bucket[h];
+    }
+}
+
+/* The columns of a bucket lie side by side. */
+void KERNEL(relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
+{
+    (void)dev;
+    for (int64_t b = 0; b < dtable.d[0]; b++)
+        for (int64_t h = 0; h < dtable.d[1]; h++)
+            row_of(dtable, b)[h] = beta == 0.0f ? 0.0f : beta * row_of(dtable, b)[h];
+    for (int64_t begin = 0, end; begin < dbias.d[1]; begin = end) {
+        int32_t bucket = relpos_bucket(spec->first + (int32_t)begin, spec);
+        for (end = begin + 1; end < dbias.d[1] && relpos_bucket(spec->first + (int32_t)end, spec) == bucket;)
+            end++;
+        for (int64_t h = 0; h < dbias.d[0]; h++) {
+            double sum = 0;
+            for (int64_t c = begin; c < end; c++)
+                sum += (double)row_of(dbias, h)[c];
+            row_of(dtable, bucket)[h] += (float)sum;
+        }
+    }
+}
 
 /* A few thousand numbers: not worth waking threads. */
 void KERNEL(alibi)(Device *dev, Tensor bias, int32_t first, int32_t first_head, int32_t heads)
@@ -37,7 +69,7 @@ void KERNEL(rotary_table)(Device *dev, Tensor table, double base)
         }
 }
 
-static void turn(float *x, const float *angles, int64_t half, float direction)
+static void rotate_head(float *x, const float *angles, int64_t half, float direction)
 {
     const float *cosine = angles, *sine = angles + half;
     float *y = x + half;
@@ -49,14 +81,14 @@ static void turn(float *x, const float *angles, int64_t half, float direction)
     }
 }
 
-void KERNEL(rotary)(Device *dev, Tensor x, Tensor table, Tensor place, int32_t head_dim, bool inverse)
+void KERNEL(rotary)(Device *dev, Tensor x, Tensor table, Tensor position_ids, int32_t head_dim, bool inverse)
 {
-    const int32_t *at = place.p;
+    const int32_t *at = position_ids.p;
     for (int64_t i = 0; i < x.d[0]; i++)
-        CHECK(at[i] >= 0 && at[i] < table.d[0], "place %d of token %lld in a table of %lld rows", at[i], (long long)i,
-              (long long)table.d[0]);
+        CHECK(at[i] >= 0 && at[i] < table.d[0], "position id %d of token %lld in a table of %lld rows", at[i],
+              (long long)i, (long long)table.d[0]);
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         for (int64_t h = 0; h < x.d[1]; h += head_dim)
-            turn(row_of(x, i) + h, row_of(table, at[i]), table.d[1] / 2, inverse ? -1.0f : 1.0f);
+            rotate_head(row_of(x, i) + h, row_of(table, at[i]), table.d[1] / 2, inverse ? -1.0f : 1.0f);
 }

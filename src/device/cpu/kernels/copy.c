@@ -1,4 +1,4 @@
-/* move.c: filling and copying, with casts. */
+/* copy.c: filling and copying, with casts. */
 #include "device/cast.h"
 #include "device/cpu/kernels/kernels.h"
 

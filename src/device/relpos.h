@@ -1,0 +1,24 @@
+/* relpos.h: what attention adds to a score by the distance of key and query: T5's relative-position buckets, and
+ * ALiBi's slopes. No GLib here. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum RelposRule {
+    RELPOS_T5, /* Raffel et al. 2020 */
+    RELPOS_AST /* AST-T5, COCO-LM: buckets for both directions, whatever `bidirectional` says */
+} RelposRule;
+
+typedef struct RelposSpec {
+    int32_t first;        /* relative position (key - query) of column 0 of the bias */
+    int32_t n_buckets;    /* rows of the table */
+    int32_t max_distance; /* all distances from here on share the last bucket */
+    RelposRule rule;
+    bool bidirectional; /* keys after the query have buckets of their own; else they share that of distance 0 */
+} RelposSpec;
+
+/* Bucket of a relative position (key - query). Bounds of buckets are exact where a logarithm is a whole number. */
+int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
+/* ALiBi's slope of a head of `heads` (Press et al. 2022); any number of heads. */
+double alibi_slope(int32_t head, int32_t heads);
