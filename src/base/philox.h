@@ -26,6 +26,7 @@ typedef enum PhiloxPurpose {
     PHILOX_MIXTURE = 7,  /* a seed for each dataset of a mixture */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* next-sentence prediction: the second text if it is not the following one */
+    PHILOX_SCORES = 10,  /* bootstrap resamples of loam scores */
     PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
 } PhiloxPurpose;
 

@@ -1,3 +1,4 @@
+/* dataset.c: `loam dataset`: merges, shuffles and splits token datasets. */
 #include "data/dataset/dataset.h"
 #include "base/text.h"
 #include "cli/cli.h"

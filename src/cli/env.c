@@ -1,3 +1,4 @@
+/* env.c: `loam env`: the machine, the libraries and the build, for bug reports. */
 #include "cli/cli.h"
 #include "device/device.h"
 

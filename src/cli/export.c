@@ -1,3 +1,4 @@
+/* export.c: `loam export`: a model as a folder of Hugging Face. */
 #include "base/log.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"

@@ -1,3 +1,4 @@
+/* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
@@ -10,8 +11,8 @@
 static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x]";
 static const char about[] =
     "Turns a folder of Hugging Face (T5, mT5, umT5, BERT, RoBERTa, ModernBERT, GPT-2, XGLM or Llama: config.json;\n"
-    "model.safetensors, whole or in shards; a tokenizer) into a checkpoint of loam: weights and, where there is one, "
-    "the tokenizer.\n"
+    "model.safetensors or pytorch_model.bin, whole or in shards; a tokenizer) into a checkpoint of loam: weights and,\n"
+    "where there is one, the tokenizer.\n"
     "A Hugging Face folder also does wherever a model is asked for, so importing is needed\n"
     "only to keep a copy.\n"
     "\n"

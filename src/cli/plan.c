@@ -1,3 +1,4 @@
+/* plan.c: `loam plan`: parameters, memory and time of a run, without running it. */
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* train.c: `loam train`: starts or resumes a run. */
 #include "cli/cli.h"
 #include "train/config/config.h"
 #include "train/trainer/trainer.h"

@@ -13,11 +13,11 @@ typedef struct TokenStream {
     int32_t *ids;                 /* (max_tokens) */
     int32_t *position_ids;        /* (max_tokens) position within the document */
     int32_t *token_types;         /* (max_tokens) 0, or 1 in the second sentence of a pair */
-    int64_t *sample;              /* (max_tokens) global sample index; dropout masks depend on it … */
-    int32_t *dropout_position;    /* (max_tokens) … and on the position within the sample, whatever its documents */
-    int32_t *cu;                  /* (max_seq + 1) cumulative lengths: sequence s is tokens [cu[s], cu[s + 1]) */
-    int32_t *prefix_length;       /* (max_seq) tokens at the start of a sequence that every query may attend to; 0 means
-                                     none: plain causal attention in a decoder */
+    int64_t *sample;           /* (max_tokens) global sample index; selects the dropout mask, with dropout_position */
+    int32_t *dropout_position; /* (max_tokens) position within the sample, counted across its documents */
+    int32_t *cu;               /* (max_seq + 1) cumulative lengths: sequence s is tokens [cu[s], cu[s + 1]) */
+    int32_t *prefix_length;    /* (max_seq) tokens at the start of a sequence that every query may attend to; 0 means
+                                  none: plain causal attention in a decoder */
 } TokenStream;
 
 /* T5 fills both streams: sequence i of enc and sequence i of dec are the same sample, and dec.ids are the targets
@@ -27,8 +27,8 @@ typedef struct Batch {
     TokenStream enc, dec;
     int32_t *targets;        /* (max_tokens of the loss stream) the id to predict at each token */
     float *weights;          /* (max_tokens of the loss stream) 1 where the loss counts the token, else 0 */
-    int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending … */
-    int32_t *target_ids;     /* (n_targets) … and their targets */
+    int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending */
+    int32_t *target_ids;     /* (n_targets) targets of the tokens in target_indices */
     int32_t *labels;         /* (max_seq of the loss stream) class of each sequence; -1 means none */
     int64_t first_sample;    /* global index of the first sample */
     int64_t n_samples, n_targets;
@@ -47,7 +47,7 @@ typedef struct BatchSequence {
 
 /* An empty batch for max_samples samples; length 0 means that the batch has no such stream. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
-/* The same for `rows` packed sequences of up to row_samples samples each. */
+/* An empty batch for `rows` packed sequences of up to row_samples samples each. */
 Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
 void batch_clear(Batch *batch);

@@ -53,7 +53,7 @@ int loader_parts(const Loader *loader)
 LoaderPart loader_part(const Loader *loader, int part)
 {
     const Loader *one = loader->mixture ? loader->parts[part] : loader;
-    return (LoaderPart){ .prefix = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
+    return (LoaderPart){ .path = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
                          .share = loader->mixture ? loader->mixture->weights[part] : 1,
                          .rows = one->n_rows,
                          .tokens = loader_raw_tokens(one) };

@@ -22,7 +22,7 @@ void loader_close(Loader *loader);
 /* Sets the id before the targets in the decoder's stream, which is the tokenizer's padding otherwise. To be called
  * before the first batch. */
 void loader_start_decoder(Loader *loader, int32_t id);
-/* Rows of an epoch; what options count as samples. */
+/* Rows of an epoch. Options such as train.batch count rows as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
 /* The planned objective. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
@@ -32,7 +32,7 @@ int64_t loader_raw_tokens(const Loader *loader); /* tokens of text of one epoch 
 
 /* A dataset of a mixture. */
 typedef struct LoaderPart {
-    const char *prefix;   /* its path */
+    const char *path;     /* of the dataset */
     double share;         /* share of the rows of the run */
     int64_t rows, tokens; /* of an epoch of this dataset */
 } LoaderPart;

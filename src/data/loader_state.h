@@ -29,9 +29,9 @@ typedef struct Loader {
     ObjectiveConfig config;   /* planned */
     bool *continues;          /* (vocab) for config.continues, or NULL */
     PackPlan *plan;           /* NULL means that every sample is a packed sequence by itself */
-    const CompatKind *compat; /* NULL means chunks; otherwise `index` takes their place */
-    void *index;
-    int64_t n_rows; /* packed sequences of an epoch */
+    const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, over `chunks` */
+    void *index;              /* of `compat`, in place of chunks and plan */
+    int64_t n_rows;           /* packed sequences of an epoch */
 
     GMutex mutex;        /* guards the fields below, chunks and mixture */
     LoaderText texts[2]; /* the sample's chunk, and one of another document */

@@ -11,8 +11,8 @@ Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth);
 /* All batches must have been given back. */
 void prefetch_close(Prefetch *prefetch);
 /* Lends the batch of rows [first, first + n), n <= n_rows, which stays as it is until it is given back. The thread
- * works on from there, expecting the next call to ask for n_rows rows from first + n on; another call costs the work
- * made ahead and nothing else. NULL on an error. One thread borrows. */
+ * works on from there, expecting the next call to ask for n_rows rows from first + n on; any other call is served too,
+ * but the batches made ahead are lost. NULL on an error. Only one thread may borrow. */
 const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GError **error);
 /* Any thread may give a batch back; NULL is ignored. */
 void prefetch_give_back(Prefetch *prefetch, const Batch *batch);

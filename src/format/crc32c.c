@@ -1,3 +1,4 @@
+/* crc32c.c: CRC-32C, the checksum of TensorBoard's event files. */
 #include "format/events.h"
 
 /* The remainders of four bits, polynomial 0x82f63b78 (Castagnoli, reflected). */

@@ -1,3 +1,4 @@
+/* indexed_write.c: writes .bin and .idx. */
 #include "format/indexed.h"
 
 #include "base/check.h"

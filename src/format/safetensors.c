@@ -1,13 +1,12 @@
 #include "format/safetensors.h"
 
-#include "base/file.h"
 #include "format/map.h"
 #include "format/safetensors_dtype.h"
 
 #include <jansson.h>
 #include <string.h>
 
-#define MAX_HEADER 100000000 /* bytes; the reference reader's limit, kept for the index as well */
+#define MAX_HEADER 100000000 /* bytes; the reference reader's limit */
 
 typedef json_t Json;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
@@ -157,19 +156,6 @@ static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const 
     return true;
 }
 
-/* weight_map of an index, and the file name of one of its shards; NULL and NULL for a file without an index. */
-typedef struct Shard {
-    const Json *weight_map;
-    const char *name;
-} Shard;
-
-/* Whether the index says that this shard holds the tensor. */
-static bool in_shard(const Shard *shard, const char *tensor)
-{
-    return shard->weight_map == NULL ||
-           g_strcmp0(json_string_value(json_object_get(shard->weight_map, tensor)), shard->name) == 0;
-}
-
 /* Appends the tensors of one mapped file, by offset, without those that its index places elsewhere or does not list. */
 static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
@@ -193,12 +179,12 @@ static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GE
     if (!check_layout(tensors, data, data_bytes, error))
         return false;
     for (guint i = 0; i < tensors->len; i++)
-        if (in_shard(shard, g_array_index(tensors, FileTensor, i).name))
+        if (shard_holds(shard, g_array_index(tensors, FileTensor, i).name))
             tensor_file_add(file, &g_array_index(tensors, FileTensor, i));
     return true;
 }
 
-static bool load_file(TensorFile *file, const char *path, const Shard *shard, GError **error)
+bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
 {
     GMappedFile *map = map_file(path, error);
     if (map == NULL)
@@ -211,85 +197,11 @@ static bool load_file(TensorFile *file, const char *path, const Shard *shard, GE
 TensorFile *safetensors_open(const char *path, GError **error)
 {
     g_autoptr(TensorFile) file = tensor_file_new();
-    return load_file(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+    return safetensors_read(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }
 
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error)
 {
     g_autoptr(TensorFile) file = tensor_file_new();
     return read_file(file, map, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The distinct file names of the map in byte order; each must be a plain name. */
-static bool list_shards(Json *weight_map, GPtrArray *shards, GError **error)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    const char *name;
-    Json *value;
-    json_object_foreach(weight_map, name, value)
-    {
-        char *shard = (char *)json_string_value(value);
-        if (shard == NULL)
-            return fail_user(error, "the place of tensor %s is not a file name", name);
-        if (*shard == 0 || strchr(shard, '/') || strstr(shard, ".."))
-            return fail_user(error, "tensor %s lies in %s, which is not a plain file name", name, shard);
-        if (g_hash_table_add(seen, shard))
-            g_ptr_array_add(shards, shard);
-    }
-    g_ptr_array_sort(shards, by_text);
-    return true;
-}
-
-static bool load_shards(TensorFile *file, const char *folder, Json *weight_map, GError **error)
-{
-    g_autoptr(GPtrArray) shards = g_ptr_array_new();
-    if (!list_shards(weight_map, shards, error))
-        return false;
-    for (guint i = 0; i < shards->len; i++) {
-        g_autofree char *path = g_build_filename(folder, shards->pdata[i], NULL);
-        if (!load_file(file, path, &(Shard){ weight_map, shards->pdata[i] }, error))
-            return false;
-    }
-    const char *name;
-    Json *shard;
-    json_object_foreach(weight_map, name, shard)
-    {
-        if (tensor_file_find(file, name) == NULL)
-            return fail_user(error, "tensor %s is not in %s", name, json_string_value(shard));
-    }
-    return true;
-}
-
-TensorFile *safetensors_open_folder(const char *path, GError **error)
-{
-    g_autofree char *single = g_build_filename(path, "model.safetensors", NULL);
-    if (g_file_test(single, G_FILE_TEST_EXISTS))
-        return safetensors_open(single, error);
-    g_autofree char *index = g_build_filename(path, "model.safetensors.index.json", NULL);
-    if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
-        fail_user(error, "%s holds neither model.safetensors nor model.safetensors.index.json", path);
-        return NULL;
-    }
-    size_t bytes;
-    g_autofree char *text = io_read_file(index, MAX_HEADER, &bytes, error);
-    if (text == NULL)
-        return NULL;
-    json_error_t wrong;
-    g_autoptr(Json) root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
-    Json *weight_map = json_object_get(root, "weight_map");
-    if (!json_is_object(weight_map)) {
-        fail_user(error, "%s: %s", index, root ? "weight_map is missing or not an object" : wrong.text);
-        return NULL;
-    }
-    g_autoptr(TensorFile) file = tensor_file_new();
-    if (!load_shards(file, path, weight_map, error)) {
-        fail_context(error, "%s", index);
-        return NULL;
-    }
-    return g_steal_pointer(&file);
 }

@@ -1,15 +1,15 @@
-/* safetensors.h: Hugging Face's tensor files: one file, or a folder of shards and their index. The reader makes every
- * check of the reference reader: header of at most 100 MB, UTF-8, no duplicates, holes, overlaps or overflow. */
+/* safetensors.h: Hugging Face's tensor files. The reader makes every check of the reference reader: header of at most
+ * 100 MB, UTF-8, no duplicates, holes, overlaps or overflow. */
 #pragma once
 
-#include "format/tensor_file.h"
+#include "format/shards.h"
 
 /* One .safetensors file; tensors in the order of their offsets. */
 TensorFile *safetensors_open(const char *path, GError **error);
 /* The same of a file that the caller has mapped; the tensors keep a reference to the mapping. */
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error);
-/* A folder with model.safetensors, or model.safetensors.index.json and its shards. */
-TensorFile *safetensors_open_folder(const char *path, GError **error);
+/* Appends the tensors of one file that the shard holds. */
+bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error);
 
 /* Writing: declare every tensor, then write. The same tensors give the same bytes whatever the order of declaration:
  * they lie by descending alignment of their dtype, then by name, and the header is padded to 8 bytes. */

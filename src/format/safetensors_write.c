@@ -1,3 +1,4 @@
+/* safetensors_write.c: writes safetensors files. */
 #include "format/safetensors.h"
 
 #include "base/check.h"

@@ -1,3 +1,4 @@
+/* presets.c: published model shapes by name, as settings of options. */
 #include "base/text.h"
 #include "model/model_config.h"
 

@@ -1,3 +1,4 @@
+/* optim_options.c: the options optim.*. */
 #include "param/optim.h"
 #include "param/schedule.h"
 

@@ -42,14 +42,14 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
     return ok;
 }
 
-size_t memory_total(const MemoryPlan *plan)
+static size_t total_of(const MemoryPlan *plan)
 {
     return plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
 }
 
 char *memory_describe(const MemoryPlan *plan)
 {
-    g_autofree char *total = text_bytes(memory_total(plan)), *weights = text_bytes(plan->weights),
+    g_autofree char *total = text_bytes(total_of(plan)), *weights = text_bytes(plan->weights),
                     *gradients = text_bytes(plan->gradients), *optimizer = text_bytes(plan->optimizer),
                     *activations = text_bytes(plan->activations);
     return g_strdup_printf("%s: weights %s, gradients %s, optimizer %s, activations %s", total, weights, gradients,
@@ -138,14 +138,14 @@ static size_t address_room(int threads)
 bool memory_check(const MemoryPlan *plan, int threads, GError **error)
 {
     size_t there = available(), addresses = address_room(threads);
-    if (memory_total(plan) > addresses) {
+    if (total_of(plan) > addresses) {
         g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses);
         return fail_machine(error,
                             "the run needs %s; the limit of its address space (ulimit -v) leaves %s beside its %d "
                             "threads and their libraries",
                             needed, has, threads);
     }
-    if (memory_total(plan) <= there)
+    if (total_of(plan) <= there)
         return true;
     g_autofree char *needed = memory_describe(plan), *has = text_bytes(there);
     return fail_machine(error,

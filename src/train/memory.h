@@ -10,7 +10,6 @@ typedef struct MemoryPlan {
 /* Runs one step on the null device, which counts bytes. model.vocab must be resolved; input_length and target_length
  * are the lengths of the encoder's and the decoder's samples, 0 for a stream that the objective does not fill. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
-size_t memory_total(const MemoryPlan *plan);
 /* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
 char *memory_describe(const MemoryPlan *plan);
 /* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the

@@ -10,7 +10,7 @@ GPtrArray *mixture_report(const Loader *loader, int64_t samples)
         const LoaderPart part = loader_part(loader, k);
         g_autofree char *tokens = text_count((double)part.tokens);
         g_autoptr(GString) line = g_string_new(NULL);
-        g_string_append_printf(line, "%s: %.2f %% of the samples, %s tokens", part.prefix, 100 * part.share, tokens);
+        g_string_append_printf(line, "%s: %.2f %% of the samples, %s tokens", part.path, 100 * part.share, tokens);
         if (samples >= 0)
             g_string_append_printf(line, ", %.2f epochs in the run", part.share * (double)samples / (double)part.rows);
         g_ptr_array_add(lines, g_strdup(line->str));

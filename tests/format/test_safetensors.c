@@ -2,6 +2,7 @@
 #include "format/bytes.h"
 #include "format/safetensors.h"
 #include "format/safetensors_dtype.h"
+#include "format/weights.h"
 #include "golden.h"
 
 #include <errno.h>
@@ -250,7 +251,7 @@ static void reads_a_sharded_folder(void)
     put_shard(dir, "1.safetensors", "a", 1);
     put_shard(dir, "2.safetensors", "b", 2);
     g_autoptr(GError) error = NULL;
-    TensorFile *file = safetensors_open_folder(dir, &error);
+    TensorFile *file = weights_open(dir, &error);
     g_assert_no_error(error);
     g_assert_cmpint(tensor_file_count(file), ==, 2);
     float out;
@@ -276,14 +277,14 @@ static void refuses_a_broken_index(void)
         g_autofree char *dir = put_index("broken", cases[i].json);
         put_shard(dir, "1.safetensors", "a", 1);
         g_autoptr(GError) error = NULL;
-        g_assert_null(safetensors_open_folder(dir, &error));
+        g_assert_null(weights_open(dir, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         if (strstr(error->message, cases[i].words) == NULL)
             g_error("\"%s\" does not say \"%s\"", error->message, cases[i].words);
     }
     g_autoptr(GError) error = NULL;
-    g_assert_null(safetensors_open_folder("/nonexistent", &error));
-    g_assert_nonnull(strstr(error->message, "holds neither"));
+    g_assert_null(weights_open("/nonexistent", &error));
+    g_assert_nonnull(strstr(error->message, "/nonexistent"));
 }
 
 static void every_failing_call_is_told(void)
@@ -426,7 +427,7 @@ static void shards_hold_what_fits_and_are_read_as_one(void)
                     "    \"a\": \"model-00001-of-00003.safetensors\",\n"
                     "    \"b\": \"model-00002-of-00003.safetensors\",\n"
                     "    \"c\": \"model-00003-of-00003.safetensors\"\n  }\n}\n");
-    TensorFile *file = safetensors_open_folder(out, &error);
+    TensorFile *file = weights_open(out, &error);
     g_assert_no_error(error);
     g_assert_cmpint(tensor_file_count(file), ==, 3);
     float got[4];

@@ -1,5 +1,6 @@
 /* Any bytes as model.safetensors.index.json beside two shards: an error that names it, or every tensor it maps. */
 #include "format/safetensors.h"
+#include "format/weights.h"
 #include "fuzz_folder.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (fuzz_folder_path == NULL)
         put_shards();
     fuzz_put("model.safetensors.index.json", data, bytes);
-    TensorFile *set = safetensors_open_folder(fuzz_folder(), &error);
+    TensorFile *set = weights_open(fuzz_folder(), &error);
     CHECK((set == NULL) == (error != NULL), "an error or tensors, not both");
     CHECK(set || strstr(error->message, "index.json"), "%s", error->message);
     for (int i = 0; set && i < tensor_file_count(set); i++) {

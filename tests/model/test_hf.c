@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "format/safetensors.h"
+#include "format/weights.h"
 #include "golden.h"
 #include "model/hf/hf.h"
 #include "param/store.h"
@@ -241,9 +242,9 @@ static void a_folder_without_its_files_says_which(void)
     size_t bytes;
     g_autofree char *config = read_file(FIXTURES "t5-v1.0", "config.json", &bytes);
     put_file(folder, "config.json", config, bytes);
-    expect_refused(folder, "neither model.safetensors nor model.safetensors.index.json");
+    expect_refused(folder, "holds neither model.safetensors nor pytorch_model.bin, whole or in shards");
     put_file(folder, "pytorch_model.bin", "x", 1);
-    expect_refused(folder, "pytorch_model.bin is a pickle");
+    expect_refused(folder, "pytorch_model.bin: byte 0 of its pickle");
 }
 
 /* The tensors of t5-v1.0 again, shared.weight as `dtype` with `values`, and with lm_head.weight where asked. */
@@ -346,7 +347,7 @@ static void tied_but_unscaled_survives_both_generations(void)
     g_assert_nonnull(strstr(text, "\"tie_word_embeddings\": false"));
     g_assert_nonnull(strstr(text, "\"scale_decoder_outputs\": false"));
     GError *error = NULL;
-    TensorFile *file = safetensors_open_folder(out, &error);
+    TensorFile *file = weights_open(out, &error);
     g_assert_no_error(error);
     const FileTensor *head = tensor_file_find(file, "lm_head.weight");
     g_assert_nonnull(head);

@@ -1,6 +1,7 @@
 /* What goes out of a model that no class of transformers has as it is. */
 #include "base/file.h"
 #include "format/safetensors.h"
+#include "format/weights.h"
 #include "model/hf/hf.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ static char *export(Model *model, const char *name)
 static TensorFile *tensors_of(const char *folder)
 {
     GError *error = NULL;
-    TensorFile *file = safetensors_open_folder(folder, &error);
+    TensorFile *file = weights_open(folder, &error);
     g_assert_no_error(error);
     return file;
 }

@@ -1,3 +1,4 @@
+/* step.c: `loam bench step`: how long a training step takes, and each operation in it. */
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* embed.c: `loam embed`: a vector for each line of text. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"

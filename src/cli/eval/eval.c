@@ -1,3 +1,4 @@
+/* eval.c: `loam eval`: the loss on held-out data, or scores of given targets. */
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/eval/score.h"

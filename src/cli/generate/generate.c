@@ -1,3 +1,4 @@
+/* generate.c: `loam generate`: continues or answers prompts. */
 #include "eval/generate.h"
 #include "base/log.h"
 #include "cli/cli.h"

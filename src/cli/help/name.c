@@ -1,3 +1,4 @@
+/* name.c: the name of a page of help. */
 #include "cli/help/help.h"
 
 #include <string.h>

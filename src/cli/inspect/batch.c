@@ -1,3 +1,4 @@
+/* batch.c: `loam inspect batch`: the samples that a training step reads, as text. */
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
 #include "data/sources.h"

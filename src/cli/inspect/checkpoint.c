@@ -1,8 +1,9 @@
+/* checkpoint.c: `loam inspect checkpoint`: the tensors of a checkpoint and where its run stood. */
 #include "train/checkpoint/checkpoint.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
-#include "format/safetensors.h"
+#include "format/weights.h"
 #include "train/model_path.h"
 
 #include <inttypes.h>
@@ -95,15 +96,16 @@ static void print_tensor(const FileTensor *tensor)
 
 bool inspect_model(int argc, char **argv, GError **error)
 {
-    static const char usage[] = "loam inspect model FILE.safetensors|HF-FOLDER [--json]";
-    static const char about[] = "The tensors of a safetensors file, or of a folder's (sharded ones too).\n\n"
-                                "  loam inspect model hf-t5/\n";
+    static const char usage[] = "loam inspect model FILE|HF-FOLDER [--json]";
+    static const char about[] =
+        "The tensors of a safetensors file, of a file of torch.save (.bin, .pt), or of a folder's\n"
+        "(sharded ones too).\n\n"
+        "  loam inspect model hf-t5/\n";
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
-    TensorFile *file = g_file_test(argv[1], G_FILE_TEST_IS_DIR) ? safetensors_open_folder(argv[1], error)
-                                                                : safetensors_open(argv[1], error);
+    TensorFile *file = weights_open(argv[1], error);
     if (file == NULL)
         return false;
     int64_t elements = 0;

@@ -1,3 +1,4 @@
+/* dataset.c: `loam inspect dataset`: sizes, lengths and documents of a token dataset. */
 #include "data/dataset/dataset.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -1,3 +1,4 @@
+/* prepare.c: `loam prepare`: text to token datasets. */
 #include "data/prepare/prepare.h"
 
 #include "base/file.h"

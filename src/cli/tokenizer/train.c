@@ -1,3 +1,4 @@
+/* train.c: `loam tokenizer train`. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"

@@ -1,3 +1,4 @@
+/* corpus_json.c: documents of JSON lines. */
 #include "data/corpus/corpus_reading.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* corpus_text.c: documents of plain text files. */
 #include "data/corpus/corpus_reading.h"
 
 #include <string.h>

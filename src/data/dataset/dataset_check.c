@@ -1,3 +1,4 @@
+/* dataset_check.c: reads every token of a dataset and checks its ids. */
 #include "data/dataset/dataset.h"
 
 #define CHUNK 4096 /* tokens */

@@ -1,3 +1,4 @@
+/* dataset_copy.c: writes datasets made of others: merged, shuffled, split. */
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"

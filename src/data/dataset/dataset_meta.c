@@ -1,3 +1,4 @@
+/* dataset_meta.c: PREFIX.json, which tells how a dataset was made. */
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"

@@ -1,3 +1,4 @@
+/* split.c: parts of a dataset by shares of its documents, and the names of parts. */
 #include "data/dataset/dataset.h"
 
 #include "base/text.h"

@@ -14,34 +14,34 @@ typedef enum ObjectiveStreams { STREAMS_BOTH, STREAMS_ENCODER, STREAMS_DECODER }
  * cut by itself. */
 typedef enum ObjectiveText { TEXT_CONCATENATED, TEXT_DOCUMENTS } ObjectiveText;
 
-/* Room for values that one objective alone knows, in a struct that its own file declares. A copy of the room is a copy
- * of the struct. */
+/* Storage for a struct that only the file of one objective declares: its settings, or its random decisions. Copying the
+ * storage copies the struct. */
 typedef union ObjectiveOwn {
     int64_t aligned;
     unsigned char bytes[64];
 } ObjectiveOwn;
 
-/* A struct of n bytes in such room. */
+/* An ObjectiveOwn that holds the struct `values` of n bytes. */
 ObjectiveOwn objective_own(const void *values, size_t n);
 
-/* What an objective is asked for, and what its `plan` derives from that. */
+/* Lengths, settings and token ids for an objective, and the values that its `plan` derives from them. */
 typedef struct ObjectiveConfig {
-    int64_t input_length, target_length; /* tokens of a packed sequence of either stream at most, EOS included;
-                                            target_length 0 means that `plan` derives it */
-    int64_t raw_length;    /* tokens of text that one sample takes at most; 0 means that `plan` derives it */
-    int64_t memory_tokens; /* tokens that the model puts before the inputs of each sample; the first
-                              sample of a packed sequence has them beside input_length */
-    int64_t row_samples;   /* consecutive samples per packed sequence, set by `plan`; 0 means that samples
-                              are packed by length */
+    int64_t input_length;  /* maximum tokens of a packed sequence of inputs, EOS included */
+    int64_t target_length; /* maximum tokens of a packed sequence of targets, EOS included; 0 means that `plan` derives
+                              it */
+    int64_t raw_length;    /* maximum tokens of text of one sample; 0 means that `plan` derives it */
+    int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
+                              room for input_length tokens and the memory tokens of one sample. */
     double noise_density;  /* share of the tokens that is masked */
-    DatasetSideFn side;    /* side data that `apply` reads, set by `plan`; NULL means none. Only with
-                              TEXT_DOCUMENTS */
-    bool takes_others;     /* set by `plan`: `choose` may ask for a chunk of another document */
-    int64_t max_segments;  /* set by `plan`: attention segments of one example at most; 0 means 1 */
-    /* Token ids of the tokenizer; -1 means that it has no such token. */
+    /* Set by `plan`: */
+    int64_t row_samples;  /* consecutive samples per packed sequence; 0 means that samples are packed by length */
+    int64_t max_segments; /* maximum attention segments of one example; 0 means 1 */
+    DatasetSideFn side;   /* reads the side data for `apply`, only with TEXT_DOCUMENTS; NULL means no side data */
+    bool takes_others;    /* `choose` may ask for a chunk of another document */
+    /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab; /* vocabulary size */
     int32_t eos, cls, sep, mask;
-    int32_t first_sentinel, n_sentinels; /* sentinel 0 and how many there are: T5's <extra_id_0>, … */
+    int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (<extra_id_0> of T5), number of sentinels */
     bool sentinels_rise;                 /* sentinel i is first_sentinel + i; false means first_sentinel - i */
     const bool *continues;               /* (vocab) true for a piece that continues the word before it; NULL means that
                                             every piece starts a word */
@@ -57,7 +57,7 @@ static inline int32_t objective_sentinel(const ObjectiveConfig *config, int32_t 
 typedef struct Text {
     const int32_t *tokens; /* (n) */
     int64_t n;
-    const void *side; /* what ObjectiveConfig.side appended about the chunk; NULL without it */
+    const void *side; /* (side_bytes) side data of the chunk, from ObjectiveConfig.side; NULL means no side data */
     size_t side_bytes;
 } Text;
 
@@ -67,15 +67,15 @@ typedef struct Choice {
     Philox rng;                  /* random numbers of this sample, the same in every epoch */
     Philox pair_rng;             /* random numbers shared by samples 2i and 2i + 1, so that one can be long where the
                                     other is short */
-    int64_t n_inputs, n_targets; /* upper bounds of the example's lengths */
-    int64_t other_tokens;        /* tokens wanted of a second chunk, from another document; 0 means none */
+    int64_t n_inputs, n_targets; /* maximum lengths of the example */
+    int64_t other_tokens;        /* length wanted of a second chunk, from another document; 0 means no second chunk */
     ObjectiveOwn own;            /* decisions that the objective's `apply` reads */
 } Choice;
 
-/* A training example. Objectives with both streams fill in inputs and targets alone. For objectives with one stream
- * targets[i] is what is predicted at inputs[i], and the rest of the fields counts too (example_begin). */
+/* A training example. For objectives with both streams only inputs and targets are used. For objectives with one stream
+ * targets[i] is the token to predict at inputs[i], and all fields are used (example_begin). */
 typedef struct Example {
-    int32_t *inputs, *targets; /* the caller's memory: (input_length), (the larger of input_length and target_length) */
+    int32_t *inputs, *targets; /* (input_length), (the larger of input_length and target_length) */
     int64_t n_inputs, n_targets;
     float *weights;        /* (input_length) 1 where the loss counts the token, else 0 */
     int32_t *position_ids; /* (input_length) position within the document */
@@ -86,16 +86,18 @@ typedef struct Example {
     int32_t label;         /* class of the sequence; -1 means none */
 } Example;
 
-/* Derives from lengths and settings all that is derived, or says what cannot be had. */
+/* Sets the fields of ObjectiveConfig that `plan` derives. Fails where lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
-/* Draws the decisions about a sample of n <= raw_length tokens; choice->sample and both rngs are set. */
+/* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng and pair_rng; out: the other
+ * fields of `choice`. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
-/* Makes the example. texts[0] is the sample's chunk; texts[1] is of another document, and present where
- * choice->other_tokens > 0. rng: random numbers of this sample and epoch. choice: NULL where the objective has no
+/* Makes the example. texts[0] is the chunk of the sample; texts[1], present where choice->other_tokens > 0, is a chunk
+ * of another document. rng: random numbers of this sample in this epoch. choice: NULL where the objective has no
  * `choose`. */
 typedef void (*ObjectiveApplyFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
                                  Example *out);
-/* The tokens [*begin, *begin + *n) of the joined documents that a sample takes, where config->row_samples > 0. */
+/* Gives the text of a sample: tokens [*begin, *begin + *n) of the joined documents. Used where config->row_samples > 0.
+ */
 typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 
 typedef struct Objective {
@@ -104,16 +106,17 @@ typedef struct Objective {
     ObjectiveText text;
     bool separated;           /* an EOS is put after every document */
     int64_t overlap;          /* tokens that a chunk shares with the next one */
-    int64_t min_length;       /* shorter rests of a document are left out */
+    int64_t min_length;       /* chunks with fewer tokens are left out */
     double target_share;      /* expected share of the tokens of the loss stream that have a target; 0 means
                                  noise_density */
-    const OptionRow *options; /* of the objective's settings struct; NULL means none */
+    const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
     int n_options;
     ObjectivePlanFn plan;
-    ObjectiveChooseFn choose; /* NULL: every sample fills its packed sequence by itself */
+    ObjectiveChooseFn choose; /* NULL means that samples are not packed: each fills a packed sequence */
     ObjectiveApplyFn apply;
-    ObjectiveCutFn cut;                    /* NULL: every sample takes raw_length tokens */
-    const struct Objective *decoder_alone; /* the form for a model without an encoder; NULL: none, or the same */
+    ObjectiveCutFn cut;                    /* NULL means that every sample takes raw_length tokens */
+    const struct Objective *decoder_alone; /* the form for a model without an encoder; NULL means that there is none, or
+                                              that it is the same */
 } Objective;
 
 /* Tokens of a packed sequence of the encoder's and the decoder's stream; 0 means that the objective has no such stream.

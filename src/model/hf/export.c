@@ -1,3 +1,4 @@
+/* export.c: writes a model as a folder of Hugging Face. */
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -1,7 +1,8 @@
+/* import.c: reads a model from a folder of Hugging Face. */
 #include "model/hf/hf.h"
 
 #include "base/log.h"
-#include "format/safetensors.h"
+#include "format/weights.h"
 #include "model/hf/config_json.h"
 #include "model/hf/roles.h"
 
@@ -76,23 +77,11 @@ static void warn_missing_head(const Source *source, const ModelConfig *config)
                     head);
 }
 
-static TensorFile *open_tensors(const char *folder, GError **error)
-{
-    TensorFile *file = safetensors_open_folder(folder, error);
-    g_autofree char *pickled = g_build_filename(folder, "pytorch_model.bin", NULL);
-    if (file == NULL && g_file_test(pickled, G_FILE_TEST_EXISTS))
-        fail_context(error,
-                     "%s is a pickle, which loam does not read; save it once more with transformers' "
-                     "save_pretrained, which writes safetensors",
-                     pickled);
-    return file;
-}
-
 /* Reads config.json and the names of the tensors, which together give the configuration. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
     *source = (Source){ .arch = hf_config_read(folder, config, error) };
-    if (source->arch == NULL || (source->file = open_tensors(folder, error)) == NULL)
+    if (source->arch == NULL || (source->file = weights_open(folder, error)) == NULL)
         return false;
     source->tensors = tensors_by_name(&source->arch->names, source->file, error);
     if (source->tensors == NULL)

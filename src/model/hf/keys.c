@@ -42,7 +42,7 @@ static bool read_int(const json_t *value, const HfKey *key, int64_t *out, GError
            fail_user(error, "%s is %" G_GINT64_FORMAT ", want %.0f to %.0f", key->key, *out, key->min, key->max);
 }
 
-bool hf_real_read(const json_t *root, const char *key, double min, double max, double *out, GError **error)
+static bool read_real(const json_t *root, const char *key, double min, double max, double *out, GError **error)
 {
     const json_t *value = json_object_get(root, key);
     if (is_absent(value))
@@ -122,7 +122,7 @@ bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GErr
         return read_int(value, key, &G_STRUCT_MEMBER(int64_t, config, key->field), error);
     case HF_KEY_REAL:
         G_STRUCT_MEMBER(double, config, key->field) = key->default_value;
-        return hf_real_read(root, key->key, key->min, key->max, &G_STRUCT_MEMBER(double, config, key->field), error);
+        return read_real(root, key->key, key->min, key->max, &G_STRUCT_MEMBER(double, config, key->field), error);
     case HF_KEY_FLAG:
         G_STRUCT_MEMBER(bool, config, key->field) = key->default_value > 0;
         return hf_flag_read(root, key->key, &G_STRUCT_MEMBER(bool, config, key->field), error);
@@ -215,10 +215,10 @@ bool hf_rotary_read(const json_t *root, const char *layers, const char *key, dou
     const json_t *own = json_is_object(scaling) ? scaling : of_layers ? of_layers : parameters;
     double outer = default_base; /* transformers 4 takes the outer one, transformers 5 the inner */
     if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
-        !hf_real_read(root, key, 1, 1e12, &outer, error))
+        !read_real(root, key, 1, 1e12, &outer, error))
         return false;
     *base = outer;
-    if (!hf_real_read(own, "rope_theta", 1, 1e12, base, error))
+    if (!read_real(own, "rope_theta", 1, 1e12, base, error))
         return false;
     bool differ = *base > outer || *base < outer;
     return !differ || !json_is_number(json_object_get(root, key)) ||

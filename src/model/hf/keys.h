@@ -39,7 +39,6 @@ bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GE
 void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config);
 
 /* *out holds the default before, and stays where the key is absent. */
-bool hf_real_read(const json_t *root, const char *key, double min, double max, double *out, GError **error);
 bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error);
 
 /* Writes an id; -1 writes nothing. */

@@ -1,3 +1,4 @@
+/* tokenizer_files.c: the tokenizer files of a folder of Hugging Face. */
 #include "model/hf/hf.h"
 
 #include "base/file.h"

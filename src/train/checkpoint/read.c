@@ -1,3 +1,4 @@
+/* read.c: reads and verifies a checkpoint. */
 #include "base/file.h"
 #include "format/map.h"
 #include "format/safetensors.h"

@@ -1,3 +1,4 @@
+/* snapshot.c: a copy of a run's state in host memory, and writing it as a checkpoint. */
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"

@@ -1,3 +1,4 @@
+/* advice.c: warnings about settings that are allowed but probably not meant. */
 #include "train/config/config.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* amounts.c: amounts of a configuration in steps, samples and tokens. */
 #include "train/config/config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* check.c: rules that involve several options. */
 #include "base/text.h"
 #include "data/sources.h"
 #include "train/config/config.h"

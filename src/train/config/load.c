@@ -1,3 +1,4 @@
+/* load.c: reads a configuration, and fits it to a model and a tokenizer. */
 #include "train/config/config.h"
 #include "train/config/layers.h"
 

@@ -1,3 +1,4 @@
+/* options.c: the options run.*, tokenizer.* and train.*, and the table of all options. */
 #include "train/config/config.h"
 
 static const char *const precision_names[] = { "f32", NULL };

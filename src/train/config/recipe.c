@@ -14,7 +14,7 @@ const char *const recipe_options[] = {
 
 typedef struct Recipe {
     int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */
-    double up_to;          /* largest recipe_size of the row */
+    double up_to;          /* parameters, without embeddings, of the largest model that the row is for */
     const char *settings;  /* OPTION=VALUE, separated by semicolons */
 } Recipe;
 
@@ -65,7 +65,8 @@ static const Recipe optimizer_recipes[] = {
 /* For a train.length in time: a schedule without an end, and a warm-up in steps. */
 static const char timed_settings[] = "optim.schedule=inverse_sqrt; optim.warmup=100 steps";
 
-double recipe_size(const ModelConfig *model)
+/* Parameters without the embedding matrices. */
+static double size_of(const ModelConfig *model)
 {
     ModelConfig bare = *model;
     bare.vocab = 1;
@@ -84,7 +85,7 @@ static void add(const char *text, GPtrArray *settings)
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
 {
     const Recipe *row = model_recipes;
-    while (row->family != model->family || recipe_size(model) > row->up_to)
+    while (row->family != model->family || size_of(model) > row->up_to)
         row++;
     add(row->settings, settings);
     if (!model_config_ends(model))
@@ -99,7 +100,7 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
 {
     const Recipe *row = optimizer_recipes;
-    while (row->family != model->family || row->optimizer != optimizer || recipe_size(model) > row->up_to)
+    while (row->family != model->family || row->optimizer != optimizer || size_of(model) > row->up_to)
         row++;
     add(row->settings, settings);
     if (timed)

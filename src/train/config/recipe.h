@@ -5,8 +5,6 @@
 
 #include "train/config/config.h"
 
-/* Parameters without the embedding matrices: the size that the tables are indexed by. */
-double recipe_size(const ModelConfig *model);
 /* Append settings such as "data.objective" to a list of OptionSetting *. */
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
 /* optimizer: an OptimKind. timed: train.length is a time, so that the number of steps is unknown; a schedule and a

@@ -1,3 +1,4 @@
+/* saved.c: the configuration saved in a run directory, and comparing another with it. */
 #include "base/file.h"
 #include "base/log.h"
 #include "data/dataset/dataset.h"

@@ -1,3 +1,4 @@
+/* tokens.c: checks that tokenizer, datasets and model agree about tokens. */
 #include "train/config/config.h"
 
 #include "base/log.h"

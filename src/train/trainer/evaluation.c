@@ -1,3 +1,4 @@
+/* evaluation.c: evaluates held-out data and remembers the best checkpoint. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

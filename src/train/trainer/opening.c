@@ -1,3 +1,4 @@
+/* opening.c: opens everything that a run needs, and closes it. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"

@@ -1,3 +1,4 @@
+/* resume.c: puts a run into the state of its newest undamaged checkpoint. */
 #include "base/log.h"
 #include "train/model_path.h"
 #include "train/trainer/state.h"

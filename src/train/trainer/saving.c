@@ -1,3 +1,4 @@
+/* saving.c: saves checkpoints: on schedule, when stopped, after an error. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

@@ -1,0 +1,220 @@
+/* scores.c: `loam scores`: predictions against references, by the scores of eval/scores. */
+#include "eval/scores/scores.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define USAGE "loam scores NAME[,NAME…] PREDICTIONS [REFERENCES…]"
+
+static const char about[] =
+    "Scores of predictions against references: accuracy, F1, correlations, SQuAD, ROUGE, BLEU, chrF, seqeval and "
+    "others\n"
+    "(--list), each equal to that of the Python package that docs/scores.md names. A line of PREDICTIONS is an "
+    "example,\n"
+    "and the same line of each file of REFERENCES one of its references. Files are text, or JSON lines where the name\n"
+    "ends in .jsonl: texts, numbers, arrays of references or of tags. Without REFERENCES a line of PREDICTIONS is an\n"
+    "object with \"prediction\" and \"reference\" or \"references\". Shares are in percent.\n\n"
+    "  loam scores rouge,bleu predictions.txt references.txt --bootstrap 1000\n";
+
+#define MOST_RESAMPLES 1000000
+
+static gboolean list, as_json, stem, lowercase;
+static char *groups, *positive, *labels, *tokenizer, *smoothing;
+static int64_t resamples, seed = 1;
+static double confidence = 95, smooth_value;
+static int word_order;
+static const GOptionEntry entries[] = {
+    { "list", 0, 0, G_OPTION_ARG_NONE, &list, "print the scores and what they take", NULL },
+    { "bootstrap", 0, 0, G_OPTION_ARG_INT64, &resamples, "confidence intervals from N resamples (0: none)", "N" },
+    { "confidence", 0, 0, G_OPTION_ARG_DOUBLE, &confidence, "share of the resamples in an interval (95)", "PERCENT" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of the resamples (1)", "N" },
+    { "positive", 0, 0, G_OPTION_ARG_STRING, &positive, "f1, multirc: the label that is looked for (1)", "LABEL" },
+    { "labels", 0, 0, G_OPTION_ARG_STRING, &labels, "f1_macro, f1_micro: the labels that count (those that occur)",
+      "A,B,…" },
+    { "groups", 0, 0, G_OPTION_ARG_FILENAME, &groups, "multirc: a file with the question of each example", "FILE" },
+    { "stem", 0, 0, G_OPTION_ARG_NONE, &stem, "ROUGE: stem words, as use_stemmer=True", NULL },
+    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "BLEU, chrF: case does not count", NULL },
+    { "tokenizer", 0, 0, G_OPTION_ARG_STRING, &tokenizer, "BLEU: 13a (default), intl, char or none", "NAME" },
+    { "smoothing", 0, 0, G_OPTION_ARG_STRING, &smoothing, "BLEU: exp (default), floor, add-k or none", "NAME" },
+    { "smooth-value", 0, 0, G_OPTION_ARG_DOUBLE, &smooth_value, "of floor (0.1) and of add-k (1)", "X" },
+    { "word-order", 0, 0, G_OPTION_ARG_INT, &word_order, "chrF: n-grams of up to N words; 2 is chrF++ (0)", "N" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a score", NULL },
+    { 0 },
+};
+
+/* ---- options ---- */
+
+static bool find_choice(const char *option, const char *name, const char *const *names, int *out, GError **error)
+{
+    for (*out = 0; name && names[*out]; (*out)++)
+        if (strcmp(names[*out], name) == 0)
+            return true;
+    if (name == NULL)
+        return true;
+    g_autofree char *all = g_strjoinv(", ", (char **)names);
+    return fail_user(error, "--%s is %s, want one of %s", option, name, all);
+}
+
+/* `split`: the labels, to be freed by the caller. */
+static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
+{
+    int chosen_tokenizer, chosen_smoothing;
+    if (!find_choice("tokenizer", tokenizer, bleu_tokenizers, &chosen_tokenizer, error) ||
+        !find_choice("smoothing", smoothing, bleu_smoothings, &chosen_smoothing, error))
+        return false;
+    if (resamples < 0 || resamples > MOST_RESAMPLES)
+        return fail_user(error, "--bootstrap is %" PRId64 ", want 0 to %d", resamples, MOST_RESAMPLES);
+    if (!(confidence > 0 && confidence < 100))
+        return fail_user(error, "--confidence is %g, want a share between 0 and 100 percent", confidence);
+    if (!(smooth_value >= 0 && isfinite(smooth_value)))
+        return fail_user(error, "--smooth-value is %g, want more than 0", smooth_value);
+    if (word_order < 0 || word_order > 2)
+        return fail_user(error, "--word-order is %d, want 0, 1 or 2", word_order);
+    *split = labels ? g_strsplit(labels, ",", -1) : NULL;
+    *out = (ScoreOptions){ .positive = positive,
+                           .labels = (const char *const *)*split,
+                           .stem = stem,
+                           .lowercase = lowercase,
+                           .tokenizer = (BleuTokenizer)chosen_tokenizer,
+                           .smoothing = (BleuSmoothing)chosen_smoothing,
+                           .smooth_value = smooth_value,
+                           .word_order = word_order,
+                           .resamples = resamples,
+                           .confidence = confidence,
+                           .seed = (uint64_t)seed };
+    return true;
+}
+
+/* ---- names ---- */
+
+/* By ScoreTakes: what a score takes, and what predictions are that it does not know. */
+static const char *const takes_names[] = { "texts", "labels", "numbers", "tags", "log-probabilities" };
+static const char *const invalid_names[] = { "none", "labels that no reference has", "no numbers, and count as -1",
+                                             "no tags, and count as O", "none" };
+
+static void print_list(void)
+{
+    const ScoreKind *kind;
+    for (size_t i = 0; (kind = score_at(i)); i++)
+        printf("%-13s %-18s %s%s\n", score_name(kind), takes_names[score_takes(kind)], score_does(kind),
+               score_takes_groups(kind) ? " (--groups)" : "");
+}
+
+static bool unknown_score(const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    const ScoreKind *kind;
+    for (size_t i = 0; (kind = score_at(i)); i++)
+        g_ptr_array_add(names, (char *)score_name(kind));
+    g_ptr_array_add(names, NULL);
+    const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+    if (nearest)
+        return fail_user(error, "no score is called %s, did you mean %s?", name, nearest);
+    return fail_user(error, "no score is called %s; `loam scores --list` lists them", name);
+}
+
+/* Scores of tags and of log-probabilities read files in ways of their own. */
+static bool read_alike(const ScoreKind *a, const ScoreKind *b)
+{
+    ScoreTakes x = score_takes(a), y = score_takes(b);
+    return x == y || (x != SCORE_TAGS && x != SCORE_LOGPROBS && y != SCORE_TAGS && y != SCORE_LOGPROBS);
+}
+
+/* The scores (const ScoreKind *) that `names` names, separated by commas. */
+static bool find_scores(GPtrArray *kinds, const char *names, GError **error)
+{
+    g_auto(GStrv) split = g_strsplit(names, ",", -1);
+    for (char **name = split; *name; name++) {
+        const ScoreKind *kind = score_find(*name);
+        if (kind == NULL)
+            return unknown_score(*name, error);
+        if (kinds->len > 0 && !read_alike(kinds->pdata[0], kind))
+            return fail_user(error, "%s takes %s and %s takes %s: ask for them one after the other",
+                             score_name(kinds->pdata[0]), takes_names[score_takes(kinds->pdata[0])], *name,
+                             takes_names[score_takes(kind)]);
+        g_ptr_array_add(kinds, (gpointer)kind);
+    }
+    return true;
+}
+
+/* ---- printing ---- */
+
+static void print_lines(const ScoreKind *kind, const ScoreResult *result)
+{
+    for (int i = 0; i < result->n_values; i++) {
+        const ScoreValue *value = &result->values[i];
+        printf("%-13s %-23s %10.4f", i == 0 ? score_name(kind) : "", value->name, value->value);
+        if (!isnan(value->low))
+            printf("   %.4f to %.4f", value->low, value->high);
+        putchar('\n');
+    }
+    if (result->signature)
+        printf("%-13s %s\n", "", result->signature);
+}
+
+static bool print_object(const ScoreKind *kind, const ScoreResult *result, GError **error)
+{
+    json_t *object = json_pack("{s:s, s:I, s:I}", "name", score_name(kind), "examples", (json_int_t)result->n_units,
+                               "invalid", (json_int_t)result->n_invalid);
+    for (int i = 0; i < result->n_values; i++)
+        json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
+    if (resamples > 0) {
+        json_t *intervals = json_object();
+        for (int i = 0; i < result->n_values; i++)
+            json_object_set_new(
+                intervals, result->values[i].name,
+                json_pack("[o, o]", json_finite(result->values[i].low), json_finite(result->values[i].high)));
+        json_object_set_new(object, "intervals", intervals);
+    }
+    if (result->signature)
+        json_object_set_new(object, "signature", json_string(result->signature));
+    return print_json_line(object, error);
+}
+
+static bool print_score(const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options, GError **error)
+{
+    ScoreResult result;
+    if (!score_compute(&result, kind, in, options, error))
+        return false;
+    bool good = true;
+    if (as_json)
+        good = print_object(kind, &result, error);
+    else
+        print_lines(kind, &result);
+    if (result.n_invalid > 0)
+        log_warning("%s: %" PRId64 " predictions are %s", score_name(kind), result.n_invalid,
+                    invalid_names[score_takes(kind)]);
+    score_result_clear(&result);
+    return good;
+}
+
+static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const ScoreOptions *options, GError **error)
+{
+    ScoreExamples examples;
+    bool good = score_read(&examples, files, score_takes(kinds->pdata[0]), error);
+    for (guint i = 0; good && i < kinds->len; i++)
+        good = print_score(kinds->pdata[i], &examples.in, options, error);
+    score_examples_clear(&examples);
+    return good;
+}
+
+bool verb_scores(int argc, char **argv, GError **error)
+{
+    ScoreOptions options;
+    g_auto(GStrv) split = NULL;
+    g_autoptr(GPtrArray) kinds = g_ptr_array_new();
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_options(&options, &split, error))
+        return false;
+    if (list) {
+        print_list();
+        return true;
+    }
+    if (argc < 3)
+        return fail_user(error, "say which scores and of what; usage: " USAGE);
+    ScoreFiles files = { .predictions = argv[2], .references = (const char *const *)argv + 3, .groups = groups };
+    return find_scores(kinds, argv[1], error) && print_scores(kinds, &files, &options, error);
+}

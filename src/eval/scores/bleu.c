@@ -1,0 +1,154 @@
+/* bleu.c: BLEU of a corpus (Papineni et al. 2002) as sacreBLEU computes it (Post 2018). */
+#include "eval/scores/bleu_text.h"
+#include "eval/scores/kind.h"
+#include "eval/scores/ngrams.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const bleu_smoothings[] = { "exp", "floor", "add-k", "none", NULL };
+
+/* Where the numbers of a row, and of their sums, stand; order from 0. */
+enum { LENGTH, REFERENCE_LENGTH, FIRST_MATCHES, FIRST_NGRAMS = FIRST_MATCHES + BLEU_ORDERS };
+
+/* ---- one segment ---- */
+
+/* How often each n-gram may count: as often as in the reference that has it most. */
+static void raise_most(const NgramTable *table, GArray *most, const int32_t *ngrams, int64_t n)
+{
+    g_autofree int32_t *counts = g_new0(int32_t, (gsize)table->n);
+    g_array_set_size(most, (guint)table->n); /* zeros */
+    for (int64_t i = 0; i < n; i++) {
+        int32_t *at = &g_array_index(most, int32_t, ngrams[i]), count = ++counts[ngrams[i]];
+        *at = MAX(*at, count);
+    }
+}
+
+/* Adds the n-grams of every order of a reference. */
+static void add_reference(NgramTable *table, GArray *most, const Tokens *tokens)
+{
+    g_autofree int32_t *ngrams = g_memdup2(tokens->ids, (gsize)tokens->n * sizeof(int32_t));
+    for (int order = 1; order <= BLEU_ORDERS; order++)
+        raise_most(table, most, ngrams, ngrams_lengthen(table, ngrams, tokens, order));
+}
+
+static void count_prediction(double *row, NgramTable *table, GArray *most, const Tokens *tokens)
+{
+    g_autofree int32_t *ngrams = g_memdup2(tokens->ids, (gsize)tokens->n * sizeof(int32_t));
+    row[LENGTH] = (double)tokens->n;
+    for (int order = 1; order <= BLEU_ORDERS; order++) {
+        int64_t n = ngrams_lengthen(table, ngrams, tokens, order);
+        g_array_set_size(most, (guint)table->n);
+        row[FIRST_NGRAMS + order - 1] = (double)n;
+        for (int64_t i = 0; i < n; i++)
+            row[FIRST_MATCHES + order - 1] += g_array_index(most, int32_t, ngrams[i])-- > 0;
+    }
+}
+
+/* The length of the reference that is nearest to the prediction's counts; the shorter of two as near. */
+static bool is_nearer(int64_t length, int64_t nearest, int64_t prediction)
+{
+    int64_t difference = ABS(length - prediction), least = ABS(nearest - prediction);
+    return difference < least || (difference == least && length < nearest);
+}
+
+static void measure_segment(double *row, NgramTable *table, GArray *most, BleuText *text, const char *prediction,
+                            const char *const *references)
+{
+    ngrams_reset(table);
+    g_array_set_size(most, 0);
+    Tokens hypothesis = ngrams_words(table, bleu_text(text, prediction));
+    for (const char *const *reference = references; *reference; reference++) {
+        Tokens tokens = ngrams_words(table, bleu_text(text, *reference));
+        add_reference(table, most, &tokens);
+        if (reference == references || is_nearer(tokens.n, (int64_t)row[REFERENCE_LENGTH], hypothesis.n))
+            row[REFERENCE_LENGTH] = (double)tokens.n;
+        g_free(tokens.ids);
+    }
+    count_prediction(row, table, most, &hypothesis);
+    g_free(hypothesis.ids);
+}
+
+bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
+{
+    NgramTable *table = ngrams_open();
+    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t)); /* by number of the n-gram */
+    BleuText *text = bleu_text_open(stats->options->tokenizer, stats->options->lowercase);
+    bool good = true;
+    for (int64_t i = 0; good && i < in->n; i++) {
+        good = in->references[i][0] != NULL || fail_user(error, "example %" G_GINT64_FORMAT " has no reference", i + 1);
+        if (good)
+            measure_segment(stats_row(stats, i), table, most, text, in->predictions[i], in->references[i]);
+    }
+    bleu_text_close(text);
+    g_array_unref(most);
+    ngrams_close(table);
+    return good;
+}
+
+/* ---- the corpus ---- */
+
+static double smooth_value(const ScoreOptions *options)
+{
+    if (options->smooth_value > 0)
+        return options->smooth_value;
+    return options->smoothing == BLEU_FLOOR ? 0.1 : 1;
+}
+
+/* Precision of each order in percent. exp: the k-th order without a match has 1 / 2^k of a match; floor: so much of
+ * one; add-k: so much is added to matches and n-grams of the orders above 1. Behind an order without n-grams all are 0.
+ */
+static void find_precisions(double *precision, const double *sums, const ScoreOptions *options)
+{
+    double half = 1;
+    for (int order = 0; order < BLEU_ORDERS; order++) {
+        double matches = sums[FIRST_MATCHES + order], n = sums[FIRST_NGRAMS + order];
+        if (options->smoothing == BLEU_ADD_K && order > 0) {
+            matches += smooth_value(options);
+            n += smooth_value(options);
+        }
+        if (n <= 0)
+            return;
+        if (matches > 0)
+            precision[order] = 100 * matches / n;
+        else if (options->smoothing == BLEU_EXP)
+            precision[order] = 100 * (half /= 2) / n;
+        else if (options->smoothing == BLEU_FLOOR)
+            precision[order] = 100 * smooth_value(options) / n;
+    }
+}
+
+/* Geometric mean of the precisions times the brevity penalty e^(1 - r/c) of a corpus of c < r tokens. */
+void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
+{
+    double sums[MOST_WIDTH], precision[BLEU_ORDERS] = { 0 }, logs = 0, matches = 0;
+    stats_sum(sums, stats, pick, n);
+    double length = sums[LENGTH], reference_length = sums[REFERENCE_LENGTH], penalty = 1;
+    if (length < reference_length)
+        penalty = length > 0 ? exp(1 - reference_length / length) : 0;
+    for (int order = 0; order < BLEU_ORDERS; order++)
+        matches += sums[FIRST_MATCHES + order];
+    if (matches > 0)
+        find_precisions(precision, sums, stats->options);
+    for (int order = 0; order < BLEU_ORDERS; order++) {
+        logs += log(precision[order]) / BLEU_ORDERS; /* -inf where it is 0 */
+        values[1 + order] = precision[order];
+    }
+    values[0] = penalty * exp(logs);
+    values[1 + BLEU_ORDERS] = penalty;
+    values[2 + BLEU_ORDERS] = length;
+    values[3 + BLEU_ORDERS] = reference_length;
+}
+
+/* ---- the signature ---- */
+
+char *bleu_signature(const ScoreInput *in, const ScoreOptions *options)
+{
+    g_autofree char *n = bleu_text_references(in), *smooth = NULL;
+    BleuSmoothing smoothing = options->smoothing;
+    if (smoothing == BLEU_FLOOR || smoothing == BLEU_ADD_K)
+        smooth = g_strdup_printf("%s[%.2f]", bleu_smoothings[smoothing], smooth_value(options));
+    return g_strdup_printf("nrefs:%s|case:%s|eff:no|tok:%s|smooth:%s|version:" SACREBLEU_VERSION, n,
+                           options->lowercase ? "lc" : "mixed", bleu_tokenizers[options->tokenizer],
+                           smooth ? smooth : bleu_smoothings[smoothing]);
+}

@@ -1,0 +1,19 @@
+/* python_text.h: text as the str methods of Python see it, in which the packages that scores are compared with are
+ * written. Unicode is that of GLib. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* str.isspace of one character: also \s of the module re. */
+bool python_is_space(gunichar c);
+/* \w of the module re, for one character: letters, numbers and _, no combining marks. */
+bool python_is_word(gunichar c);
+/* string.punctuation: the 32 of ASCII. */
+bool python_is_punctuation(gunichar c);
+/* str.lower, with its capital İ that becomes two characters and its final sigma. g_free. */
+char *python_lower(const char *text);
+/* str.split: the next word at *at, which moves behind it; false where only white space is left. */
+bool python_next_word(const char **at, const char **word, size_t *bytes);
+/* " ".join(text.split()), in place. */
+void python_collapse(char *text);

@@ -1,0 +1,254 @@
+/* read.c: examples from files of lines: predictions, references and groups, read side by side. */
+#include "base/text.h"
+#include "data/corpus/corpus.h"
+#include "eval/scores/scores.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+/* The state of reading one input. */
+typedef struct Reading {
+    ScoreExamples *out;
+    ScoreTakes takes;
+    bool json;        /* the lines of the file are JSON */
+    GPtrArray *found; /* texts (char *, owned by out->texts) of the current line */
+} Reading;
+
+static bool is_json(const char *path)
+{
+    return g_str_has_suffix(path, ".jsonl") || g_str_has_suffix(path, ".jsonl.gz") ||
+           g_str_has_suffix(path, ".jsonl.zst");
+}
+
+/* ---- values ---- */
+
+static void add_text(Reading *reading, const char *text)
+{
+    g_ptr_array_add(reading->found, g_string_chunk_insert(reading->out->texts, text));
+}
+
+/* A string or a number as text; false for other values. */
+static bool add_scalar(Reading *reading, const json_t *value)
+{
+    char digits[32];
+    if (json_is_string(value)) {
+        add_text(reading, json_string_value(value));
+    } else if (json_is_integer(value)) {
+        g_snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        add_text(reading, digits);
+    } else if (json_is_real(value)) {
+        g_autofree char *number = text_number(json_real_value(value));
+        add_text(reading, number);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool add_tags(Reading *reading, const json_t *array, GError **error)
+{
+    g_autoptr(GString) tags = g_string_new(NULL);
+    const json_t *tag;
+    size_t i;
+    json_array_foreach(array, i, tag)
+    {
+        const char *text = json_string_value(tag);
+        if (text == NULL || *text == '\0' || strpbrk(text, " \t\n\r\v\f"))
+            return fail_user(error, "tag %zu is no text without white space", i + 1);
+        g_string_append_printf(tags, "%s%s", i > 0 ? " " : "", text);
+    }
+    add_text(reading, tags->str);
+    return true;
+}
+
+/* Finds the texts of a value: none for null, one for a string, a number or an array of tags, several for an array of
+ * references. */
+static bool add_value(Reading *reading, const json_t *value, const char *name, GError **error)
+{
+    if (json_is_array(value) && reading->takes == SCORE_TAGS)
+        return add_tags(reading, value, error) || fail_context(error, "%s", name);
+    bool good = value != NULL;
+    if (json_is_array(value)) {
+        const json_t *element;
+        size_t i;
+        json_array_foreach(value, i, element) good = good && add_scalar(reading, element);
+    } else if (good && !json_is_null(value)) {
+        good = add_scalar(reading, value);
+    }
+    return good || fail_user(error, "%s is %s, want a text, a number, an array of them, or null", name,
+                             value ? "something else" : "missing");
+}
+
+static json_t *parse_json(const char *line, size_t bytes, GError **error)
+{
+    json_error_t reason;
+    json_t *value = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &reason);
+    if (value == NULL)
+        fail_user(error, "not JSON: %s", reason.text);
+    return value;
+}
+
+/* ---- lines ---- */
+
+/* Takes line i, from 0, of a file. */
+typedef bool (*LineFn)(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error);
+
+/* Appends the one text of the current line, "" for null, to `to`. */
+static bool take_one(Reading *reading, GPtrArray *to, const char *name, GError **error)
+{
+    if (reading->found->len > 1)
+        return fail_user(error, "%u texts, want one %s", reading->found->len, name);
+    if (reading->found->len == 0)
+        add_text(reading, "");
+    g_ptr_array_add(to, reading->found->pdata[0]);
+    return true;
+}
+
+static bool add_line(Reading *reading, const char *line, size_t bytes, GError **error)
+{
+    if (!reading->json) {
+        add_text(reading, line);
+        return true;
+    }
+    json_auto_t *value = parse_json(line, bytes, error);
+    return value && add_value(reading, value, "the line", error);
+}
+
+static bool take_prediction(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+{
+    (void)i;
+    return add_line(reading, line, bytes, error) && take_one(reading, reading->out->predictions, "prediction", error);
+}
+
+static bool take_group(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+{
+    (void)i;
+    return add_line(reading, line, bytes, error) && take_one(reading, reading->out->groups, "group", error);
+}
+
+/* Adds the texts of the current line to the references of example i. */
+static void add_references(Reading *reading, int64_t i)
+{
+    GPtrArray *references = reading->out->references;
+    if (i >= references->len)
+        g_ptr_array_add(references, g_ptr_array_new());
+    for (guint k = 0; k < reading->found->len; k++)
+        g_ptr_array_add(references->pdata[i], reading->found->pdata[k]);
+}
+
+static bool take_reference(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+{
+    if (!add_line(reading, line, bytes, error))
+        return false;
+    add_references(reading, i);
+    return true;
+}
+
+/* A line that is a whole example. */
+static bool take_object(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+{
+    const bool logprobs = reading->takes == SCORE_LOGPROBS;
+    const char *prediction = logprobs ? "logprob" : "prediction", *reference = logprobs ? "tokens" : "reference";
+    json_auto_t *object = parse_json(line, bytes, error);
+    if (object == NULL)
+        return false;
+    if (!json_is_object(object))
+        return fail_user(error, "no object with \"%s\" and \"%s\"", prediction, reference);
+    if (!logprobs && json_object_get(object, "references"))
+        reference = "references";
+    const json_t *group = json_object_get(object, "group");
+    if (!add_value(reading, json_object_get(object, prediction), prediction, error) ||
+        !take_one(reading, reading->out->predictions, prediction, error))
+        return false;
+    g_ptr_array_set_size(reading->found, 0);
+    if (!add_value(reading, json_object_get(object, reference), reference, error))
+        return false;
+    add_references(reading, i);
+    g_ptr_array_set_size(reading->found, 0);
+    return group == NULL ||
+           (add_value(reading, group, "group", error) && take_one(reading, reading->out->groups, "group", error));
+}
+
+/* ---- files ---- */
+
+/* A file that is being read: how its lines are taken, and how many were. */
+typedef struct LineFile {
+    Reading *reading;
+    const char *path;
+    LineFn take;
+    int64_t n;
+} LineFile;
+
+static bool take_line(void *context, char *line, size_t bytes, GError **error)
+{
+    LineFile *file = context;
+    g_ptr_array_set_size(file->reading->found, 0);
+    file->n++;
+    return file->take(file->reading, line, bytes, file->n - 1, error) ||
+           fail_context(error, "%s:%" PRId64, file->path, file->n);
+}
+
+static bool read_file(Reading *reading, const char *path, LineFn take, GError **error)
+{
+    LineFile file = { reading, path, take, 0 };
+    char *const paths[] = { (char *)path };
+    reading->json = is_json(path);
+    if (!corpus_each_line(paths, 1, NULL, take_line, &file, error))
+        return false;
+    int64_t n_predictions = reading->out->predictions->len;
+    return file.n == n_predictions ||
+           fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions", path, file.n,
+                     n_predictions);
+}
+
+static bool read_files(Reading *reading, const ScoreFiles *files, GError **error)
+{
+    const ScoreExamples *out = reading->out;
+    bool whole = files->references == NULL || *files->references == NULL;
+    if (!read_file(reading, files->predictions, whole ? take_object : take_prediction, error))
+        return false;
+    for (const char *const *path = files->references; !whole && *path; path++)
+        if (!read_file(reading, *path, take_reference, error))
+            return false;
+    if (files->groups && out->groups->len > 0)
+        return fail_user(error, "%s has groups, and there is a file of them too", files->predictions);
+    if (files->groups && !read_file(reading, files->groups, take_group, error))
+        return false;
+    return out->groups->len == 0 || out->groups->len == out->predictions->len ||
+           fail_user(error, "%s: %u of %u lines have a \"group\"; all must, or none", files->predictions,
+                     out->groups->len, out->predictions->len);
+}
+
+bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, GError **error)
+{
+    *out = (ScoreExamples){ .texts = g_string_chunk_new(1 << 16),
+                            .predictions = g_ptr_array_new(),
+                            .references = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref),
+                            .groups = g_ptr_array_new() };
+    g_autoptr(GPtrArray) found = g_ptr_array_new();
+    Reading reading = { .out = out, .takes = takes, .found = found };
+    if (!read_files(&reading, files, error))
+        return false;
+    guint n = out->predictions->len;
+    out->lists = g_new(const char *const *, n);
+    for (guint i = 0; i < n; i++) {
+        GPtrArray *references = out->references->pdata[i];
+        g_ptr_array_add(references, NULL);
+        out->lists[i] = (const char *const *)references->pdata;
+    }
+    out->in = (ScoreInput){ .n = n,
+                            .predictions = (const char *const *)out->predictions->pdata,
+                            .references = out->lists,
+                            .groups = out->groups->len > 0 ? (const char *const *)out->groups->pdata : NULL };
+    return true;
+}
+
+void score_examples_clear(ScoreExamples *examples)
+{
+    g_string_chunk_free(examples->texts);
+    g_ptr_array_unref(examples->predictions);
+    g_ptr_array_unref(examples->references);
+    g_ptr_array_unref(examples->groups);
+    g_free(examples->lists);
+}

@@ -1,0 +1,302 @@
+#include "format/torch_file.h"
+
+#include "format/map.h"
+#include "format/safetensors_dtype.h"
+#include "format/torch_storage.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DEPTH      64        /* of values in values; what lies deeper is left out, which ends cycles too */
+#define MAX_VISITS     (1 << 20) /* values looked at; a value that is reached twice counts twice */
+#define MAX_TENSORS    (1 << 17)
+#define MAX_NAME_BYTES 512
+#define MAX_TEXTS      (1 << 14) /* metadata; further ones are left out */
+#define MAX_TEXT_BYTES 4096      /* of one; longer ones are left out */
+
+typedef struct Walk {
+    TensorFile *file;
+    TorchStorages *storages;
+    const Shard *shard;
+    GHashTable *owned; /* GBytes that `file` keeps alive */
+    GString *path;     /* of the value being visited */
+    int depth, n_visits, n_texts;
+    size_t left; /* bytes that copies of tensors may still have: all copies together fit into the file */
+} Walk;
+
+/* ---- tensors ---- */
+
+/* The arguments of the call that makes a tensor: storage, first element, shape, strides, …; NULL where the value is
+ * none. A parameter is a call of which the tensor is an argument. */
+static const PickleValue *tensor_arguments(const PickleValue *value)
+{
+    static const char *const calls[] = { "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2",
+                                         "torch._utils._rebuild_tensor_v3" };
+    static const char *const wrappers[] = { "torch._utils._rebuild_parameter",
+                                            "torch._utils._rebuild_parameter_with_state" };
+    for (size_t i = 0; value && i < G_N_ELEMENTS(wrappers); i++)
+        if (value->type == PICKLE_OBJECT && pickle_is(value->callable, PICKLE_NAME, wrappers[i]))
+            value = pickle_item(value->arguments, 0);
+    for (size_t i = 0; value && i < G_N_ELEMENTS(calls); i++)
+        if (value->type == PICKLE_OBJECT && pickle_is(value->callable, PICKLE_NAME, calls[i]))
+            return value->arguments;
+    return NULL;
+}
+
+/* A tuple of up to FILE_TENSOR_MAX_RANK whole numbers from 0; returns how many, -1 where it is none. */
+static int read_numbers(const PickleValue *tuple, int64_t *numbers)
+{
+    if (tuple == NULL || tuple->type != PICKLE_TUPLE || pickle_items(tuple) > FILE_TENSOR_MAX_RANK)
+        return -1;
+    for (guint i = 0; i < pickle_items(tuple); i++) {
+        const PickleValue *item = pickle_item(tuple, i);
+        if (item->type != PICKLE_INT || item->integer < 0)
+            return -1;
+        numbers[i] = item->integer;
+    }
+    return (int)pickle_items(tuple);
+}
+
+/* The elements of a tensor within its storage, strides in elements. */
+typedef struct Layout {
+    int64_t first, strides[FILE_TENSOR_MAX_RANK];
+    int64_t n_elements;
+    size_t size; /* bytes of an element */
+    bool row_major;
+} Layout;
+
+/* Counts the elements, and checks that all of them lie in a storage of `bytes`. */
+static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GError **error)
+{
+    int64_t last = layout->first, n = 1;
+    bool fits = layout->first >= 0;
+    layout->row_major = true;
+    for (int i = tensor->rank; i-- > 0;) {
+        int64_t reach;
+        layout->row_major &= tensor->shape[i] == 1 || layout->strides[i] == n;
+        fits = fits && !__builtin_mul_overflow(n, tensor->shape[i], &n) &&
+               !__builtin_mul_overflow(MAX(tensor->shape[i] - 1, 0), layout->strides[i], &reach) &&
+               !__builtin_add_overflow(last, reach, &last);
+    }
+    if (!fits || (n > 0 && last >= (int64_t)(bytes / layout->size)))
+        return fail_user(error, "tensor %s reaches beyond its storage", tensor->name);
+    layout->n_elements = n;
+    return true;
+}
+
+/* Copies the elements in row-major order. */
+static void gather(char *out, const char *storage, const Layout *layout, const FileTensor *tensor)
+{
+    int64_t index[FILE_TENSOR_MAX_RANK] = { 0 }, at = layout->first;
+    for (int64_t n = 0; n < layout->n_elements; n++) {
+        memcpy(out + (size_t)n * layout->size, storage + (size_t)at * layout->size, layout->size);
+        for (int i = tensor->rank; i-- > 0;) {
+            at += layout->strides[i];
+            if (++index[i] < tensor->shape[i])
+                break;
+            at -= index[i] * layout->strides[i];
+            index[i] = 0;
+        }
+    }
+}
+
+static void own(Walk *walk, GBytes *memory)
+{
+    if (g_hash_table_add(walk->owned, memory))
+        tensor_file_own(walk->file, g_bytes_ref(memory));
+}
+
+/* Points tensor->data at the elements: in the storage where they lie there in row-major order, else in a copy. */
+static bool place(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *storage, GError **error)
+{
+    const char *data = g_bytes_get_data(storage, NULL);
+    tensor->bytes = (size_t)layout->n_elements * layout->size;
+    if (layout->row_major || layout->n_elements == 0) {
+        own(walk, storage);
+        tensor->data = layout->n_elements ? data + (size_t)layout->first * layout->size : "";
+        return true;
+    }
+    if (tensor->bytes > walk->left)
+        return fail_user(error, "tensor %s has more elements than the file", tensor->name);
+    walk->left -= tensor->bytes;
+    char *copy = g_malloc(tensor->bytes);
+    gather(copy, data, layout, tensor);
+    tensor_file_own(walk->file, g_bytes_new_take(copy, tensor->bytes));
+    tensor->data = copy;
+    return true;
+}
+
+static bool add_tensor(Walk *walk, const PickleValue *arguments, GError **error)
+{
+    FileTensor tensor = { .name = walk->path->str };
+    Layout layout = { 0 };
+    TorchStorage storage;
+    const PickleValue *source = pickle_item(arguments, 0), *first = pickle_item(arguments, 1);
+    const PickleValue *dtype = pickle_item(arguments, 6); /* of _rebuild_tensor_v3 */
+    tensor.rank = read_numbers(pickle_item(arguments, 2), tensor.shape);
+    if (source == NULL || source->type != PICKLE_PERSISTENT || first == NULL || first->type != PICKLE_INT ||
+        tensor.rank < 0 || read_numbers(pickle_item(arguments, 3), layout.strides) != tensor.rank)
+        return fail_user(error, "tensor %s is not of the form that torch.save writes", tensor.name);
+    if (!shard_holds(walk->shard, tensor.name))
+        return true;
+    if (!torch_storage_find(walk->storages, source, &storage, error))
+        return fail_context(error, "tensor %s", tensor.name);
+    tensor.dtype = storage.dtype ? storage.dtype : torch_dtype(dtype);
+    if (tensor.dtype == NULL)
+        return true;
+    layout.size = (size_t)safetensors_dtype(tensor.dtype)->bits / 8;
+    if (__builtin_add_overflow(storage.first, first->integer, &layout.first))
+        layout.first = -1;
+    if (!measure(&layout, &tensor, g_bytes_get_size(storage.memory), error) ||
+        !place(walk, &tensor, &layout, storage.memory, error))
+        return false;
+    if (tensor_file_count(walk->file) == MAX_TENSORS)
+        return fail_user(error, "it has more than %d tensors", MAX_TENSORS);
+    return tensor_file_add(walk->file, &tensor) || fail_user(error, "tensor %s occurs twice", tensor.name);
+}
+
+/* ---- the values around them ---- */
+
+static void add_metadata(Walk *walk, const PickleValue *value)
+{
+    g_autofree char *text = NULL;
+    if (value->type == PICKLE_BOOL)
+        text = g_strdup(value->integer ? "true" : "false");
+    else if (value->type == PICKLE_INT)
+        text = g_strdup_printf("%" G_GINT64_FORMAT, value->integer);
+    else if (value->type == PICKLE_REAL)
+        text = g_strdup_printf("%.17g", value->real);
+    else if (value->type == PICKLE_TEXT && value->bytes <= MAX_TEXT_BYTES)
+        text = g_utf8_make_valid(value->text, (gssize)value->bytes);
+    if (text && walk->n_texts++ < MAX_TEXTS)
+        tensor_file_set_metadata(walk->file, walk->path->str, text);
+}
+
+static bool visit(Walk *walk, const PickleValue *value, GError **error);
+
+/* Visits a value of a container, under the container's path and this key. */
+static bool visit_at(Walk *walk, const char *key, size_t bytes, const PickleValue *value, GError **error)
+{
+    size_t before = walk->path->len;
+    if (before + 1 + bytes > MAX_NAME_BYTES)
+        return fail_user(error, "a name is longer than %d bytes", MAX_NAME_BYTES);
+    if (!g_utf8_validate(key, (gssize)bytes, NULL))
+        return fail_user(error, "%s: a key that is not UTF-8", walk->path->str);
+    if (before > 0)
+        g_string_append_c(walk->path, '/');
+    g_string_append_len(walk->path, key, (gssize)bytes);
+    if (!visit(walk, value, error))
+        return false;
+    g_string_truncate(walk->path, before);
+    return true;
+}
+
+static bool visit_number(Walk *walk, int64_t number, const PickleValue *value, GError **error)
+{
+    char key[24];
+    int bytes = g_snprintf(key, sizeof key, "%" G_GINT64_FORMAT, number);
+    return visit_at(walk, key, (size_t)bytes, value, error);
+}
+
+/* Keys that are neither texts nor numbers are left out, with their values. */
+static bool visit_pairs(Walk *walk, const PickleValue *dict, GError **error)
+{
+    bool ok = true;
+    for (guint i = 0; ok && i + 1 < pickle_items(dict); i += 2) {
+        const PickleValue *key = pickle_item(dict, i), *value = pickle_item(dict, i + 1);
+        if (key->type == PICKLE_TEXT)
+            ok = visit_at(walk, key->text, key->bytes, value, error);
+        else if (key->type == PICKLE_INT)
+            ok = visit_number(walk, key->integer, value, error);
+    }
+    return ok;
+}
+
+static bool visit_items(Walk *walk, const PickleValue *list, GError **error)
+{
+    bool ok = true;
+    for (guint i = 0; ok && i < pickle_items(list); i++)
+        ok = visit_number(walk, i, pickle_item(list, i), error);
+    return ok;
+}
+
+static bool visit_container(Walk *walk, const PickleValue *value, GError **error)
+{
+    switch (value->type) {
+    case PICKLE_DICT:
+        return visit_pairs(walk, value, error);
+    case PICKLE_LIST:
+    case PICKLE_TUPLE:
+        return visit_items(walk, value, error);
+    case PICKLE_OBJECT: /* its attributes, and the items of a subclass of dict */
+        return visit_pairs(walk, value, error) &&
+               (value->state == NULL || value->state->type != PICKLE_DICT || visit_pairs(walk, value->state, error));
+    default:
+        return true;
+    }
+}
+
+static bool visit(Walk *walk, const PickleValue *value, GError **error)
+{
+    if (++walk->n_visits > MAX_VISITS)
+        return fail_user(error, "it has more than %d values", MAX_VISITS);
+    const PickleValue *arguments = tensor_arguments(value);
+    if (arguments)
+        return add_tensor(walk, arguments, error);
+    add_metadata(walk, value);
+    if (walk->depth == MAX_DEPTH)
+        return true;
+    walk->depth++;
+    bool ok = visit_container(walk, value, error);
+    walk->depth--;
+    return ok;
+}
+
+static bool read_map(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
+{
+    g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(map);
+    g_autoptr(TorchStorages) storages = torch_storages_open(bytes, error);
+    if (storages == NULL)
+        return false;
+    Walk walk = { .file = file,
+                  .storages = storages,
+                  .shard = shard,
+                  .owned = g_hash_table_new(NULL, NULL),
+                  .path = g_string_new(NULL),
+                  .left = g_bytes_get_size(bytes) };
+    bool done = visit(&walk, torch_storages_root(storages), error);
+    g_hash_table_unref(walk.owned);
+    g_string_free(walk.path, TRUE);
+    return done;
+}
+
+bool torch_read(TensorFile *file, const char *path, const Shard *shard, GError **error)
+{
+    GMappedFile *map = map_file(path, error);
+    if (map == NULL)
+        return false;
+    bool done = read_map(file, map, shard, error) || fail_context(error, "%s", path);
+    g_mapped_file_unref(map);
+    return done;
+}
+
+TensorFile *torch_open(const char *path, GError **error)
+{
+    g_autoptr(TensorFile) file = tensor_file_new();
+    return torch_read(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
+}
+
+bool torch_recognises(const char *path)
+{
+    static const char *const starts[] = { "PK\003\004", "\x80\x02" };
+    size_t bytes;
+    char start[4];
+    int fd = open_regular(path, &bytes, NULL);
+    ssize_t n = fd >= 0 ? pread(fd, start, sizeof start, 0) : -1;
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
+        if (n >= (ssize_t)strlen(starts[i]) && memcmp(start, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
