@@ -34,7 +34,8 @@ static void decoder_input_is_targets_shifted_right(void)
     batch_free(batch);
 }
 
-static const int32_t ids[] = { 11, 12, 13 }, targets[] = { 21, 22, 23 }, place[] = { 0, 0, 1 }, segment[] = { 0, 1, 1 };
+static const int32_t ids[] = { 11, 12, 13 }, targets[] = { 21, 22, 23 }, position_ids[] = { 0, 0, 1 },
+                     token_types[] = { 0, 1, 1 };
 static const float weights[] = { 0, 1, 1 };
 
 static void a_sample_of_one_stream_may_be_cut_into_sequences(void)
@@ -68,7 +69,7 @@ static void a_sample_of_one_stream_may_be_cut_into_sequences(void)
     batch_free(batch);
 }
 
-static void an_encoder_alone_carries_segments_and_labels(void)
+static void an_encoder_alone_carries_token_types_and_labels(void)
 {
     Batch *batch = batch_new(2, 4, 0);
     const BatchSequence sequence = { .sample = 9,
@@ -76,14 +77,14 @@ static void an_encoder_alone_carries_segments_and_labels(void)
                                      .ids = ids,
                                      .targets = targets,
                                      .weights = weights,
-                                     .position_ids = place,
-                                     .token_types = segment,
+                                     .position_ids = position_ids,
+                                     .token_types = token_types,
                                      .label = 1 };
     batch_add_sequence(batch, &sequence);
     g_assert_true(batch_loss_stream(batch) == &batch->enc);
     assert_same(batch->enc.ids, ((int32_t[]){ 11, 12, 13, 0 }), 4 * 4);
-    assert_same(batch->enc.position_ids, place, 3 * 4);
-    assert_same(batch->enc.token_types, segment, 3 * 4);
+    assert_same(batch->enc.position_ids, position_ids, 3 * 4);
+    assert_same(batch->enc.token_types, token_types, 3 * 4);
     assert_same(batch->labels, ((int32_t[]){ 1, 0 }), 2 * 4);
     assert_same(batch->targets, targets, 3 * 4);
     assert_same(batch->weights, weights, 3 * 4);
@@ -114,8 +115,8 @@ static void a_cleared_batch_is_a_new_batch(void)
     batch_free(fresh);
 }
 
-/* Whatever was in it before; a sequence of no tokens has its first rows too. */
-static void a_stream_is_put_behind_first_rows(void)
+/* Whatever the stream held before; a sequence without tokens gets memory tokens too. */
+static void memory_tokens_stand_before_each_sequence(void)
 {
     Batch *batch = batch_new(3, 4, 4);
     TokenStream *behind = stream_memory_new(&batch->enc, 2, 3);
@@ -143,9 +144,9 @@ int main(int argc, char **argv)
     g_test_add_func("/batch/decoder_input_is_targets_shifted_right", decoder_input_is_targets_shifted_right);
     g_test_add_func("/batch/a_sample_of_one_stream_may_be_cut_into_sequences",
                     a_sample_of_one_stream_may_be_cut_into_sequences);
-    g_test_add_func("/batch/an_encoder_alone_carries_segments_and_labels",
-                    an_encoder_alone_carries_segments_and_labels);
+    g_test_add_func("/batch/an_encoder_alone_carries_token_types_and_labels",
+                    an_encoder_alone_carries_token_types_and_labels);
     g_test_add_func("/batch/a_cleared_batch_is_a_new_batch", a_cleared_batch_is_a_new_batch);
-    g_test_add_func("/batch/a_stream_is_put_behind_first_rows", a_stream_is_put_behind_first_rows);
+    g_test_add_func("/batch/memory_tokens_stand_before_each_sequence", memory_tokens_stand_before_each_sequence);
     return g_test_run();
 }
