@@ -52,6 +52,7 @@ endforeach()
 # The program on a device whose memory only operations and transfers may touch (tests/guarded).
 add_executable(loam_guarded ${LOAM_CLI_SOURCES} tests/guarded/guarded.c)
 target_link_libraries(loam_guarded PRIVATE ${below} PkgConfig::JANSSON)
+target_include_directories(loam_guarded PRIVATE tests)
 target_link_options(loam_guarded PRIVATE -Wl,--wrap=device_open_cpu)
 add_dependencies(loam_guarded loam)
 loam_test(guarded/test_families tests/guarded/test_families.sh bash tests/guarded/test_families.sh $<TARGET_FILE:loam>

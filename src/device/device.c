@@ -20,6 +20,11 @@ Precision precision_uniform(DType dtype)
     return (Precision){ dtype, dtype, dtype, dtype, dtype };
 }
 
+DType precision_statistic(Precision precision)
+{
+    return precision.master;
+}
+
 Device *device_new(const char *name, const OpTable *ops, Precision precision, bool computes, int threads,
                    const char *isa, void *impl)
 {
@@ -32,7 +37,7 @@ Device *device_new(const char *name, const OpTable *ops, Precision precision, bo
                      .precision = precision,
                      .dtypes = { [ROLE_COMPUTE] = 1u << precision.compute,
                                  [ROLE_ACCUMULATE] = 1u << precision.residual | 1u << precision.grad,
-                                 [ROLE_STATISTIC] = 1u << precision.master,
+                                 [ROLE_STATISTIC] = 1u << precision_statistic(precision),
                                  [ROLE_MASTER] = 1u << precision.master,
                                  [ROLE_STATE] = 1u << precision.state,
                                  [ROLE_INDEX] = 1u << DT_I32,

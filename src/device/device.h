@@ -37,6 +37,8 @@ typedef struct Precision {
 
 /* Everything in one dtype. */
 Precision precision_uniform(DType dtype);
+/* The dtype of ROLE_STATISTIC: that of the masters. */
+DType precision_statistic(Precision precision);
 
 struct Device {
     const char *name;

@@ -128,12 +128,25 @@ static void check_xent(const char *op, Tensor logits, const XentSpec *spec)
           "%s: label smoothing %g over %lld classes", op, (double)spec->label_smoothing, (long long)logits.d[1]);
 }
 
-static void check_adafactor(const char *op, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m,
-                            const AdafactorSpec *spec)
+static void check_adamw(const char *op, Tensor squares, const AdamwSpec *spec)
+{
+    CHECK(tensor_present(squares) == spec->scale_by_rms, "%s: scaled by rms %d, squares %d", op, spec->scale_by_rms,
+          squares.rank);
+}
+
+static void check_adafactor(const char *op, Tensor g, Tensor row, Tensor col, Tensor v, const AdafactorSpec *spec)
 {
     CHECK(tensor_present(row) == tensor_present(col) && tensor_present(row) != tensor_present(v),
           "%s: second moments: row %d, col %d, v %d", op, row.rank, col.rank, v.rank);
-    CHECK(!tensor_present(row) || w.rank == 2, "%s: factored second moments of rank %d", op, w.rank);
+    CHECK(!tensor_present(row) || (g.rank == 2 && g.d[0] <= spec->rows && g.d[1] == spec->cols),
+          "%s: (%lld, %lld) of a factored (%lld, %lld)", op, (long long)tensor_rows(g), (long long)tensor_cols(g),
+          (long long)spec->rows, (long long)spec->cols);
+}
+
+static void check_adafactor_update(const char *op, Tensor g, Tensor row, Tensor col, Tensor v, Tensor m,
+                                   const AdafactorSpec *spec)
+{
+    check_adafactor(op, g, row, col, v, spec);
     CHECK(tensor_present(m) == (spec->beta1 > 0), "%s: beta1 %g, m %d", op, spec->beta1, m.rank);
 }
 

@@ -55,6 +55,7 @@ typedef struct AdamwSpec {
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
      * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
     bool scale_by_rms;
+    int64_t count; /* elements of the whole tensor, for its rms */
 } AdamwSpec;
 
 typedef struct AdafactorSpec {
@@ -64,6 +65,7 @@ typedef struct AdafactorSpec {
     double beta1;          /* 0: no momentum */
     double weight_decay;   /* already decided per parameter */
     int64_t step_offset;
+    int64_t rows, cols;   /* of the whole tensor; a vector has 1 row */
     bool scale_parameter; /* α = lr × max(eps2, rms(w)) */
     bool decay_by_lr;     /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
 } AdafactorSpec;

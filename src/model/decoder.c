@@ -97,8 +97,8 @@ void decoder_close(Decoder *decoder)
 
 static AttentionCache self_cache(Decoder *d, int64_t width)
 {
-    Tensor kv = arena_tensor(d->work.save, d->pass.cx.dtype, (int64_t)d->rows.max_tokens * d->capacity, 2 * width,
-                             "decoder.self");
+    Tensor kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, (int64_t)d->rows.max_tokens * d->capacity,
+                             2 * width, "decoder.self");
     return (AttentionCache){ kv };
 }
 
@@ -143,7 +143,8 @@ static void prefill(Decoder *d)
     StackW w = { 0 };
 
     stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, pass.cx.dtype, d->inputs.max_tokens, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->inputs.max_tokens, model->config.width,
+                            "decoder.x");
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
     stack_embed(stack, &pass, x, &w);
@@ -214,8 +215,8 @@ static void begin(Decoder *d)
     for (int i = 0; i < model->config.n_dec; i++) {
         d->caches[i].self = self_cache(d, width);
         if (encodes)
-            d->caches[i].cross.kv =
-                arena_tensor(d->work.save, d->pass.cx.dtype, d->inputs.max_tokens, 2 * width, "decoder.cross");
+            d->caches[i].cross.kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->inputs.max_tokens,
+                                                 2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(d->work.save);
     if (encodes)
@@ -230,7 +231,7 @@ static void step(Decoder *d)
     Model *model = d->model;
     int64_t n = d->rows.max_tokens;
     size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
-    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.dtype, n, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     NormSave norm;
 
@@ -251,7 +252,7 @@ static void step(Decoder *d)
 static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
-    Model *dry_model = model_open_dry(&model->config, model->stage, model->dev->precision, false);
+    Model *dry_model = model_open_dry(model, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
     int32_t n = dry->rows.max_tokens;

@@ -35,7 +35,7 @@ static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
     int64_t n = MAX(batch->n_targets, 1);
     HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows"),
                       .targets = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids"),
-                      .weights = arena_vector(cx->scratch, cx->dtype, n, "target.weights") };
+                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
     op_fill(cx->dev, rows.weights, batch->n_targets > 0);
     return rows;
 }
@@ -72,7 +72,7 @@ static HeadRows labels_rows(const Ctx *cx, const Batch *batch)
     int64_t n = cx->tokens->seq.n;
     HeadRows rows = { .rows = cx->tokens->starts,
                       .targets = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels"),
-                      .weights = arena_vector(cx->scratch, cx->dtype, n, "label.weights") };
+                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
     g_autofree float *weights = g_new(float, n);
 
     for (int64_t i = 0; i < n; i++)
@@ -211,7 +211,7 @@ void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor first = arena_tensor(cx->scratch, cx->dtype, pooled.d[0], x.d[1], "pooler.first");
+    Tensor first = arena_tensor(cx->scratch, cx->precision.compute, pooled.d[0], x.d[1], "pooler.first");
     TransformSave unused;
     ModelW w = { 0 };
 

@@ -37,19 +37,44 @@ void model_set_slots(Model *model, int n_slots)
     open_slots(model, n_slots);
 }
 
-Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, GError **error)
+static bool is_frozen(const char *name, const char *const *patterns)
+{
+    for (; patterns && *patterns; patterns++)
+        if (g_pattern_match_simple(*patterns, name))
+            return true;
+    return false;
+}
+
+static bool freeze(ParamSpec *specs, int n, const char *const *patterns, GError **error)
+{
+    for (int i = 0; i < n; i++) {
+        specs[i].frozen = is_frozen(specs[i].name, patterns);
+        for (int j = 0; j < i && specs[i].group >= 0; j++)
+            if (specs[j].bucket == specs[i].bucket && specs[j].group == specs[i].group &&
+                specs[j].frozen != specs[i].frozen)
+                return fail_user(error, "%s and %s are stored as one matrix: freeze both, or neither", specs[j].name,
+                                 specs[i].name);
+    }
+    return true;
+}
+
+Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
+                        GError **error)
 {
     if (!model_config_check(config, error))
         return NULL;
     CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
     CHECK(stage.first >= 0 && stage.first < stage.end && stage.end <= config->n_enc + config->n_dec,
           "blocks %d to %d of %d and %d", stage.first, stage.end, (int)config->n_enc, (int)config->n_dec);
-    Model *model = g_new0(Model, 1);
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
     g_autofree int *uses = model_bucket_uses(config, stage);
+    if (!freeze(specs, n_specs, frozen, error))
+        return NULL;
+    Model *model = g_new0(Model, 1);
 
     model->dev = dev;
+    model->frozen = g_strdupv((char **)(gintptr)frozen);
     model->stage = stage;
     model->config = model_config_copy(config);
     model->roles = token_roles_none();
@@ -58,6 +83,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
         g_autofree char *count = text_grouped(model_config_params(config));
         fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
         model_config_clear(&model->config);
+        g_strfreev(model->frozen);
         g_free(model);
         return NULL;
     }
@@ -76,7 +102,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
-    return model_open_stage(dev, config, stage_whole(config), gradients, error);
+    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, error);
 }
 
 void model_close(Model *model)
@@ -89,6 +115,7 @@ void model_close(Model *model)
     stack_clear(&model->decoder);
     params_close(model->params);
     g_free(model->tokenizer_hash);
+    g_strfreev(model->frozen);
     model_config_clear(&model->config);
     token_roles_clear(&model->roles);
     g_free(model);
@@ -171,7 +198,7 @@ static void read_text(const Ctx *cx, float *hidden, Tensor x)
     size_t mark = arena_mark(cx->scratch);
 
     if (tensor_present(cx->tokens->text)) {
-        Tensor all = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "text");
+        Tensor all = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "text");
         Tensor text = tensor_slice_rows(all, 0, cx->tokens->text.d[0]);
         op_gather(cx->dev, text, x, cx->tokens->text);
         x = text;
@@ -191,7 +218,7 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     read_text(cx, hidden, x);
     if (pooled == NULL)
         return;
-    Tensor y = arena_tensor(cx->scratch, cx->dtype, batch->enc.n_seq, x.d[1], "pooled");
+    Tensor y = arena_tensor(cx->scratch, cx->precision.compute, batch->enc.n_seq, x.d[1], "pooled");
     heads_pool(model, cx, y, x);
     tensor_read(model->dev, pooled, DT_F32, y);
 }

@@ -13,8 +13,11 @@ typedef struct Model Model;
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients,
                   GError **error); /* parameters are zero: init or load */
 /* A stage of it, with the parameters that the stage uses, for slot.h. The other functions, unless they say otherwise,
- * take a whole model. */
-Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, GError **error);
+ * take a whole model. frozen: parameters whose names match one of these patterns (* and ?; the list ends with NULL) are
+ * never updated and have no gradients; NULL means none. Parameters that are stored as one matrix, such as self.q,
+ * self.k and self.v, are frozen together or not at all. */
+Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
+                        GError **error);
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);

@@ -2,12 +2,13 @@
 #include "base/check.h"
 #include "model/transformer.h"
 
-Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients)
+Model *model_open_dry(const Model *model, bool gradients)
 {
-    Device *null = device_open_null_of(precision);
-    Model *model = model_open_stage(null, config, stage, gradients, NULL);
-    CHECK(model != NULL, "a checked configuration was refused");
-    return model;
+    Device *null = device_open_null_of(model->dev->precision);
+    Model *dry =
+        model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen, NULL);
+    CHECK(dry != NULL, "a checked configuration was refused");
+    return dry;
 }
 
 void model_close_dry(Model *model)
@@ -41,7 +42,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 {
     if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->stage, model->dev->precision, loss->grad);
+    Model *dry = model_open_dry(model, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
     const ModelLoss forward = { 0 };
 
@@ -66,7 +67,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 
     if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
-    Model *dry = model_open_dry(&model->config, model->stage, model->dev->precision, false);
+    Model *dry = model_open_dry(model, false);
     while (rows->n_seq < rows->max_seq && rows->n_tokens < rows->max_tokens)
         batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
@@ -79,10 +80,11 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {
-    Model *dry = model_open_dry(config, stage_whole(config), precision_uniform(DT_F32), true);
+    Model *dry = model_open(device_open_null(), config, true, NULL);
     Batch *batch = full_batch(samples, enc_len, dec_len, target_share);
     const ModelLoss loss = { .train = true, .grad = true };
 
+    CHECK(dry != NULL, "a checked configuration was refused");
     grads_begin(model_params(dry), 1);
     model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;

@@ -40,9 +40,9 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
     return tokens;
 }
 
-static Tensor slot_tensor(const Model *model, const Slot *slot, int32_t n_rows, const char *tag)
+static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int64_t n_rows, const char *tag)
 {
-    return arena_tensor(slot->save, model->dev->precision.compute, n_rows, model->config.width, tag);
+    return arena_tensor(slot->save, dtype, n_rows, model->config.width, tag);
 }
 
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
@@ -87,7 +87,8 @@ static StageMessage begin_stacks(Model *model, Slot *slot)
     }
     in.x = dec->embeds ? NO_TENSOR : slot->decoder.x[0];
     if (model->config.n_enc > 0)
-        in.encoder_output = slot->encoder_output = slot_tensor(model, slot, slot->encoder.tokens.n, "slot.received");
+        in.encoder_output = slot->encoder_output =
+            slot_tensor(model, slot, model->dev->precision.compute, slot->encoder.tokens.n, "slot.received");
     return in;
 }
 
@@ -133,7 +134,7 @@ StageMessage slot_fwd(Model *model, int index)
     slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
     if (stage_has_heads(&model->config, model->stage)) {
         if (slot->loss.grad)
-            slot->gradient.x = slot_tensor(model, slot, (int32_t)y.d[0], "slot.dx");
+            slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
         heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
         return out;
     }
@@ -145,7 +146,8 @@ StageMessage slot_fwd(Model *model, int index)
 
 static Tensor gradient_of(const Model *model, const Slot *slot, Tensor t)
 {
-    return tensor_present(t) ? slot_tensor(model, slot, (int32_t)t.d[0], "slot.gradient") : NO_TENSOR;
+    return tensor_present(t) ? slot_tensor(model, slot, model->dev->precision.residual, t.d[0], "slot.gradient")
+                             : NO_TENSOR;
 }
 
 StageMessage slot_gradient(Model *model, int index)

@@ -88,7 +88,7 @@ void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scra
                    const ModelLoss *loss)
 {
     pass->cx = (Ctx){ .dev = stack->dev,
-                      .dtype = stack->dev->precision.compute,
+                      .precision = stack->dev->precision,
                       .model = &stack->spec,
                       .layer = &stack->outer,
                       .save = save,
@@ -170,19 +170,19 @@ void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32
     relpos.first = first;
     pass->bias = cx->rotary[0] = cx->rotary[1] = pass->sinusoids = NO_TENSOR;
     if (tensor_present(w->relpos) || config->position == POSITION_ALIBI)
-        pass->bias = arena_tensor(cx->save, cx->dtype, cx->model->heads, n, "stack.bias");
+        pass->bias = arena_tensor(cx->save, cx->precision.compute, cx->model->heads, n, "stack.bias");
     if (tensor_present(w->relpos))
         op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
         op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
     if (config->position == POSITION_SINUSOIDAL && stack->embeds) {
-        pass->sinusoids = arena_tensor(cx->save, cx->dtype, n_positions, config->width, "stack.sinusoids");
+        pass->sinusoids = arena_tensor(cx->save, cx->precision.compute, n_positions, config->width, "stack.sinusoids");
         make_sinusoids(pass->sinusoids, cx, config);
     }
     if (config->position != POSITION_ROTARY)
         return;
     for (int i = 0; i < 2; i++) {
-        cx->rotary[i] = arena_tensor(cx->save, cx->dtype, n_positions, rotated, "stack.rotary");
+        cx->rotary[i] = arena_tensor(cx->save, cx->precision.compute, n_positions, rotated, "stack.rotary");
         op_rotary_table(cx->dev, cx->rotary[i], i && local ? config->rotary_local : config->rotary_base);
     }
 }
@@ -225,8 +225,8 @@ static void run_block(const BlockWalk *walk, Arena *arena, Tensor encoder_output
 Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))
-        return x;
-    Tensor y = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "stack.y");
+        return ctx_activation(cx, x);
+    Tensor y = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "stack.y");
     norm_fwd(cx, y, x, w->final_norm, save);
     return y;
 }
@@ -236,7 +236,7 @@ void stack_begin(const Stack *stack, StackPass *pass)
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
-        pass->x[i] = arena_tensor(cx->save, cx->dtype, cx->tokens->n, stack->config->width, "stack.x");
+        pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
 }
 
 /* Dropout behind the final norm, where the stack ends here. */
@@ -305,8 +305,8 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         op_dropout_bwd(cx->dev, dy, dy, &drop);
     if (tensor_present(w.final_norm.w))
         norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
-    if (tensor_present(w.relpos)) {
-        dbias = arena_tensor(cx->scratch, cx->dtype, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
+    if (tensor_present(g.relpos)) {
+        dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
     for (BlockWalk walk = stack_walk_back(stack, pass); stack_walk_next(&walk);) {

@@ -27,6 +27,7 @@ struct Model {
     Device *dev;
     ModelConfig config;
     Stage stage;
+    char **frozen; /* patterns of names, or NULL */
     TokenRoles roles;
     ParamStore *params;
     char *tokenizer_hash;   /* or NULL */
@@ -48,5 +49,5 @@ StackPass *slot_last(const Model *model, Slot *slot);
 
 /* The same stage of the same model on the null device, with measuring arenas: it computes nothing and counts
  * everything. */
-Model *model_open_dry(const ModelConfig *config, Stage stage, Precision precision, bool gradients);
+Model *model_open_dry(const Model *model, bool gradients);
 void model_close_dry(Model *model);

@@ -45,12 +45,12 @@ static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64
     Projections p = { 0 };
 
     if (n_apart == 0) {
-        p.qkv = arena_tensor(arena, cx->dtype, n, width + kv_width, "attention.qkv");
+        p.qkv = arena_tensor(arena, cx->precision.compute, n, width + kv_width, "attention.qkv");
         p.q = tensor_slice_cols(p.qkv, 0, width);
         p.kv = tensor_slice_cols(p.qkv, width, kv_width);
     } else {
-        p.q = arena_tensor(arena, cx->dtype, n, width, "attention.q");
-        p.kv = arena_tensor(arena, cx->dtype, n_apart, kv_width, "attention.kv");
+        p.q = arena_tensor(arena, cx->precision.compute, n, width, "attention.q");
+        p.kv = arena_tensor(arena, cx->precision.compute, n_apart, kv_width, "attention.kv");
     }
     slice_kv(&p);
     return p;
@@ -113,7 +113,7 @@ static RelposSpec relpos_from(const Ctx *cx, int32_t first)
 /* bias (H,n) of relative positions first, first + 1, …, by the block's own table. */
 static Tensor own_bias(const Ctx *cx, Arena *arena, Tensor table, int32_t first, int32_t n)
 {
-    Tensor bias = arena_tensor(arena, cx->dtype, cx->model->heads, n, "attention.bias");
+    Tensor bias = arena_tensor(arena, cx->precision.compute, cx->model->heads, n, "attention.bias");
     RelposSpec spec = relpos_from(cx, first);
     op_relpos_fwd(cx->dev, bias, table, &spec);
     return bias;
@@ -126,7 +126,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     bool self = !tensor_present(encoder_out);
     int32_t max_len = cx->tokens->seq.max_len;
     int64_t n = x.d[0], width = w->o.w.d[1];
-    Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "attention.out");
+    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "attention.out");
     AttnSpec spec = attention_spec(cx, self);
     AttnDistance distance = { .table = w->distance, .keys = cx->model->distance_keys };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
@@ -137,8 +137,8 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     save->bias = tensor_present(w->relpos) ? own_bias(cx, cx->save, w->relpos, 1 - max_len, 2 * max_len - 1) : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
     save->p = projections_new(cx, cx->save, n, rows_apart(x, encoder_out, w), width);
-    save->o = arena_tensor(cx->save, cx->dtype, n, width, "attention.o");
-    save->lse = arena_tensor(cx->save, cx->dtype, cx->model->heads, n, "attention.lse");
+    save->o = arena_tensor(cx->save, cx->precision.compute, n, width, "attention.o");
+    save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
     project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
@@ -153,18 +153,19 @@ static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tenso
 {
     bool self = !tensor_present(save->encoder_out), own = tensor_present(w->relpos);
     AttnSpec spec = attention_spec(cx, self);
-    AttnDistance distance = {
-        .table = w->distance, .dtable = g->distance, .beta = beta, .keys = cx->model->distance_keys
-    };
+    AttnDistance distance = { .table = w->distance,
+                              .dtable = ctx_gradient(cx, g->distance, w->distance),
+                              .beta = beta,
+                              .keys = cx->model->distance_keys };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
     RelposSpec relpos = relpos_from(cx, 1 - cx->tokens->seq.max_len);
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
-    if (own)
-        dbias = arena_tensor(cx->scratch, cx->dtype, save->bias.d[0], save->bias.d[1], "attention.dbias");
+    if (own && tensor_present(g->relpos))
+        dbias = arena_tensor(cx->scratch, cx->precision.grad, save->bias.d[0], save->bias.d[1], "attention.dbias");
     op_attn_bwd(cx->dev, dp->q, dp->k, dp->v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
                 save->p.v, save->bias, &spec, &probs_drop);
-    if (own)
+    if (own && tensor_present(g->relpos))
         op_relpos_bwd(cx->dev, g->relpos, dbias, &relpos, beta);
 }
 
@@ -173,8 +174,8 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = dx.d[0], width = w->o.w.d[1];
-    Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "attention.dout");
-    Tensor dattended = arena_tensor(cx->scratch, cx->dtype, n, width, "attention.dattended");
+    Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "attention.dout");
+    Tensor dattended = arena_tensor(cx->scratch, cx->precision.compute, n, width, "attention.dattended");
     Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->encoder_out, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     DropoutSite out_site = tensor_present(save->encoder_out) ? SITE_CROSS_OUT : SITE_SELF_OUT;
@@ -191,7 +192,8 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
 static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache,
                          const AttnSpec *spec)
 {
-    Tensor lse = arena_tensor(cx->scratch, cx->dtype, cx->model->heads, q.d[0], "attention.lse");
+    Tensor lse =
+        arena_tensor(cx->scratch, precision_statistic(cx->precision), cx->model->heads, q.d[0], "attention.lse");
     Projections p = { .kv = cache->kv };
     Dropout none = { 0 };
 
@@ -202,7 +204,7 @@ static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const A
 /* y = the result of the sublayer, from o. */
 static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, NormSave *unused)
 {
-    Tensor out = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "attention.out");
+    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "attention.out");
 
     linear_fwd(cx, out, o, w->o);
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
@@ -215,7 +217,7 @@ void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const A
     NormSave unused;
     Tensor n = sublayer_enter(cx, x, w->norm, &unused);
     Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.w.d[1]);
-    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
+    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
     AttnSpec spec = self_spec(cx, &step->queries, &step->keys);
 
     project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
@@ -234,8 +236,8 @@ void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
     Tensor n = sublayer_enter(cx, x, w->norm, &unused);
-    Tensor q = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.q");
-    Tensor o = arena_tensor(cx->scratch, cx->dtype, x.d[0], w->o.w.d[1], "attention.o");
+    Tensor q = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.q");
+    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
     AttnSpec spec = cross_spec(cx);
 
     linear_fwd(cx, q, n, w->q);

@@ -2,11 +2,11 @@
 
 void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const BlockW *w, BlockSave *save)
 {
-    Tensor x1 = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "block.x1");
+    Tensor x1 = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "block.x1");
 
     attention_fwd(cx, x1, x, NO_TENSOR, bias, &w->self, &save->self);
     if (tensor_present(encoder_out)) {
-        Tensor x2 = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "block.x2");
+        Tensor x2 = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "block.x2");
         attention_fwd(cx, x2, x1, encoder_out, NO_TENSOR, &w->cross, &save->cross);
         x1 = x2;
     }

@@ -50,7 +50,7 @@ static int32_t most_sequences(const Ctx *cx)
 static Tensor part_tensor(const Ctx *cx, const Part *part, int64_t width, const char *tag)
 {
     int64_t heads = cx->model->heads;
-    Tensor room = arena_tensor(cx->scratch, cx->dtype, most_sequences(cx) * heads, width, tag);
+    Tensor room = arena_tensor(cx->scratch, cx->precision.compute, most_sequences(cx) * heads, width, tag);
     return tensor_slice_rows(room, 0, part->n_seq * heads);
 }
 
@@ -109,7 +109,8 @@ static Part pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int3
     p.mixed = part_tensor(cx, &p, n.d[1], "context.mixed");
     p.q = part_tensor(cx, &p, w->q.d[0], "context.q");
     p.queries = with_width(part_tensor(cx, &p, n.d[1], "context.queries"), heads * n.d[1]);
-    p.lse = tensor_slice_cols(arena_tensor(cx->scratch, cx->dtype, heads, most, "context.lse"), 0, p.n_seq);
+    p.lse = tensor_slice_cols(arena_tensor(cx->scratch, precision_statistic(cx->precision), heads, most, "context.lse"),
+                              0, p.n_seq);
     op_fill(cx->dev, p.queries, 0);
     op_bias_add(cx->dev, p.queries, p.queries, as_vector(w->score));
     op_attn_fwd(cx->dev, with_width(p.pooled, p.queries.d[1]), p.lse, p.queries, tokens_of(&p, a), tokens_of(&p, n),
@@ -124,7 +125,7 @@ static void add_pooled(const Ctx *cx, Tensor q, Tensor a, Tensor n, const Contex
 {
     size_t mark = arena_mark(cx->scratch);
     Part p = pool(cx, a, n, w, first_seq);
-    Tensor each = tokens_of(&p, arena_tensor(cx->scratch, cx->dtype, q.d[0], q.d[1], "context.each"));
+    Tensor each = tokens_of(&p, arena_tensor(cx->scratch, cx->precision.compute, q.d[0], q.d[1], "context.each"));
 
     op_gather(cx->dev, each, with_width(p.q, q.d[1]), p.sequence);
     op_add(cx->dev, tokens_of(&p, q), tokens_of(&p, q), each);
@@ -136,11 +137,11 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t size = w->q.d[0];
-    Tensor own = arena_tensor(cx->scratch, cx->dtype, n.d[0], size, "context.own");
+    Tensor own = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], size, "context.own");
 
-    save->h = arena_tensor(cx->save, cx->dtype, n.d[0], n.d[1], "context.h");
-    save->a = arena_tensor(cx->save, cx->dtype, n.d[0], n.d[1], "context.a");
-    save->mixed = arena_tensor(cx->save, cx->dtype, n.d[0], n.d[1], "context.mixed");
+    save->h = arena_tensor(cx->save, cx->precision.compute, n.d[0], n.d[1], "context.h");
+    save->a = arena_tensor(cx->save, cx->precision.compute, n.d[0], n.d[1], "context.a");
+    save->mixed = arena_tensor(cx->save, cx->precision.compute, n.d[0], n.d[1], "context.mixed");
     op_gemm(cx->dev, save->h, n, w->hidden, false, true, 1, 0);
     op_act_fwd(cx->dev, save->a, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
     op_gemm(cx->dev, save->mixed, n, right_half(w->mix), false, true, 1, 0);
@@ -163,7 +164,7 @@ static void pool_bwd(const Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, c
     Tensor dmixed = part_tensor(cx, &p, n.d[1], "context.dmixed");
     Tensor dpooled = part_tensor(cx, &p, n.d[1], "context.dpooled");
     Tensor dqueries = with_width(part_tensor(cx, &p, n.d[1], "context.dqueries"), flat);
-    Tensor dvalues = tokens_of(&p, arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.dvalues"));
+    Tensor dvalues = tokens_of(&p, arena_tensor(cx->scratch, cx->precision.compute, n.d[0], n.d[1], "context.dvalues"));
 
     op_scatter_add(cx->dev, with_width(dpq, dq.d[1]), tokens_of(&p, dq), p.sequence, 0);
     op_gemm(cx->dev, g->q, dpq, p.mixed, true, false, 1, 1);
@@ -185,8 +186,8 @@ static void tokens_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t size = w->q.d[0];
-    Tensor down = arena_tensor(cx->scratch, cx->dtype, n.d[0], size, "context.down");
-    Tensor dmixed = arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.dmixed");
+    Tensor down = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], size, "context.down");
+    Tensor dmixed = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], n.d[1], "context.dmixed");
 
     op_copy(cx->dev, down, tensor_slice_cols(dq, 0, size));
     for (int64_t h = 1; h < cx->model->heads; h++)
@@ -202,17 +203,21 @@ void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
                        float beta, const ContextQuerySave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    const Tensor added_to[] = { g->q, g->mix, g->score };
-    Tensor da = arena_tensor(cx->scratch, cx->dtype, n.d[0], n.d[1], "context.da");
+    const ContextQueryW all = { .hidden = ctx_gradient(cx, g->hidden, w->hidden),
+                                .score = ctx_gradient(cx, g->score, w->score),
+                                .mix = ctx_gradient(cx, g->mix, w->mix),
+                                .q = ctx_gradient(cx, g->q, w->q) };
+    const Tensor added_to[] = { all.q, all.mix, all.score };
+    Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], n.d[1], "context.da");
 
     for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
-    tokens_bwd(cx, dn, dq, n, w, g, save);
+    tokens_bwd(cx, dn, dq, n, w, &all, save);
     for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
-        pool_bwd(cx, dn, da, dq, n, w, g, save, s);
+        pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
-    op_gemm(cx->dev, g->hidden, da, n, true, false, 1, beta);
+    op_gemm(cx->dev, all.hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);
     arena_reset(cx->scratch, mark);
 }

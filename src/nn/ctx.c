@@ -27,6 +27,23 @@ Dropout ctx_dropout(const Ctx *cx, DropoutSite site)
                       .position = cx->tokens->dropout_position.p };
 }
 
+Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w)
+{
+    if (tensor_present(g) || !tensor_present(w))
+        return g;
+    return w.rank == 2 ? arena_tensor(cx->scratch, cx->precision.grad, w.d[0], w.d[1], "ctx.frozen")
+                       : arena_vector(cx->scratch, cx->precision.grad, w.d[0], "ctx.frozen");
+}
+
+Tensor ctx_activation(const Ctx *cx, Tensor t)
+{
+    if (t.dtype == cx->precision.compute)
+        return t;
+    Tensor copy = arena_tensor(cx->save, cx->precision.compute, t.d[0], t.d[1], "ctx.activation");
+    op_copy(cx->dev, copy, t);
+    return copy;
+}
+
 AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences *keys)
 {
     return (AttnSpec){ .cu_q = queries->cu,

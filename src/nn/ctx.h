@@ -65,7 +65,8 @@ typedef struct LayerSpec {
 /* Of a pass over one stream, within one layer. Who runs a layer sets `layer`; nobody below changes anything. */
 typedef struct Ctx {
     Device *dev;
-    DType dtype; /* of activations */
+    Precision
+        precision; /* of the model; activations have precision.compute, x and dx of sublayers precision.residual */
     const ModelSpec *model;
     const LayerSpec *layer;
     Arena *save;                  /* activations kept for backward */
@@ -79,6 +80,10 @@ typedef struct Ctx {
 
 /* Dropout of a site at the layer and stream of the context; rate 0 where the pass does not train. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
+/* g, or where the parameter w is frozen and g absent, scratch of w's shape for a gradient that nobody reads. */
+Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w);
+/* t, or a copy in `save` where its dtype, that of the residual stream, is not that of activations. */
+Tensor ctx_activation(const Ctx *cx, Tensor t);
 /* Attention of the model's heads, each sequence of queries to the same sequence of keys: every key is seen, and
  * nothing is cached, unless `keys` says so. */
 AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences *keys);

@@ -7,7 +7,7 @@ static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
 
     if (!tensor_present(table))
         return;
-    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embedding.part");
+    Tensor part = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "embedding.part");
     op_gather(cx->dev, part, table, ids);
     op_add(cx->dev, x, x, part);
     arena_reset(cx->scratch, mark);
@@ -16,7 +16,7 @@ static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
 /* (m S, C) for the memory tokens of all sequences, with room for N. */
 static Tensor memory_part(const Ctx *cx, Tensor x)
 {
-    Tensor part = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "embedding.memory");
+    Tensor part = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "embedding.memory");
     return tensor_slice_rows(part, 0, cx->tokens->memory_at.d[0]);
 }
 
@@ -38,7 +38,8 @@ static void take_memory(const Ctx *cx, Tensor dmemory, float beta, Tensor dx)
     Tensor part = memory_part(cx, dx);
 
     op_gather(cx->dev, part, dx, cx->tokens->memory_at);
-    op_scatter_add(cx->dev, dmemory, part, cx->tokens->memory_index, beta);
+    if (tensor_present(dmemory))
+        op_scatter_add(cx->dev, dmemory, part, cx->tokens->memory_index, beta);
     op_fill(cx->dev, part, 0);
     op_scatter(cx->dev, dx, part, cx->tokens->memory_at);
     arena_reset(cx->scratch, mark);
@@ -48,7 +49,7 @@ void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *
 {
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
     bool normed = tensor_present(w->norm.w);
-    Tensor sum = normed ? arena_tensor(cx->save, cx->dtype, y.d[0], y.d[1], "embedding.sum") : y;
+    Tensor sum = normed ? arena_tensor(cx->save, cx->precision.residual, y.d[0], y.d[1], "embedding.sum") : y;
 
     op_gather(cx->dev, sum, w->table, cx->tokens->ids);
     if (cx->model->embed_scale != 1)
@@ -66,7 +67,7 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
                    const EmbeddingSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor dsum = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "embedding.dsum");
+    Tensor dsum = arena_tensor(cx->scratch, cx->precision.compute, dy.d[0], dy.d[1], "embedding.dsum");
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
 
     op_dropout_bwd(cx->dev, dsum, dy, &drop);
@@ -74,12 +75,13 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
         norm_bwd(cx, dsum, dsum, NO_TENSOR, w->norm, g->norm, beta, &save->norm);
     if (tensor_present(g->positions))
         op_scatter_add(cx->dev, g->positions, dsum, cx->tokens->position_ids, beta);
-    if (tensor_present(w->segments))
+    if (tensor_present(g->segments))
         op_scatter_add(cx->dev, g->segments, dsum, cx->tokens->token_types, beta);
     if (tensor_present(w->memory))
         take_memory(cx, g->memory, beta, dsum);
     if (cx->model->embed_scale != 1)
         op_scale(cx->dev, dsum, dsum, cx->model->embed_scale);
-    op_scatter_add(cx->dev, g->table, dsum, cx->tokens->ids, table_beta);
+    if (tensor_present(g->table))
+        op_scatter_add(cx->dev, g->table, dsum, cx->tokens->ids, table_beta);
     arena_reset(cx->scratch, mark);
 }

@@ -6,7 +6,7 @@
 
 static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
 {
-    int64_t rows = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->dtype));
+    int64_t rows = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->precision.compute));
     rows = rows / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
     if (rows < CHUNK_MULTIPLE)
         rows = CHUNK_MULTIPLE;
@@ -33,7 +33,7 @@ static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSa
 {
     if (!head->transform)
         return x;
-    Tensor y = arena_tensor(cx->scratch, cx->dtype, x.d[0], x.d[1], "head.transform");
+    Tensor y = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "head.transform");
     transform_fwd(cx, y, x, head->transform, head->activation, save);
     return y;
 }
@@ -43,7 +43,8 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
                      const TransformSave *save)
 {
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
-    op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
+    if (tensor_present(head->dw))
+        op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
     if (tensor_present(head->db))
         op_column_sums(cx->dev, head->db, dlogits, beta);
     if (head->transform)
@@ -57,9 +58,9 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t m = chunk->rows.d[0], width = x.d[1];
-    Tensor logits = arena_tensor(cx->scratch, cx->dtype, m, head->w.d[0], "head.logits");
-    Tensor picked = arena_tensor(cx->scratch, cx->dtype, m, width, "head.picked");
-    Tensor d = arena_tensor(cx->scratch, cx->dtype, m, width, "head.d");
+    Tensor logits = arena_tensor(cx->scratch, cx->precision.compute, m, head->w.d[0], "head.logits");
+    Tensor picked = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.picked");
+    Tensor d = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.d");
     TransformSave save;
 
     op_gather(cx->dev, picked, x, chunk->rows);
@@ -79,7 +80,7 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
     int64_t m = rows->rows.d[0], chunk = chunk_rows(cx, head, m);
-    Tensor stats = arena_tensor(cx->scratch, cx->dtype, m, XENT_STATS, "head.stats");
+    Tensor stats = arena_tensor(cx->scratch, precision_statistic(cx->precision), m, XENT_STATS, "head.stats");
 
     for (int64_t row = 0; row < m; row += chunk) {
         int64_t n = m - row < chunk ? m - row : chunk;
@@ -96,7 +97,7 @@ void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
     int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
-    Tensor buffer = arena_tensor(cx->scratch, cx->dtype, chunk, classes, "head.logits");
+    Tensor buffer = arena_tensor(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
         size_t part_mark = arena_mark(cx->scratch);

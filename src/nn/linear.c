@@ -20,7 +20,8 @@ void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Linear
 
 void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta)
 {
-    op_gemm(cx->dev, g.w, dy, x, true, false, 1, beta);
+    if (tensor_present(g.w))
+        op_gemm(cx->dev, g.w, dy, x, true, false, 1, beta);
     if (tensor_present(g.b))
         op_column_sums(cx->dev, g.b, dy, beta);
 }

@@ -11,13 +11,13 @@ void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = x.d[0], ffn = w->wo.w.d[1];
-    Tensor out = arena_tensor(cx->scratch, cx->dtype, n, x.d[1], "mlp.out");
+    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "mlp.out");
     Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
     Tensor input, gate;
 
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
-    save->h = arena_tensor(cx->save, cx->dtype, n, w->wi.w.d[0], "mlp.h");
-    save->a = arena_tensor(cx->save, cx->dtype, n, ffn, "mlp.a");
+    save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
+    save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
     linear_fwd(cx, save->h, save->n, w->wi);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
@@ -30,9 +30,9 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = dx.d[0], ffn = w->wo.w.d[1];
-    Tensor dout = arena_tensor(cx->scratch, cx->dtype, n, dx.d[1], "mlp.dout");
-    Tensor da = arena_tensor(cx->scratch, cx->dtype, n, ffn, "mlp.da");
-    Tensor dh = arena_tensor(cx->scratch, cx->dtype, n, w->wi.w.d[0], "mlp.dh");
+    Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "mlp.dout");
+    Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n, ffn, "mlp.da");
+    Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, n, w->wi.w.d[0], "mlp.dh");
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
     Tensor input, gate, dinput, dgate;

@@ -3,21 +3,25 @@
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {
     save->x = x;
-    save->rstd = arena_vector(cx->save, cx->dtype, x.d[0], "norm.rstd");
+    save->rstd = arena_vector(cx->save, precision_statistic(cx->precision), x.d[0], "norm.rstd");
     if (cx->model->norm == NORM_RMS) {
         op_rmsnorm_fwd(cx->dev, y, save->rstd, x, w.w, cx->model->eps);
         return;
     }
-    save->mean = arena_vector(cx->save, cx->dtype, x.d[0], "norm.mean");
+    save->mean = arena_vector(cx->save, precision_statistic(cx->precision), x.d[0], "norm.mean");
     op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
 }
 
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
 {
+    size_t mark = arena_mark(cx->scratch);
+    Tensor dw = ctx_gradient(cx, g.w, w.w), db = ctx_gradient(cx, g.b, w.b);
+
     if (cx->model->norm == NORM_RMS)
-        op_rmsnorm_bwd(cx->dev, dx, g.w, dy, save->x, w.w, save->rstd, residual, beta);
+        op_rmsnorm_bwd(cx->dev, dx, dw, dy, save->x, w.w, save->rstd, residual, beta);
     else
-        op_layernorm_bwd(cx->dev, dx, g.w, g.b, dy, save->x, w.w, save->mean, save->rstd, residual, beta);
+        op_layernorm_bwd(cx->dev, dx, dw, db, dy, save->x, w.w, save->mean, save->rstd, residual, beta);
+    arena_reset(cx->scratch, mark);
 }
 
 static bool norm_before(const Ctx *cx, NormW w)
@@ -33,8 +37,8 @@ static bool post_norm(const Ctx *cx, NormW w)
 Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
 {
     if (!norm_before(cx, w))
-        return x;
-    Tensor n = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "sublayer.n");
+        return ctx_activation(cx, x);
+    Tensor n = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "sublayer.n");
     norm_fwd(cx, n, x, w, save);
     return n;
 }
@@ -46,7 +50,7 @@ void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite s
         op_dropout_fwd(cx->dev, y, out, x, &drop);
         return;
     }
-    Tensor sum = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "sublayer.sum");
+    Tensor sum = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "sublayer.sum");
     op_dropout_fwd(cx->dev, sum, out, x, &drop);
     norm_fwd(cx, y, sum, w, save);
 }

@@ -5,10 +5,10 @@ static const Dropout no_dropout = { 0 };
 void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activation activation, TransformSave *save)
 {
     bool normed = tensor_present(w->norm.w);
-    Tensor a = normed ? arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "transform.a") : y;
+    Tensor a = normed ? arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "transform.a") : y;
 
     save->x = x;
-    save->h = arena_tensor(cx->save, cx->dtype, x.d[0], x.d[1], "transform.h");
+    save->h = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "transform.h");
     linear_fwd(cx, save->h, x, w->dense);
     op_act_fwd(cx->dev, a, save->h, NO_TENSOR, activation, &no_dropout);
     if (normed)
@@ -19,7 +19,7 @@ void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Act
                    float beta, const TransformSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor dh = arena_tensor(cx->scratch, cx->dtype, dy.d[0], dy.d[1], "transform.dh"), da = dy;
+    Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, dy.d[0], dy.d[1], "transform.dh"), da = dy;
 
     if (tensor_present(w->norm.w)) {
         norm_bwd(cx, dh, dy, NO_TENSOR, w->norm, g->norm, beta, &save->norm);

@@ -1,118 +1,14 @@
-#include "param/optim.h"
-
+/* optim.c: opening an optimizer, its states by name, and a step of it. */
 #include "base/check.h"
-#include "param/store.h"
+#include "param/optim_state.h"
 
 #include <math.h>
 
-/* State of one parameter; what its optimizer does not keep is NO_TENSOR. */
-typedef struct State {
-    Param *param;
-    Tensor m, v, row, col;
-} State;
-
-typedef struct NamedTensor {
-    char *name; /* "encoder.3.self.q.w/row" */
-    Tensor tensor;
-} NamedTensor;
-
-struct Optimizer {
-    ParamStore *store;
-    OptimConfig config; /* with the optimizer's own defaults for what was -1 */
-    State *states;
-    GArray *named;        /* NamedTensor */
-    void *memory;         /* of the states and of `scratch` */
-    void *scratch;        /* one update, as large as the largest parameter; adafactor only */
-    StepScalars *scalars; /* device memory */
-};
-
-/* Pushes the moments of one parameter. */
-typedef void (*StateFn)(const Optimizer *opt, State *state, Arena *arena);
-typedef void (*UpdateFn)(const Optimizer *opt, const State *state);
-
-static Tensor push_like(Arena *arena, Tensor model, const char *tag)
-{
-    DType dtype = (DType)model.dtype;
-    return model.rank == 2 ? arena_tensor(arena, dtype, model.d[0], model.d[1], tag)
-                           : arena_vector(arena, dtype, model.d[0], tag);
-}
-
-static double decay_of(const Optimizer *opt, const Param *param)
-{
-    return param->spec.decay || opt->config.decay == DECAY_ALL ? opt->config.weight_decay : 0;
-}
-
-static void adamw_state(const Optimizer *opt, State *state, Arena *arena)
-{
-    (void)opt;
-    state->m = push_like(arena, state->param->master, "m");
-    state->v = push_like(arena, state->param->master, "v");
-}
-
-static void adamw_update(const Optimizer *opt, const State *state)
-{
-    const OptimConfig *config = &opt->config;
-    AdamwSpec spec = { .beta1 = config->beta1,
-                       .beta2 = config->beta2,
-                       .eps = config->eps,
-                       .weight_decay = decay_of(opt, state->param),
-                       .scale_by_rms = config->name == OPTIM_ADAMW_RMS };
-    op_adamw(params_device(opt->store), state->param->master, state->m, state->v, state->param->g, &spec, opt->scalars);
-}
-
-static bool is_factored(const OptimConfig *config, Tensor w)
-{
-    return config->factored && w.rank == 2 && MIN(w.d[0], w.d[1]) >= config->min_dim_factored;
-}
-
-static void adafactor_state(const Optimizer *opt, State *state, Arena *arena)
-{
-    Tensor w = state->param->master;
-    if (is_factored(&opt->config, w)) {
-        state->row = arena_vector(arena, (DType)w.dtype, w.d[0], "row");
-        state->col = arena_vector(arena, (DType)w.dtype, w.d[1], "col");
-    } else {
-        state->v = push_like(arena, w, "v");
-    }
-    if (opt->config.beta1 > 0)
-        state->m = push_like(arena, w, "m");
-}
-
-static void adafactor_update(const Optimizer *opt, const State *state)
-{
-    const OptimConfig *config = &opt->config;
-    AdafactorSpec spec = { .eps1 = config->eps1,
-                           .eps2 = config->eps2,
-                           .clip_threshold = config->clip_threshold,
-                           .decay_rate = config->decay_rate,
-                           .beta1 = config->beta1,
-                           .weight_decay = decay_of(opt, state->param),
-                           .step_offset = config->step_offset,
-                           .scale_parameter = config->scale_parameter,
-                           .decay_by_lr = config->decay_by_lr };
-    Tensor u = state->param->master;
-    u.p = opt->scratch;
-    op_adafactor(params_device(opt->store), state->param->master, state->row, state->col, state->v, state->m,
-                 state->param->g, u, &spec, opt->scalars);
-}
-
-/* The optimizers, by OptimKind. */
-static const struct {
-    StateFn state;
-    UpdateFn update;
-    bool needs_scratch;
-    double beta1, beta2, eps;
-} methods[] = {
-    [OPTIM_ADAMW] = { adamw_state, adamw_update, false, 0.9, 0.999, 1e-8 },
-    [OPTIM_ADAFACTOR] = { adafactor_state, adafactor_update, true, 0, 0, 0 },
-    [OPTIM_ADAMW_RMS] = { adamw_state, adamw_update, false, 0.9, 0.999, 1e-6 },
-};
-
-/* -1 stands for the optimizer's own; another negative number is refused. */
-static bool resolve(double *value, double standard, const char *option, GError **error)
+/* -1 means the optimizer's own default; another negative number is refused. */
+static bool resolve(double *value, double own_default, const char *option, GError **error)
 {
     if (*value == -1)
-        *value = standard;
+        *value = own_default;
     if (*value < 0)
         return fail_user(error, "%s is %g; it must be 0 or more, or -1 for the optimizer's own default", option,
                          *value);
@@ -132,22 +28,72 @@ static bool check_config(OptimConfig *config, GError **error)
     if (config->eps == 0)
         return fail_user(error, "optim.eps is 0, which divides by zero where a gradient was never seen; it must be "
                                 "above 0");
-    return resolve(&config->beta1, methods[config->name].beta1, "optim.beta1", error) &&
-           resolve(&config->beta2, methods[config->name].beta2, "optim.beta2", error) &&
-           resolve(&config->eps, methods[config->name].eps, "optim.eps", error);
+    return resolve(&config->beta1, optim_methods[config->name].beta1, "optim.beta1", error) &&
+           resolve(&config->beta2, optim_methods[config->name].beta2, "optim.beta2", error) &&
+           resolve(&config->eps, optim_methods[config->name].eps, "optim.eps", error);
 }
 
-static void lay_out(Optimizer *opt, Arena *arena)
+/* The parameters that are updated, by rising bucket. */
+static void list_states(Optimizer *opt)
 {
-    int64_t largest = 0;
-    for (int i = 0; i < params_count(opt->store); i++) {
-        State *state = &opt->states[i];
-        *state = (State){ .param = params_get(opt->store, i) };
-        methods[opt->config.name].state(opt, state, arena);
-        largest = MAX(largest, tensor_count(state->param->master));
+    opt->states = g_new0(State, opt->store->n_params);
+    opt->buckets = g_new0(OptimBucket, opt->store->n_buckets);
+    for (int b = 0; b < opt->store->n_buckets; b++) {
+        OptimBucket *bucket = &opt->buckets[b];
+        int64_t elements = 0;
+        bucket->states = opt->states + opt->n_states;
+        for (int i = 0; i < opt->store->n_params; i++) {
+            Param *param = params_get(opt->store, i);
+            if (param->spec.bucket != b || param->spec.frozen)
+                continue;
+            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements };
+            elements += tensor_count(param->master);
+        }
+        opt->n_states += bucket->n_states;
     }
-    if (methods[opt->config.name].needs_scratch)
-        opt->scratch = arena_vector(arena, params_device(opt->store)->precision.state, largest, "update").p;
+}
+
+static void lay_out_states(Optimizer *opt, Arena *arena)
+{
+    for (int i = 0; i < opt->n_states; i++)
+        opt->method->state(&opt->config, opt->store->dev->precision.state, &opt->states[i], arena);
+}
+
+/* Buckets follow each other, so they share the memory of their sums. */
+static void lay_out_sums(Optimizer *opt, Arena *arena)
+{
+    for (int b = 0; b < opt->store->n_buckets; b++) {
+        OptimBucket *bucket = &opt->buckets[b];
+        arena_reset(arena, 0);
+        for (int kind = 0; kind < SUMS_KINDS; kind++) {
+            int64_t n = 0, first = 0;
+            for (int i = 0; i < bucket->n_states; i++)
+                n += opt->method->sums(&bucket->states[i], (SumsKind)kind);
+            bucket->sums[kind] = n > 0 ? arena_vector(arena, DT_F64, n, "sums") : NO_TENSOR;
+            for (int i = 0; n > 0 && i < bucket->n_states; i++) {
+                State *state = &bucket->states[i];
+                n = opt->method->sums(state, (SumsKind)kind);
+                state->sums[kind] = tensor_slice_rows(bucket->sums[kind], first, n);
+                first += n;
+            }
+        }
+    }
+}
+
+typedef void (*LayOutFn)(Optimizer *opt, Arena *arena);
+
+/* Measures, allocates and lays out; NULL: no memory. */
+static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
+{
+    Arena arena;
+    arena_init(&arena, "optimizer state", NULL, 0);
+    fn(opt, &arena);
+    *bytes = arena.peak;
+    void *memory = device_alloc(opt->store->dev, *bytes);
+    arena_init(&arena, "optimizer state", memory, *bytes);
+    if (memory)
+        fn(opt, &arena);
+    return memory;
 }
 
 static void name_tensor(Optimizer *opt, const State *state, Tensor tensor, const char *kind)
@@ -158,39 +104,40 @@ static void name_tensor(Optimizer *opt, const State *state, Tensor tensor, const
     g_array_append_val(opt->named, named);
 }
 
-Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error)
+static void name_tensors(Optimizer *opt)
 {
-    OptimConfig resolved = *config;
-    if (!check_config(&resolved, error))
-        return NULL;
-    Device *dev = params_device(store);
-    Optimizer *opt = g_new0(Optimizer, 1);
-    opt->store = store;
-    opt->config = resolved;
-    opt->states = g_new0(State, params_count(store));
-    opt->named = g_array_new(FALSE, FALSE, sizeof(NamedTensor));
-    Arena arena;
-    arena_init(&arena, "optimizer state", NULL, 0);
-    lay_out(opt, &arena);
-    size_t bytes = arena.used;
-    opt->memory = device_alloc(dev, bytes);
-    opt->scalars = device_alloc(dev, sizeof *opt->scalars);
-    if (!opt->memory || !opt->scalars) {
-        optimizer_close(opt);
-        fail_machine(error, "no memory for the optimizer's state: %zu bytes", bytes);
-        return NULL;
-    }
-    DType dtype = dev->precision.state;
-    op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
-    arena_init(&arena, "optimizer state", opt->memory, bytes);
-    lay_out(opt, &arena);
-    for (int i = 0; i < params_count(store); i++) {
-        const State *state = &opt->states[i];
+    for (const State *state = opt->states; state < opt->states + opt->n_states; state++) {
         name_tensor(opt, state, state->m, "m");
         name_tensor(opt, state, state->v, "v");
         name_tensor(opt, state, state->row, "row");
         name_tensor(opt, state, state->col, "col");
     }
+}
+
+Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error)
+{
+    OptimConfig resolved = *config;
+    if (!check_config(&resolved, error))
+        return NULL;
+    Device *dev = store->dev;
+    Optimizer *opt = g_new0(Optimizer, 1);
+    size_t bytes, sums_bytes;
+    opt->store = store;
+    opt->config = resolved;
+    opt->method = &optim_methods[resolved.name];
+    opt->named = g_array_new(FALSE, FALSE, sizeof(NamedTensor));
+    list_states(opt);
+    opt->memory = lay_out(opt, lay_out_states, &bytes);
+    opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
+    opt->scalars = device_alloc(dev, sizeof *opt->scalars);
+    if (!opt->memory || !opt->sums || !opt->scalars) {
+        optimizer_close(opt);
+        fail_machine(error, "no memory for the optimizer's state: %zu bytes", bytes + sums_bytes);
+        return NULL;
+    }
+    DType dtype = dev->precision.state;
+    op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
+    name_tensors(opt);
     return opt;
 }
 
@@ -198,11 +145,15 @@ void optimizer_close(Optimizer *opt)
 {
     if (!opt)
         return;
-    device_free(params_device(opt->store), opt->memory);
-    device_free(params_device(opt->store), opt->scalars);
+    device_free(opt->store->dev, opt->memory);
+    device_free(opt->store->dev, opt->sums);
+    device_free(opt->store->dev, opt->scalars);
+    for (int b = 0; b < opt->store->n_buckets; b++)
+        g_clear_pointer(&opt->buckets[b].ranges, g_array_unref);
     for (guint i = 0; i < opt->named->len; i++)
         g_free(g_array_index(opt->named, NamedTensor, i).name);
     g_array_unref(opt->named);
+    g_free(opt->buckets);
     g_free(opt->states);
     g_free(opt);
 }
@@ -220,10 +171,24 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm)
         lr = relative_lr(config, (double)(update + config->step_offset));
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
     StepScalars scalars = { .lr = (float)lr, .clip = (float)clip, .update = update };
-    device_upload(params_device(opt->store), opt->scalars, &scalars, sizeof scalars);
-    for (int i = 0; i < params_count(opt->store); i++)
-        methods[config->name].update(opt, &opt->states[i]);
+    device_upload(opt->store->dev, opt->scalars, &scalars, sizeof scalars);
+    for (int b = 0; b < opt->store->n_buckets; b++)
+        optimizer_update_bucket(opt, &opt->buckets[b]);
     return lr;
+}
+
+void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n)
+{
+    params_bucket(opt->store, bucket);
+    g_clear_pointer(&opt->buckets[bucket].ranges, g_array_unref);
+    opt->buckets[bucket].ranges = g_array_new(FALSE, FALSE, sizeof(Range));
+    g_array_append_vals(opt->buckets[bucket].ranges, ranges, (guint)n);
+}
+
+void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context)
+{
+    opt->reduce = reduce;
+    opt->reduce_context = context;
 }
 
 int optimizer_state_count(const Optimizer *opt)
@@ -255,10 +220,10 @@ size_t optimizer_bytes(const Optimizer *opt)
 
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host)
 {
-    tensor_read(params_device(opt->store), host, dtype, tensor_box(get_state(opt, index)->tensor, box));
+    tensor_read(opt->store->dev, host, dtype, tensor_box(get_state(opt, index)->tensor, box));
 }
 
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host)
 {
-    tensor_write(params_device(opt->store), tensor_box(get_state(opt, index)->tensor, box), host, dtype);
+    tensor_write(opt->store->dev, tensor_box(get_state(opt, index)->tensor, box), host, dtype);
 }

@@ -1,4 +1,5 @@
-/* optim.h: optimizers over a ParamStore: adamw, adafactor, adamw_rms. One row of a table each. */
+/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor (Shazeer & Stern 2018), and AdamW
+ * whose steps are scaled by the root mean square of each weight tensor (nanoT5's AdamWScale). */
 #pragma once
 
 #include "base/amount.h"
@@ -6,19 +7,19 @@
 #include "param/param.h"
 
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
-typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope;
+typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
 
 typedef struct OptimConfig {
-    int name; /* OptimKind */
-    double lr, min_lr;
-    int schedule; /* param/schedule.h */
+    int name;          /* OptimKind */
+    double lr, min_lr; /* learning rate at its peak, and at the end of the schedule */
+    int schedule;      /* ScheduleKind of param/schedule.h */
     Amount warmup;
-    double power;     /* polynomial */
-    double clip_norm; /* 0: off */
+    double power;     /* of the polynomial schedule */
+    double clip_norm; /* gradients of a larger global norm are scaled down to it; 0 means never */
     double weight_decay;
     int decay;                                     /* DecayScope */
-    double beta1, beta2, eps;                      /* -1: the optimizer's own default */
-    double eps1, eps2, clip_threshold, decay_rate; /* adafactor */
+    double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
+    double eps1, eps2, clip_threshold, decay_rate; /* Adafactor's: see AdafactorSpec in device/ops.h */
     int64_t step_offset, min_dim_factored;
     bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr;
 } OptimConfig;
@@ -29,9 +30,23 @@ extern const int n_optim_options;
 typedef struct Optimizer Optimizer;
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
-/* One update, u = 1, 2, …, of every parameter. norm: of the gradients, for clipping. lr: of this update, from the
- * schedule (adafactor's relative_step overrides it). Returns the rate used. */
+/* One update of every parameter that is not frozen. update counts 1, 2, …; lr is the learning rate of this update, norm
+ * the global norm of the gradients, for clipping. Returns the learning rate that was used: that of optim.relative_step
+ * where it is on, else lr. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm);
+
+/* Elements [begin, end) of a bucket: those of its parameters that are not frozen, one parameter after another. */
+typedef struct Range {
+    int64_t begin, end;
+} Range;
+/* From here on a step updates these ranges of the bucket alone, in this order; no element twice. For Adafactor a row of
+ * a matrix belongs to the range that its first element lies in. Without this call a bucket is one range. */
+void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
+/* reduce(context, sums) is called between the operations of an update with the sums (n) f64, device memory, that its
+ * ranges added up for a bucket: Σ w², Adafactor's row and column sums, Σ u². Who holds other ranges adds theirs. NULL:
+ * the ranges are all there is. */
+typedef void (*SumsFn)(void *context, Tensor sums);
+void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
 
 /* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0:
  * a vector of `rows`. */

@@ -28,6 +28,10 @@ typedef struct Box {
     int64_t start[2], shape[2];
 } Box;
 
+/* Elements [first, first + n) of a box, counted row after row, as up to three boxes, in this order. Returns how many.
+ */
+int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
+
 typedef struct ParamStore ParamStore;
 
 /* uses[b]: how often one microbatch contributes to the gradients of bucket b, its calls of grads_ready (3 for an

@@ -234,7 +234,7 @@ ParamBytes params_bytes(const ParamStore *store)
     for (int i = 0; i < store->n_params; i++) {
         const Param *param = &store->params[i];
         bytes.weights += tensor_bytes(param->w);
-        bytes.masters += param->master.p != param->w.p ? tensor_bytes(param->master) : 0;
+        bytes.masters += param_has_master(param) ? tensor_bytes(param->master) : 0;
         bytes.gradients += tensor_bytes(param->g);
     }
     return bytes;

@@ -2,6 +2,21 @@
 #include "base/check.h"
 #include "param/store.h"
 
+int box_split(const Box *box, int64_t first, int64_t n, Box parts[3])
+{
+    int64_t cols = box->shape[1];
+    int n_parts = 0;
+    while (n > 0) {
+        int64_t row = first / cols, col = first % cols;
+        bool whole_rows = col == 0 && n >= cols;
+        int64_t rows = whole_rows ? n / cols : 1, width = whole_rows ? cols : MIN(n, cols - col);
+        parts[n_parts++] = (Box){ { box->start[0] + row, box->start[1] + col }, { rows, width } };
+        first += rows * width;
+        n -= rows * width;
+    }
+    return n_parts;
+}
+
 Tensor tensor_box(Tensor t, const Box *box)
 {
     if (box == NULL)
@@ -23,7 +38,7 @@ void params_write(ParamStore *store, int index, const Box *box, DType dtype, con
 {
     const Param *param = params_get(store, index);
     tensor_write(store->dev, tensor_box(param->master, box), host, dtype);
-    if (param->master.p != param->w.p)
+    if (param_has_master(param))
         op_copy(store->dev, tensor_box(param->w, box), tensor_box(param->master, box));
 }
 

@@ -11,8 +11,8 @@ const char *const schedule_names[] = {
     [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt", [SCHEDULE_POLYNOMIAL] = "polynomial", NULL
 };
 
-/* The share of the decay that is done. Where the length is counted in another unit than the warm-up, the warm-up's end
- * is found by how many of that unit an update has taken on average so far. */
+/* Fraction of the decay that is done, 0 to 1. Where the warm-up is counted in updates and the length in tokens, or the
+ * other way round, the end of the warm-up is converted by the mean number of tokens of an update so far. */
 static double decay_done(const Schedule *schedule, double updates, double tokens)
 {
     double u = schedule->total_in_tokens ? tokens : updates, w = schedule->warmup;

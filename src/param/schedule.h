@@ -1,4 +1,4 @@
-/* schedule.h: the learning rate as a pure function of the update u = 1, 2, … and of the tokens read so far. */
+/* schedule.h: the learning rate as a pure function of the updates and the tokens so far. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +14,14 @@ typedef enum ScheduleKind {
 extern const char *const schedule_names[]; /* "constant", …, NULL */
 
 typedef struct Schedule {
-    int kind;
-    double lr, min_lr, power;
-    double warmup, total; /* updates, or tokens: */
+    int kind;          /* ScheduleKind */
+    double lr, min_lr; /* peak, and the least after the warm-up */
+    double power;      /* of the polynomial schedule */
+    double warmup;     /* its length in updates, or in tokens if warmup_in_tokens */
+    double total;      /* length of training, likewise */
     bool warmup_in_tokens, total_in_tokens;
 } Schedule;
 
-/* lr·u/w for u <= w, then the formula of the kind (docs/options.md); never below min_lr after the warm-up. tokens: read
- * up to the end of this update; u is the tokens where the schedule counts them. */
+/* With u the updates, or tokens, done and w the warm-up: lr·u/w for u <= w, then the formula of the schedule
+ * (docs/options.md), never below min_lr. tokens counts those read up to the end of this update. */
 double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);

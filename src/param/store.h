@@ -13,6 +13,12 @@ typedef struct Param {
     Tensor g;   /* NO_TENSOR: frozen, or a store without gradients */
 } Param;
 
+/* Master weights apart from those that layers compute with. */
+static inline bool param_has_master(const Param *param)
+{
+    return param->master.dtype != param->w.dtype;
+}
+
 /* The flat allocations of a bucket. */
 typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_COUNT } Region;
 

@@ -1,4 +1,5 @@
-/* word_table.h: counts how often each word occurs: an open-addressing hash table. */
+/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it allocates
+ * nothing for a word. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 /* The cpu's results are the same to the bit for the same number of threads, and, where sums belong to one thread each,
  * for any number. */
+#include "adafactor.h"
 #include "under_avx2.h"
 
 #include <glib.h>
@@ -114,12 +115,15 @@ static void sumsq(Rig *r)
 
 static void adafactor(Rig *r)
 {
-    AdafactorSpec spec = { 1e-30, 1e-3, 1, 0.8, 0, 0, 0, true, false };
+    AdafactorSpec spec = {
+        .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .decay_rate = 0.8, .scale_parameter = true
+    };
     StepScalars scalars = { 0.01f, 1, 3 };
-    Tensor w = matrix(r, N, C), row = vector(r, N), col = vector(r, C), g = matrix(r, N, C), u = matrix(r, N, C);
+    Tensor w = matrix(r, N, C), row = vector(r, N), col = vector(r, C), g = matrix(r, N, C);
+    Tensor sums = arena_vector(&r->arena, DT_F64, 3 + C, "sums");
     op_fill(r->dev, row, 1);
     op_fill(r->dev, col, 1);
-    op_adafactor(r->dev, w, row, col, NO_TENSOR, NO_TENSOR, g, u, &spec, &scalars);
+    adafactor_update(r->dev, sums, w, NO_TENSOR, row, col, NO_TENSOR, g, spec, &scalars);
     output(r, w);
     output(r, row);
     output(r, col);

@@ -117,7 +117,8 @@ static void sequences_beyond_the_rows(Device *dev, Arena *arena)
 static void momentum_without_memory(Device *dev, Arena *arena)
 {
     Tensor w = matrix(arena, 3, 4);
-    op_adafactor(dev, w, NO_TENSOR, NO_TENSOR, w, NO_TENSOR, w, w, &(AdafactorSpec){ .beta1 = 0.9 },
+    Tensor sum = arena_vector(arena, DT_F64, 1, "sum");
+    op_adafactor(dev, w, NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR, w, w, sum, sum, &(AdafactorSpec){ .beta1 = 0.9 },
                  &(StepScalars){ .update = 1 });
 }
 

@@ -1,3 +1,4 @@
+#include "adafactor.h"
 #include "device/rig.h"
 
 static Tensor as_vector(Tensor t)
@@ -223,12 +224,15 @@ static void case_adamw(Rig *r)
     bool vector = choose(r, 2);
     AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = PICK(r, 0, 0.1) };
     spec.scale_by_rms = choose(r, 2);
+    spec.count = rows * cols;
+    Tensor squares = tensor_vector(allocate(r, sizeof(double)), DT_F64, 1);
     Tensor w = normal(r, rows, cols, 0, 0.5), m = normal(r, rows, cols, 0, 0), v = normal(r, rows, cols, 0, 0);
     for (int update = 1; update <= 3; update++) {
         StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
         Tensor g = normal(r, rows, cols, 0, 1);
+        op_sumsq(r->dev, squares, w, 0);
         op_adamw(r->dev, vector ? as_vector(w) : w, vector ? as_vector(m) : m, vector ? as_vector(v) : v,
-                 vector ? as_vector(g) : g, &spec, &scalars);
+                 vector ? as_vector(g) : g, spec.scale_by_rms ? squares : NO_TENSOR, &spec, &scalars);
     }
     output(r, w);
     output(r, m);
@@ -247,7 +251,8 @@ static void case_adafactor(Rig *r)
     spec.weight_decay = settings / 2 ? 0.1 : 0;
     spec.decay_by_lr = settings == 2;
     spec.scale_parameter = settings != 1;
-    Tensor w = normal(r, rows, cols, 0, 0.5), u = blank(r, rows, cols, 0), v = normal(r, rows, cols, 0, 0);
+    Tensor w = normal(r, rows, cols, 0, 0.5), v = normal(r, rows, cols, 0, 0);
+    Tensor sums = tensor_vector(allocate(r, (size_t)(3 + cols) * sizeof(double)), DT_F64, 3 + cols);
     Tensor m = normal(r, rows, cols, 0, 0), row = as_vector(normal(r, 1, rows, 0, 0));
     Tensor col = as_vector(normal(r, 1, cols, 0, 0));
     Tensor absent = NO_TENSOR;
@@ -256,11 +261,11 @@ static void case_adafactor(Rig *r)
         Tensor g = normal(r, rows, cols, 0, 1), momentum = spec.beta1 > 0 ? m : absent;
         set(g, 0, 0, 0);
         if (kind == 2)
-            op_adafactor(r->dev, as_vector(w), absent, absent, as_vector(v), spec.beta1 > 0 ? as_vector(m) : absent,
-                         as_vector(g), as_vector(u), &spec, &scalars);
+            adafactor_update(r->dev, sums, as_vector(w), spec.beta1 > 0 ? as_vector(m) : absent, absent, absent,
+                             as_vector(v), as_vector(g), spec, &scalars);
         else
-            op_adafactor(r->dev, w, kind ? absent : row, kind ? absent : col, kind ? v : absent, momentum, g, u, &spec,
-                         &scalars);
+            adafactor_update(r->dev, sums, w, momentum, kind ? absent : row, kind ? absent : col, kind ? v : absent, g,
+                             spec, &scalars);
     }
     output(r, w);
     output(r, kind ? v : row);

@@ -2,6 +2,7 @@
  * tensors carry addresses that nobody may read or write, operations and transfers use the same pages under another
  * address. Fresh memory holds NaN. Operations and transfers only queue; another thread runs them when somebody waits:
  * what is read too early is NaN as well, and a description that dies with its caller is missed. */
+#include "arguments.h"
 #include "base/check.h"
 #include "device/op_table.h"
 
@@ -299,17 +300,6 @@ AS_IT_IS(Activation, activation)
         double: opened_double,                                                                                         \
         int32_t: opened_int,                                                                                           \
         Activation: opened_activation)(dev, &c->call, x)
-
-/* what(x) for each x of a list of up to 27. */
-#define PARENTHESES             ()
-#define EXPAND(...)             EXPAND_3(EXPAND_3(EXPAND_3(__VA_ARGS__)))
-#define EXPAND_3(...)           EXPAND_1(EXPAND_1(EXPAND_1(__VA_ARGS__)))
-#define EXPAND_1(...)           __VA_ARGS__
-#define EACH(what, ...)         __VA_OPT__(EXPAND(EACH_NEXT(what, __VA_ARGS__)))
-#define EACH_NEXT(what, x, ...) what(x) __VA_OPT__(EACH_AGAIN PARENTHESES(what, __VA_ARGS__))
-#define EACH_AGAIN()            EACH_NEXT
-#define EACH_OF(what, ...)      EACH(what, __VA_ARGS__)
-#define AFTER_DEVICE(dev, ...)  __VA_ARGS__
 
 #define DECLARE(parameter) parameter;
 #define OPEN(x)            c->x = OPENED(x);

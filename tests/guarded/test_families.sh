@@ -53,13 +53,13 @@ small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16'
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 gpt="model.preset=gpt2 model.n_enc=0 $small model.max_positions=64"
 family t5
-family t5-adafactor optim.name=adafactor optim.lr=1e-2 train.recompute=block
+family t5-adafactor optim.name=adafactor optim.lr=1e-2 optim.min_dim_factored=16 optim.beta1=0.9 train.recompute=block
 family t5-memory data.objective=prefix_lm model.memory_tokens=5 model.context_queries=true
 family ast-t5 model.preset=ast-t5-base model.n_enc=1 model.n_dec=1 $small model.max_positions=64
 family gpt2 $gpt data.objective=clm
 family prefix-lm $gpt data.objective=prefix_lm
 family fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
-family llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm
+family llama model.preset=tinyllama-1.1b model.n_enc=0 $small model.kv_heads=1 data.objective=clm optim.name=adamw_rms
 family bert $bert
 family bert-distances $bert model.position=relative_key_query
 family bert-sparse $bert model.sparse_pattern=bigbird model.sparse_block=4

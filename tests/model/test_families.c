@@ -24,25 +24,6 @@ static void gradient_matches_finite_difference(const void *data)
     device_close(dev);
 }
 
-/* As assert_gradients_equal, but for the biases of keys: they move all scores of a query alike, so their gradient is
- * zero in exact arithmetic, and is held against that of the parameter before, the bias of queries. */
-static void assert_close(Model *a, Model *b, double tolerance)
-{
-    double norm = 0;
-    for (int p = 0; p < params_count(model_params(a)); p++) {
-        const Param *x = params_get(model_params(a), p), *y = params_get(model_params(b), p);
-        double distance = 0;
-        if (!g_str_has_suffix(y->spec.name, ".k.bias"))
-            norm = fmax(tiny_norm(y->g), 0.01);
-        for (int64_t i = 0; i < tensor_count(x->g); i++) {
-            double delta = tensor_value(x->g, i) - tensor_value(y->g, i);
-            distance += delta * delta;
-        }
-        if (!(sqrt(distance) <= tolerance * norm))
-            g_error("gradient of %s: distance %.3g of its norm", x->spec.name, sqrt(distance) / norm);
-    }
-}
-
 static void cpu_equals_reference(const void *data)
 {
     Device *devices[] = { device_open_cpu(2), device_open_reference() };

@@ -76,7 +76,7 @@ static void compute_queries(double *q, Weights *w, double *n, int32_t rows, int3
     const ModelSpec model = { .heads = HEADS, .attention_dropout = dropout };
     const LayerSpec layer = { 0 };
     const Ctx cx = { .dev = dev,
-                     .dtype = DT_F64,
+                     .precision = precision_uniform(DT_F64),
                      .model = &model,
                      .layer = &layer,
                      .save = &save,

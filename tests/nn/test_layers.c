@@ -379,7 +379,7 @@ static void fixture_open(Fixture *f, const Case *c)
                             .activation_dropout = 0.2f };
     f->layer = (LayerSpec){ .index = 3, .decoder = c->decoder };
     f->cx = (Ctx){ .dev = dev,
-                   .dtype = DT_F64,
+                   .precision = precision_uniform(DT_F64),
                    .model = &f->model,
                    .layer = &f->layer,
                    .save = &f->save,
@@ -473,7 +473,7 @@ static void head_chunks_add_up(void)
     arena_init(&arena, "vars", device_alloc(dev, SIZE), SIZE);
     arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
     arena_init(&save, "save", NULL, 0); /* nothing is kept */
-    Ctx cx = { .dev = dev, .scratch = &scratch, .save = &save, .dtype = DT_F64 };
+    Ctx cx = { .dev = dev, .scratch = &scratch, .save = &save, .precision = precision_uniform(DT_F64) };
     Tensor x = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "x"), dx[2], dw[2];
     Tensor w = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "w");
     for (int64_t i = 0; i < ROWS * CHANNELS; i++)

@@ -1,6 +1,6 @@
 #include "reference/reference.h"
 
-#include "base/check.h"
+#include "device/cast.h"
 #include "device/op_table.h"
 
 #include <math.h>
@@ -409,36 +409,14 @@ void reference_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 /* One element of any dtype the backend meets, as a double: exact for f64, f32 and i32. */
 static double load(Tensor t, int64_t i, int64_t j)
 {
-    int64_t index = i * t.ld + j;
-    switch (t.dtype) {
-    case DT_F64:
-        return ((const double *)t.p)[index];
-    case DT_F32:
-        return (double)((const float *)t.p)[index];
-    case DT_I32:
-        return ((const int32_t *)t.p)[index];
-    default:
-        CHECK(false, "the reference backend does not read %s", dtype_name((DType)t.dtype));
-    }
-    return 0;
+    double value = 0;
+    cast_load(&value, (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype), (DType)t.dtype, 1);
+    return value;
 }
 
 static void store(Tensor t, int64_t i, int64_t j, double value)
 {
-    int64_t index = i * t.ld + j;
-    switch (t.dtype) {
-    case DT_F64:
-        ((double *)t.p)[index] = value;
-        break;
-    case DT_F32:
-        ((float *)t.p)[index] = (float)value;
-        break;
-    case DT_I32:
-        ((int32_t *)t.p)[index] = (int32_t)value;
-        break;
-    default:
-        CHECK(false, "the reference backend does not write %s", dtype_name((DType)t.dtype));
-    }
+    cast_store((char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype), (DType)t.dtype, &value, 1);
 }
 
 void reference_fill(Device *dev, Tensor x, double value)

@@ -11,6 +11,9 @@ static inline double *at(Tensor t, int64_t i, int64_t j)
     return (double *)t.p + i * t.ld + j;
 }
 
+/* The same loops for tensors of any floating dtype: mixed.c. */
+Device *device_open_mixed(Precision precision);
+
 /* 0 if the element is dropped, 1/(1-rate) if it is kept. channel is counted from the first here, head in the whole. */
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);

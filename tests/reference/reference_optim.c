@@ -2,13 +2,9 @@
 
 #include <math.h>
 
-static double rms(Tensor t)
+static double rms(Tensor squares, int64_t count)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < tensor_rows(t); i++)
-        for (int64_t j = 0; j < tensor_cols(t); j++)
-            sum += *at(t, i, j) * *at(t, i, j);
-    return sqrt(sum / (double)tensor_count(t));
+    return sqrt(*at(squares, 0, 0) / (double)count);
 }
 
 /* m̂ / (√v̂ + eps) as PyTorch's AdamW (Loshchilov & Hutter 2019). With scale_by_rms (nanoT5's AdamWScale) the bias
@@ -22,11 +18,11 @@ static double adamw_direction(double m, double v, double t, const AdamwSpec *spe
 }
 
 /* w *= 1 - lr wd; w -= step direction. */
-void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
+void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor squares, const AdamwSpec *spec,
                      const StepScalars *scalars)
 {
     (void)dev;
-    double lr = (double)scalars->lr, step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(w)) : 1);
+    double lr = (double)scalars->lr, step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(squares, spec->count)) : 1);
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
             double gradient = *at(g, i, j) * (double)scalars->clip;
@@ -38,56 +34,78 @@ void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const 
     }
 }
 
-/* row_i = β2 row_i + (1-β2) mean_j(g² + eps1), col_j likewise over i; u = g / √(row_i / mean(row)) / √col_j. */
-static void factored_direction(Tensor u, Tensor row, Tensor col, Tensor g, double clip, double beta2, double eps1)
+static double decay_of(const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    int64_t rows = tensor_rows(u), cols = tensor_cols(u);
-    double mean_row = 0;
-    for (int64_t i = 0; i < rows; i++)
-        *at(row, 0, i) *= beta2;
-    for (int64_t j = 0; j < cols; j++)
-        *at(col, 0, j) *= beta2;
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < cols; j++) {
-            double gradient = *at(g, i, j) * clip, square = gradient * gradient + eps1;
-            *at(row, 0, i) += (1 - beta2) * square / (double)cols;
-            *at(col, 0, j) += (1 - beta2) * square / (double)rows;
-        }
-    }
-    for (int64_t i = 0; i < rows; i++)
-        mean_row += *at(row, 0, i) / (double)rows;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
-            *at(u, i, j) = *at(g, i, j) * clip / sqrt(*at(row, 0, i) / mean_row) / sqrt(*at(col, 0, j));
+    return 1 - pow((double)(scalars->update + spec->step_offset), -spec->decay_rate);
 }
 
-/* v = β2 v + (1-β2)(g² + eps1); u = g / √v. */
-static void full_direction(Tensor u, Tensor v, Tensor g, double clip, double beta2, double eps1)
-{
-    for (int64_t i = 0; i < tensor_rows(u); i++) {
-        for (int64_t j = 0; j < tensor_cols(u); j++) {
-            double gradient = *at(g, i, j) * clip;
-            *at(v, i, j) = beta2 * *at(v, i, j) + (1 - beta2) * (gradient * gradient + eps1);
-            *at(u, i, j) = gradient / sqrt(*at(v, i, j));
-        }
-    }
-}
-
-void reference_adafactor(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
-                         const AdafactorSpec *spec, const StepScalars *scalars)
+/* row_i = β2 row_i + (1-β2) mean_j(g² + eps1), or v = β2 v + (1-β2)(g² + eps1). */
+void reference_adafactor_moments(Device *dev, Tensor row, Tensor col_sums, Tensor row_sum, Tensor v, Tensor g,
+                                 const AdafactorSpec *spec, const StepScalars *scalars)
 {
     (void)dev;
-    double beta2 = 1 - pow((double)(scalars->update + spec->step_offset), -spec->decay_rate);
-    double alpha = (double)scalars->lr * (spec->scale_parameter ? fmax(spec->eps2, rms(w)) : 1);
-    if (tensor_present(row))
-        factored_direction(u, row, col, g, (double)scalars->clip, beta2, spec->eps1);
-    else
-        full_direction(u, v, g, (double)scalars->clip, beta2, spec->eps1);
-    double clip = spec->clip_threshold > 0 ? fmax(1, rms(u) / spec->clip_threshold) : 1;
+    double beta2 = decay_of(spec, scalars);
+    for (int64_t i = 0; i < tensor_rows(g); i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < tensor_cols(g); j++) {
+            double gradient = *at(g, i, j) * (double)scalars->clip, square = gradient * gradient;
+            if (tensor_present(v))
+                *at(v, i, j) = beta2 * *at(v, i, j) + (1 - beta2) * (square + spec->eps1);
+            else
+                *at(col_sums, 0, j) += square;
+            sum += square;
+        }
+        if (!tensor_present(row))
+            continue;
+        *at(row, 0, i) = beta2 * *at(row, 0, i) + (1 - beta2) * (sum / (double)tensor_cols(g) + spec->eps1);
+        *at(row_sum, 0, 0) += *at(row, 0, i);
+    }
+}
+
+/* col_j = β2 col_j + (1-β2) mean_i(g² + eps1). */
+void reference_adafactor_columns(Device *dev, Tensor col, Tensor col_sums, const AdafactorSpec *spec,
+                                 const StepScalars *scalars)
+{
+    (void)dev;
+    double beta2 = decay_of(spec, scalars);
+    for (int64_t j = 0; j < col.d[0]; j++)
+        *at(col, 0, j) = beta2 * *at(col, 0, j) + (1 - beta2) * (*at(col_sums, 0, j) / (double)spec->rows + spec->eps1);
+}
+
+/* u(i,j) = g / √v, or g / √(row_i / mean(row)) / √col_j. */
+static double direction(Tensor row, Tensor col, Tensor row_sum, Tensor v, double gradient, int64_t i, int64_t j,
+                        const AdafactorSpec *spec)
+{
+    if (tensor_present(v))
+        return gradient / sqrt(*at(v, i, j));
+    double mean_row = *at(row_sum, 0, 0) / (double)spec->rows;
+    return gradient / sqrt(*at(row, 0, i) / mean_row) / sqrt(*at(col, 0, j));
+}
+
+void reference_adafactor_size(Device *dev, Tensor size, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
+                              const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(g); i++)
+        for (int64_t j = 0; j < tensor_cols(g); j++) {
+            double gradient = *at(g, i, j) * (double)scalars->clip;
+            double u = direction(row, col, row_sum, v, gradient, i, j, spec);
+            *at(size, 0, 0) += u * u;
+        }
+}
+
+void reference_adafactor(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
+                         Tensor squares, Tensor size, const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    (void)dev;
+    int64_t count = spec->rows * spec->cols;
+    double alpha = (double)scalars->lr * (spec->scale_parameter ? fmax(spec->eps2, rms(squares, count)) : 1);
+    double clip = spec->clip_threshold > 0 ? fmax(1, rms(size, count) / spec->clip_threshold) : 1;
     double keep = 1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1);
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
-            double step = alpha * *at(u, i, j) / clip;
+            double gradient = *at(g, i, j) * (double)scalars->clip;
+            double step = alpha * direction(row, col, row_sum, v, gradient, i, j, spec) / clip;
             if (spec->beta1 > 0)
                 step = *at(m, i, j) = spec->beta1 * *at(m, i, j) + (1 - spec->beta1) * step;
             *at(w, i, j) = keep * *at(w, i, j) - step;

@@ -460,68 +460,6 @@ static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
     checkpoint_clear_config(&config);
 }
 
-/* Writes a third of the rows of every parameter (part 0) or the rest (part 1), and enters the file in `files`. */
-static void write_part(Fixture *f, json_t *files, int part)
-{
-    g_autofree char *name = g_strdup_printf("part-%d.safetensors", part);
-    g_autofree char *path = g_build_filename(f->folder, name, NULL);
-    SafeWriter *writer = safetensors_writer_new();
-    json_t *boxes = json_object();
-    for (int i = 0; i < params_count(model_params(f->model)); i++) {
-        const Param *param = params_get(model_params(f->model), i);
-        int64_t cols = param->w.rank == 2 ? param->w.d[1] : 1, cut = param->w.d[0] / 3;
-        int64_t from = part ? cut : 0, shape[2] = { part ? param->w.d[0] - cut : cut, cols };
-        safetensors_writer_add(writer, param->spec.name, "F32", param->w.rank, shape,
-                               (float *)param->w.p + from * cols);
-        json_t *start = json_pack("[I]", (json_int_t)from), *extent = json_pack("[I]", (json_int_t)shape[0]);
-        if (param->w.rank == 2) {
-            json_array_append_new(start, json_integer(0));
-            json_array_append_new(extent, json_integer(cols));
-        }
-        json_object_set_new(boxes, param->spec.name, json_pack("{s:o, s:o}", "start", start, "shape", extent));
-    }
-    g_assert_true(safetensors_writer_write(writer, path, NULL));
-    char hex[17];
-    int64_t bytes;
-    checkpoint_hex(safetensors_writer_hash(writer, &bytes), hex);
-    safetensors_writer_free(writer);
-    json_object_set_new(files, name,
-                        json_pack("{s:I, s:s, s:o}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
-}
-
-/* The rows of every tensor lie in two files, as two ranks would have written them. */
-static void any_layout_of_boxes_is_read(Fixture *f, gconstpointer data)
-{
-    (void)data;
-    GError *error = NULL;
-    Checkpoint checkpoint = { .model = model_config(f->model), .params = model_params(f->model) };
-    checkpoint_save(f->folder, &checkpoint, &error);
-    g_assert_no_error(error);
-    g_autofree char *path = g_build_filename(f->folder, "state.json", NULL);
-    json_t *root = json_load_file(path, 0, NULL), *files = json_object();
-    write_part(f, files, 0);
-    write_part(f, files, 1);
-    json_object_set_new(root, "files", files);
-    checkpoint_seal(root);
-    json_dump_file(root, path, 0);
-
-    Tensor w = params_find(model_params(f->model), "shared")->w;
-    gsize bytes = (gsize)tensor_count(w) * sizeof(float);
-    g_autofree float *before = g_memdup2(w.p, bytes);
-    params_init(model_params(f->model), 4);
-    checkpoint_load(f->folder, &checkpoint, NULL, &error);
-    g_assert_no_error(error);
-    g_assert_true(memcmp(before, w.p, bytes) == 0);
-
-    json_object_del(files, "part-1.safetensors");
-    checkpoint_seal(root);
-    json_dump_file(root, path, 0);
-    g_assert_false(checkpoint_load(f->folder, &checkpoint, NULL, &error));
-    g_assert_nonnull(strstr(error->message, "not whole"));
-    g_clear_error(&error);
-    json_decref(root);
-}
-
 static void checkpoints_above_are_set_aside(Fixture *f, gconstpointer data)
 {
     (void)data;
@@ -571,7 +509,6 @@ int main(int argc, char **argv)
     TEST(a_number_that_a_checkpoint_lacks_gets_its_default);
     TEST(tokens_of_an_early_run_are_counted_by_capacity);
     TEST(a_checkpoint_tells_its_vocabulary);
-    TEST(any_layout_of_boxes_is_read);
     TEST(checkpoints_above_are_set_aside);
     TEST(retention_keeps_the_newest_the_multiples_and_the_best);
     return g_test_run();

@@ -361,18 +361,33 @@ static void adamw(Rig *r)
     Tensor w = matrix(r, V, C), g = matrix(r, V, C), m = matrix(r, V, C);
     Tensor v = filled(r, arena_tensor(&r->arena, DT_F32, V, C, "v"), false);
     while (again(r))
-        op_adamw(r->dev, w, m, v, g, &spec, scalars);
+        op_adamw(r->dev, w, m, v, g, NO_TENSOR, &spec, scalars);
 }
 
 static void adafactor(Rig *r)
 {
-    AdafactorSpec spec = {
-        .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .decay_rate = 0.8, .scale_parameter = true
-    };
+    AdafactorSpec spec = { .eps1 = 1e-30,
+                           .eps2 = 1e-3,
+                           .clip_threshold = 1,
+                           .decay_rate = 0.8,
+                           .rows = V,
+                           .cols = C,
+                           .scale_parameter = true };
     StepScalars *scalars = step_scalars(r);
-    Tensor w = matrix(r, V, C), g = matrix(r, V, C), row = vector(r, V), col = vector(r, C), u = matrix(r, V, C);
-    while (again(r))
-        op_adafactor(r->dev, w, row, col, NO_TENSOR, NO_TENSOR, g, u, &spec, scalars);
+    Tensor w = matrix(r, V, C), g = matrix(r, V, C), row = vector(r, V), col = vector(r, C);
+    Tensor squares = arena_vector(&r->arena, DT_F64, 1, "squares"), size = arena_vector(&r->arena, DT_F64, 1, "size");
+    Tensor row_sum = arena_vector(&r->arena, DT_F64, 1, "row_sum"),
+           col_sums = arena_vector(&r->arena, DT_F64, C, "col_sums");
+    op_fill(r->dev, size, 0);
+    op_fill(r->dev, col_sums, 0);
+    while (again(r)) {
+        op_sumsq(r->dev, squares, w, 0);
+        op_fill(r->dev, row_sum, 0);
+        op_adafactor_moments(r->dev, row, col_sums, row_sum, NO_TENSOR, g, &spec, scalars);
+        op_adafactor_columns(r->dev, col, col_sums, &spec, scalars);
+        op_adafactor_size(r->dev, size, row, col, row_sum, NO_TENSOR, g, &spec, scalars);
+        op_adafactor(r->dev, w, NO_TENSOR, row, col, row_sum, NO_TENSOR, g, squares, size, &spec, scalars);
+    }
 }
 
 static const struct {

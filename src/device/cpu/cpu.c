@@ -45,16 +45,3 @@ Device *device_open_cpu(int threads)
     flush_denormals(threads);
     return device_new("cpu", isas[isa].ops, precision_uniform(DT_F32), true, threads, isas[isa].name, cpu);
 }
-
-void *cpu_workspace(Device *dev, size_t bytes)
-{
-    Cpu *cpu = dev->impl;
-    if (bytes > cpu->workspace_bytes) {
-        free(cpu->workspace);
-        cpu->workspace_bytes = (bytes + 63) / 64 * 64;
-        cpu->workspace = aligned_alloc(64, cpu->workspace_bytes);
-        if (cpu->workspace == NULL)
-            fatal_memory("a workspace");
-    }
-    return cpu->workspace;
-}

@@ -100,32 +100,49 @@ static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2
     return true;
 }
 
-/* Reads a tensor's box from state.json; false unless it lies within the parameter and has the shape of the tensor in
- * the file. */
-static bool box_fits(const FileTensor *source, json_t *entry, const StoredTensor *stored, Box *box)
+/* Reads the box of an entry of state.json; false unless it lies within the parameter. */
+static bool box_fits(json_t *entry, const StoredTensor *stored, Box *box)
 {
-    int rank = stored->cols ? 2 : 1;
     *box = (Box){ .start = { 0, 0 }, .shape = { 0, 1 } };
-    if (!read_extent(json_object_get(entry, "start"), stored, box->start) ||
-        !read_extent(json_object_get(entry, "shape"), stored, box->shape) || source->rank != rank)
-        return false;
+    return read_extent(json_object_get(entry, "start"), stored, box->start) &&
+           read_extent(json_object_get(entry, "shape"), stored, box->shape) &&
+           box->start[0] + box->shape[0] <= stored->rows &&
+           (stored->cols == 0 || box->start[1] + box->shape[1] <= stored->cols);
+}
+
+/* The elements [*first, *first + *n) of the box, row after row, that the tensor of the file holds: all of them, in the
+ * shape of the box; or those of "flat": [first, n], as a vector. */
+static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, int rank, int64_t *first, int64_t *n)
+{
+    json_t *flat = json_object_get(entry, "flat");
+    int64_t count = box->shape[0] * box->shape[1];
+    *first = flat ? json_integer_value(json_array_get(flat, 0)) : 0;
+    *n = flat ? json_integer_value(json_array_get(flat, 1)) : count;
+    if (flat)
+        return *first >= 0 && *n >= 0 && *first <= count && *n <= count - *first && source->rank == 1 &&
+               source->shape[0] == *n;
     for (int i = 0; i < rank; i++)
-        if (source->shape[i] != box->shape[i] || box->start[i] + box->shape[i] > (i ? stored->cols : stored->rows))
+        if (source->shape[i] != box->shape[i])
             return false;
-    return true;
+    return source->rank == rank;
 }
 
 static bool read_box(const FileTensor *source, json_t *entry, Target *target, GError **error)
 {
-    Box box;
-    if (!box_fits(source, entry, &target->stored, &box))
+    Box box, parts[3];
+    int64_t first, n;
+    if (!box_fits(entry, &target->stored, &box) ||
+        !range_fits(source, entry, &box, target->stored.cols ? 2 : 1, &first, &n))
         return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
-    int64_t count = box.shape[0] * box.shape[1];
-    g_autofree float *values = g_new(float, (gsize)count);
-    if (!file_tensor_read_f32(source, 0, count, values, error))
+    g_autofree float *values = g_new(float, (gsize)n);
+    if (!file_tensor_read_f32(source, 0, n, values, error))
         return false;
-    stored_write(&target->stored, &box, values);
-    target->filled += count;
+    const float *at = values;
+    for (int i = 0, n_parts = box_split(&box, first, n, parts); i < n_parts; i++) {
+        stored_write(&target->stored, &parts[i], at);
+        at += parts[i].shape[0] * parts[i].shape[1];
+    }
+    target->filled += n;
     return true;
 }
 

@@ -4,11 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static double rms(Device *dev, Tensor w)
+/* Root mean square of a tensor of `count` elements, of which `squares` (1) is the sum of squares. */
+static double rms(Tensor squares, int64_t count)
 {
-    double sum = 0;
-    KERNEL(sumsq)(dev, tensor_vector(&sum, DT_F64, 1), w, 0);
-    return sqrt(sum / (double)max_i64(tensor_count(w), 1));
+    return sqrt(*(const double *)squares.p / (double)max_i64(count, 1));
 }
 
 typedef struct AdamwStep {
@@ -29,13 +28,13 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
 
 /* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
  */
-void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const AdamwSpec *spec,
+void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor squares, const AdamwSpec *spec,
                    const StepScalars *scalars)
 {
     double t = (double)scalars->update, lr = (double)scalars->lr;
     double correction1 = 1 - pow(spec->beta1, t), correction2 = sqrt(1 - pow(spec->beta2, t)), step = lr / correction1;
     if (spec->scale_by_rms)
-        step *= correction2 * fmax(1e-3, rms(dev, w));
+        step *= correction2 * fmax(1e-3, rms(squares, spec->count));
     AdamwStep s = { .clip = scalars->clip,
                     .beta1 = (float)spec->beta1,
                     .new1 = (float)(1 - spec->beta1),
@@ -52,8 +51,8 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, const Ad
                   run_length(runs, i), s);
 }
 
-/* An Adafactor update in three passes: second moments; size of u = g / √(second moment), which is not stored but
- * computed again; step. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
+/* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
+ * computed again by the last pass. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
 typedef struct Update {
     Tensor w, v, m, g;
     const float *row_factor, *col_factor; /* NULL: not factored */
@@ -61,9 +60,21 @@ typedef struct Update {
     float keep, step, beta1, new1;        /* w = keep·w − step·u, momentum over step·u */
 } Update;
 
+static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    double t = (double)(scalars->update + spec->step_offset);
+    return (Update){ .v = v,
+                     .g = g,
+                     .clip = scalars->clip,
+                     .beta2 = (float)(1 - pow(t, -spec->decay_rate)),
+                     .new2 = (float)pow(t, -spec->decay_rate),
+                     .eps1 = (float)spec->eps1 };
+}
+
 enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
 
-/* row_sum[i] = Σ over columns of (clip·g)², col_sum likewise; parts: a col_sum per thread. */
+/* row_mean[i] = mean over columns of (clip·g)², col_sum[c] = Σ over the rows of it; part is scratch of col_sum's
+ * length. */
 static void square_rows(const Update *a, Range rows, float *row_mean, double *col_sum, float *part)
 {
     int64_t cols = tensor_cols(a->g);
@@ -86,34 +97,33 @@ static void square_rows(const Update *a, Range rows, float *row_mean, double *co
     }
 }
 
-/* Moves row and col towards the means of g² + eps1 and leaves the factors of u in row_factor and col_factor. */
-static void factored_moments(Device *dev, const Update *a, Tensor row, Tensor col, float *row_factor, float *col_factor,
-                             char *workspace)
+/* Moves row towards the means of g² + eps1; adds the sum of the new row to row_sum and the columns' Σ g² to col_sums.
+ */
+static void row_moments(Device *dev, const Update *a, Tensor row, Tensor col_sums, double *row_sum)
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
     size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = align64((size_t)n_cols * sizeof(float));
-    float *r = row.p, *c = col.p;
-    double mean_row = 0;
     int size = team(dev, tensor_count(a->g));
+    size_t sums_bytes = (size_t)size * (sum_bytes + part_bytes);
+    char *workspace = cpu_workspace(dev, sums_bytes + (size_t)n_rows * sizeof(float));
+    float *r = row.p, *row_mean = (float *)(workspace + sums_bytes);
+    double *columns = col_sums.p, total = 0;
 #pragma omp parallel num_threads(size)
     {
         size_t t = (size_t)omp_get_thread_num();
-        square_rows(a, share(n_rows, 1), row_factor, (double *)(workspace + t * sum_bytes),
+        square_rows(a, share(n_rows, 1), row_mean, (double *)(workspace + t * sum_bytes),
                     (float *)(workspace + (size_t)size * sum_bytes + t * part_bytes));
     }
     for (int64_t i = 0; i < n_rows; i++) {
-        r[i] = a->beta2 * r[i] + a->new2 * (row_factor[i] + a->eps1);
-        mean_row += (double)r[i];
+        r[i] = a->beta2 * r[i] + a->new2 * (row_mean[i] + a->eps1);
+        total += (double)r[i];
     }
-    mean_row /= (double)n_rows;
-    for (int64_t i = 0; i < n_rows; i++)
-        row_factor[i] = (float)(1 / sqrt((double)r[i] / mean_row));
+    *row_sum += total;
     for (int64_t j = 0; j < n_cols; j++) {
         double sum = 0;
         for (int t = 0; t < size; t++)
             sum += ((const double *)(workspace + (size_t)t * sum_bytes))[j];
-        c[j] = a->beta2 * c[j] + a->new2 * ((float)(sum / (double)n_rows) + a->eps1);
-        col_factor[j] = 1.0f / sqrtf(c[j]);
+        columns[j] += sum;
     }
 }
 
@@ -127,6 +137,47 @@ static void full_moments(Device *dev, const Update *a)
         SIMD for (int64_t c = 0; c < tensor_cols(a->g); c++) v[c] =
             beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
     }
+}
+
+void KERNEL(adafactor_moments)(Device *dev, Tensor row, Tensor col_sums, Tensor row_sum, Tensor v, Tensor g,
+                               const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    Update a = update_begin(g, v, spec, scalars);
+    if (tensor_present(row))
+        row_moments(dev, &a, row, col_sums, row_sum.p);
+    else
+        full_moments(dev, &a);
+}
+
+void KERNEL(adafactor_columns)(Device *dev, Tensor col, Tensor col_sums, const AdafactorSpec *spec,
+                               const StepScalars *scalars)
+{
+    (void)dev;
+    Update a = update_begin(NO_TENSOR, NO_TENSOR, spec, scalars);
+    const double *sums = col_sums.p;
+    float *c = col.p;
+    for (int64_t j = 0; j < col.d[0]; j++)
+        c[j] = a.beta2 * c[j] + a.new2 * ((float)(sums[j] / (double)spec->rows) + a.eps1);
+}
+
+/* Where u is factored, its factors, in the workspace behind `bytes` of another use; returns that. */
+static void *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_sum, int64_t all_rows, size_t bytes)
+{
+    if (!tensor_present(row))
+        return cpu_workspace(dev, bytes);
+    int64_t n_rows = row.d[0], n_cols = col.d[0];
+    size_t row_bytes = align64((size_t)n_rows * sizeof(float));
+    char *workspace = cpu_workspace(dev, align64(bytes) + row_bytes + (size_t)n_cols * sizeof(float));
+    float *row_factor = (float *)(workspace + align64(bytes)), *col_factor = row_factor + row_bytes / sizeof(float);
+    const float *r = row.p, *c = col.p;
+    double mean_row = *(const double *)row_sum.p / (double)all_rows;
+    for (int64_t i = 0; i < n_rows; i++)
+        row_factor[i] = (float)(1 / sqrt((double)r[i] / mean_row));
+    for (int64_t j = 0; j < n_cols; j++)
+        col_factor[j] = 1.0f / sqrtf(c[j]);
+    a->row_factor = row_factor;
+    a->col_factor = col_factor;
+    return workspace;
 }
 
 /* u of row i, for columns [first, first + n). */
@@ -193,41 +244,30 @@ static void apply_update(Device *dev, const Update *a)
         }
 }
 
-/* The scratch tensor u is left alone: computing u twice moves less memory than storing it. */
-void KERNEL(adafactor)(Device *dev, Tensor w, Tensor row, Tensor col, Tensor v, Tensor m, Tensor g, Tensor u,
-                       const AdafactorSpec *spec, const StepScalars *scalars)
+void KERNEL(adafactor_size)(Device *dev, Tensor size, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
+                            const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    (void)u;
-    int64_t rows = tensor_rows(w), cols = tensor_cols(w);
-    double t = (double)(scalars->update + spec->step_offset), alpha = (double)scalars->lr;
-    if (tensor_count(w) == 0)
-        return;
+    Update a = update_begin(g, v, spec, scalars);
+    double *partial = factors(dev, &a, row, col, row_sum, spec->rows, (size_t)dev->threads * sizeof(double));
+    *(double *)size.p += update_sumsq(dev, &a, partial);
+}
+
+void KERNEL(adafactor)(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
+                       Tensor squares, Tensor size, const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    Update a = update_begin(g, v, spec, scalars);
+    int64_t count = spec->rows * spec->cols;
+    double alpha = (double)scalars->lr, clip = 1;
     if (spec->scale_parameter)
-        alpha *= fmax(spec->eps2, rms(dev, w));
-    Update a = { .w = w,
-                 .v = v,
-                 .m = m,
-                 .g = g,
-                 .clip = scalars->clip,
-                 .beta2 = (float)(1 - pow(t, -spec->decay_rate)),
-                 .new2 = (float)pow(t, -spec->decay_rate),
-                 .eps1 = (float)spec->eps1,
-                 .beta1 = (float)spec->beta1,
-                 .new1 = (float)(1 - spec->beta1),
-                 .keep = (float)(1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1)) };
-    size_t row_bytes = align64((size_t)rows * sizeof(float)), col_bytes = align64((size_t)cols * sizeof(float));
-    size_t sums_bytes = (size_t)dev->threads * (col_bytes + align64((size_t)cols * sizeof(double)));
-    char *workspace = cpu_workspace(dev, sums_bytes + row_bytes + col_bytes);
-    if (tensor_present(row)) {
-        float *row_factor = (float *)(workspace + sums_bytes), *col_factor = row_factor + row_bytes / sizeof(float);
-        factored_moments(dev, &a, row, col, row_factor, col_factor, workspace);
-        a.row_factor = row_factor;
-        a.col_factor = col_factor;
-    } else {
-        full_moments(dev, &a);
-    }
-    double size =
-        spec->clip_threshold > 0 ? sqrt(update_sumsq(dev, &a, (double *)workspace) / (double)(rows * cols)) : 0;
-    a.step = (float)(alpha / fmax(1, spec->clip_threshold > 0 ? size / spec->clip_threshold : 0));
+        alpha *= fmax(spec->eps2, rms(squares, count));
+    if (spec->clip_threshold > 0)
+        clip = fmax(1, rms(size, count) / spec->clip_threshold);
+    factors(dev, &a, row, col, row_sum, spec->rows, 0);
+    a.w = w;
+    a.m = m;
+    a.beta1 = (float)spec->beta1;
+    a.new1 = (float)(1 - spec->beta1);
+    a.keep = (float)(1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1));
+    a.step = (float)(alpha / clip);
     apply_update(dev, &a);
 }

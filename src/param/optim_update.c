@@ -1,0 +1,75 @@
+/* optim_update.c: the update of a bucket, range by range, one operation after another. */
+#include "param/optim_state.h"
+
+/* Elements [first, first + n) of t: rows of a matrix, or a vector of elements. NO_TENSOR stays. */
+static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
+{
+    if (!tensor_present(t))
+        return t;
+    if (rows && t.rank == 2)
+        return tensor_slice_rows(t, first / t.d[1], n / t.d[1]);
+    return tensor_slice_rows(tensor_vector(t.p, (DType)t.dtype, tensor_count(t)), first, n);
+}
+
+static Part part_of(const Optimizer *opt, const State *state, int64_t first, int64_t n)
+{
+    bool rows = opt->method->by_rows;
+    int64_t cols = tensor_cols(state->param->master);
+    return (Part){ .w = cut(state->param->master, rows, first, n),
+                   .g = cut(state->param->g, rows, first, n),
+                   .m = cut(state->m, rows, first, n),
+                   .v = cut(state->v, rows, first, n),
+                   .row =
+                       tensor_present(state->row) ? tensor_slice_rows(state->row, first / cols, n / cols) : NO_TENSOR };
+}
+
+/* Where a cut of the bucket at `element` falls in a parameter; within a row that must stay whole, behind the row. */
+static int64_t cut_at(const Optimizer *opt, const State *state, int64_t element)
+{
+    Tensor w = state->param->master;
+    int64_t unit = opt->method->by_rows && w.rank == 2 ? w.d[1] : 1;
+    int64_t at = CLAMP(element - state->first, 0, tensor_count(w));
+    return (at + unit - 1) / unit * unit;
+}
+
+static void run_on_range(const Optimizer *opt, const Phase *phase, const State *states, int n, Range range)
+{
+    for (const State *state = states; state < states + n; state++) {
+        int64_t first = cut_at(opt, state, range.begin), end = cut_at(opt, state, range.end);
+        Part part = part_of(opt, state, first, end - first);
+        if (end > first)
+            phase->run(opt, state, &part);
+    }
+}
+
+static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucket *bucket, const State *states, int n)
+{
+    const Range whole = { 0, G_MAXINT64 };
+    if (bucket->ranges == NULL || phase->once)
+        run_on_range(opt, phase, states, n, whole);
+    for (guint i = 0; bucket->ranges && !phase->once && i < bucket->ranges->len; i++)
+        run_on_range(opt, phase, states, n, g_array_index(bucket->ranges, Range, i));
+    if (phase->sums && opt->reduce)
+        opt->reduce(opt->reduce_context, bucket->sums[phase->kind]);
+}
+
+static void update_states(const Optimizer *opt, const OptimBucket *bucket, const State *states, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int kind = 0; kind < SUMS_KINDS; kind++)
+            if (tensor_present(states[i].sums[kind]))
+                op_fill(opt->store->dev, states[i].sums[kind], 0);
+    for (const Phase *phase = opt->method->phases; phase->run; phase++)
+        run_phase(opt, phase, bucket, states, n);
+    for (int i = 0; i < n; i++)
+        if (param_has_master(states[i].param))
+            op_copy(opt->store->dev, states[i].param->w, states[i].param->master);
+}
+
+/* Where nobody adds sums up in between, a parameter is done before the next begins: it is still in the cache. */
+void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
+{
+    int n = opt->reduce ? bucket->n_states : 1;
+    for (int i = 0; i < bucket->n_states; i += n)
+        update_states(opt, bucket, bucket->states + i, n);
+}

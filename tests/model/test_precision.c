@@ -1,0 +1,195 @@
+/* Dtypes are what the precision says, in every part: memory of bf16 models, and training with masters apart. */
+#include "difference.h"
+#include "kind_model.h"
+#include "param/optim.h"
+#include "reference/reference.h"
+
+static const Precision f64_masters = { DT_F32, DT_F32, DT_F32, DT_F64, DT_F64 };
+static const Precision bf16_f32 = { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 };
+static const Precision bf16_residual_f32 = { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 };
+static const Precision bf16_all_but_masters = { DT_BF16, DT_BF16, DT_BF16, DT_F32, DT_F32 };
+
+static const OptimConfig adamw = { .name = OPTIM_ADAMW, .lr = 1e-2, .beta1 = -1, .beta2 = -1, .eps = -1 };
+
+/* Rounding to f32 between operations moves a gradient by some 1e-7 of its size. */
+static void mixed_equals_reference(const void *data)
+{
+    Device *devices[] = { device_open_mixed(f64_masters), device_open_reference() };
+    Model *models[2];
+    double losses[2];
+    for (int m = 0; m < 2; m++) {
+        models[m] = kind_open(devices[m], data);
+        Batch *batch = kind_batch(model_config(models[m]), 5, true);
+        ModelLoss loss = kind_loss(batch);
+        tiny_reserve(models[m], batch, &loss);
+        losses[m] = loss_and_gradients(models[m], batch, &loss);
+        g_assert_true(isfinite(losses[m]));
+        batch_free(batch);
+    }
+    g_assert_cmpfloat_with_epsilon(losses[0], losses[1], 1e-5);
+    assert_close(models[0], models[1], 2e-5);
+    for (int m = 0; m < 2; m++) {
+        model_close(models[m]);
+        device_close(devices[m]);
+    }
+}
+
+/* What layers compute with is the master, rounded. */
+static void assert_rounded(ParamStore *params)
+{
+    for (int i = 0; i < params_count(params); i++) {
+        const Param *param = params_get(params, i);
+        g_assert_cmpint(param->master.dtype, ==, DT_F64);
+        g_assert_cmpint(param->w.dtype, ==, DT_F32);
+        for (int64_t j = 0; j < tensor_count(param->w); j++)
+            g_assert_cmpfloat(((float *)param->w.p)[j], ==, (float)((double *)param->master.p)[j]);
+    }
+}
+
+/* Updates too small for f32 add up in the masters. */
+static void masters_keep_small_updates(void)
+{
+    enum { UPDATES = 5 };
+    Device *dev = device_open_mixed(f64_masters);
+    Model *model = tiny_open(dev, &tiny_gated);
+    ParamStore *params = model_params(model);
+    Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
+    ModelLoss loss = tiny_loss(TINY_TARGETS);
+    Optimizer *opt = optimizer_open(params, &adamw, NULL);
+    int index = params_index(params, "encoder.final_norm");
+    double before, after;
+    float rounded;
+
+    assert_rounded(params);
+    tiny_reserve(model, batch, &loss);
+    params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &before);
+    for (int update = 1; update <= UPDATES; update++) {
+        loss_and_gradients(model, batch, &loss);
+        optimizer_step(opt, update, 1e-10, grads_norm(params));
+        assert_rounded(params);
+    }
+    params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &after);
+    params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F32, &rounded);
+    g_assert_cmpfloat(before, ==, 1);
+    g_assert_cmpfloat(rounded, ==, 1);
+    g_assert_cmpfloat_with_epsilon(fabs(after - before), UPDATES * 1e-10, 1e-11);
+    optimizer_close(opt);
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+/* Training in bf16 with f32 masters follows training in f64. */
+static void bf16_learns(const void *data)
+{
+    enum { UPDATES = 8 };
+    const Precision *precision = data;
+    double losses[2][2];
+    for (int m = 0; m < 2; m++) {
+        Device *dev = m ? device_open_reference() : device_open_mixed(*precision);
+        Model *model = tiny_open(dev, &tiny_relu);
+        Batch *batch = tiny_batch(tiny_relu.vocab, 4, 9, 6);
+        ModelLoss loss = tiny_loss(TINY_TARGETS);
+        Optimizer *opt = optimizer_open(model_params(model), &adamw, NULL);
+        loss.train = false;
+        tiny_reserve(model, batch, &loss);
+        for (int update = 1; update <= UPDATES; update++) {
+            double found = loss_and_gradients(model, batch, &loss);
+            losses[m][update > 1] = found;
+            optimizer_step(opt, update, 1e-2, grads_norm(model_params(model)));
+        }
+        optimizer_close(opt);
+        batch_free(batch);
+        model_close(model);
+        device_close(dev);
+    }
+    g_assert_cmpfloat_with_epsilon(losses[0][0] / losses[1][0], 1, 0.02);
+    g_assert_cmpfloat_with_epsilon(losses[0][1] / losses[1][1], 1, 0.05);
+    g_assert_cmpfloat(losses[0][1], <, 0.8 * losses[0][0]);
+}
+
+/* t5-large has 737,668,096 parameters: a table of 32,128 · 1,024; 24 encoder blocks of 4 · 1,024² in attention, 2 ·
+ * 1,024 · 4,096 in the feed-forward layer and 2 norms of 1,024; 24 decoder blocks with 4 · 1,024² and a norm more; 2
+ * final norms, and 2 tables of relative positions of 32 · 16. */
+static void t5_large_is_planned(void)
+{
+    static const struct {
+        Precision precision;
+        size_t gradient_bytes;
+    } cases[] = { { bf16_f32, 4 }, { bf16_residual_f32, 4 }, { bf16_all_but_masters, 2 } };
+    const size_t block = 4 * 1024 * 1024 + 2 * 1024 * 4096 + 2 * 1024, cross = 4 * 1024 * 1024 + 1024;
+    const size_t n = 32128 * 1024 + 24 * (block + block + cross) + 2 * 1024 + 2 * 32 * 16;
+    ModelConfig config = tiny_config(&tiny_relu);
+    size_t activations[3];
+
+    g_assert_cmpuint(n, ==, 737668096);
+    config.n_enc = config.n_dec = 24;
+    config.width = 1024;
+    config.ffn = 4096;
+    config.heads = 16;
+    config.head_dim = 64;
+    config.vocab = 32128;
+    config.rel_buckets = 32;
+    config.rel_max_distance = 128;
+    for (int i = 0; i < 3; i++) {
+        GError *error = NULL;
+        const ModelLoss loss = { .n_targets = { 1 }, .train = true, .grad = true };
+        Device *dev = device_open_null_of(cases[i].precision);
+        Model *model = model_open(dev, &config, true, &error);
+        g_assert_no_error(error);
+        Optimizer *opt = optimizer_open(model_params(model), &adamw, NULL);
+        ParamBytes bytes = params_bytes(model_params(model));
+        g_assert_cmpuint(bytes.weights, ==, 2 * n);
+        g_assert_cmpuint(bytes.masters, ==, 4 * n);
+        g_assert_cmpuint(bytes.gradients, ==, cases[i].gradient_bytes * n);
+        g_assert_cmpuint(optimizer_bytes(opt), ==, 8 * n);
+        model_reserve(model, 8, 512, 114, &loss, &activations[i], &error);
+        g_assert_no_error(error);
+        optimizer_close(opt);
+        model_close(model);
+        device_close(dev);
+    }
+    /* A residual stream in f32 instead of bf16: 2 bytes more for each of the (8 · 512, 1,024) and (8 · 114, 1,024)
+     * inputs of sublayers, 2 and 3 a block, and of the final norms. */
+    g_assert_cmpuint(activations[1], >=, activations[0] + 2 * 1024 * (8 * 512 * (2 * 24 + 1) + 8 * 114 * (3 * 24 + 1)));
+    g_assert_cmpuint(activations[1], <, activations[0] * 3 / 2);
+}
+
+static void assert_bf16_activations_are_half(const void *data)
+{
+    const Kind *kind = data;
+    const Precision precisions[] = { precision_uniform(DT_F32), bf16_f32, bf16_residual_f32 };
+    size_t bytes[3];
+    ModelConfig config = kind_config(kind);
+    for (int i = 0; i < 3; i++) {
+        GError *error = NULL;
+        Device *dev = device_open_null_of(precisions[i]);
+        Model *model = model_open(dev, &config, true, &error);
+        g_assert_no_error(error);
+        const ModelLoss loss = { .n_targets = { 1, 1 }, .train = true, .grad = true };
+        model_reserve(model, 64, config.n_enc ? LENGTH : 0, config.n_dec ? LENGTH : 0, &loss, &bytes[i], &error);
+        g_assert_no_error(error);
+        model_close(model);
+        device_close(dev);
+    }
+    g_assert_cmpuint(bytes[1], <, bytes[0] * 3 / 4);
+    g_assert_cmpuint(bytes[2], <, bytes[0]);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        g_autofree char *mixed =
+            g_strdup_printf("/precision/f64_masters_over_f32_equal_the_reference/%s", kinds[i].name);
+        g_autofree char *half = g_strdup_printf("/precision/bf16_is_planned/%s", kinds[i].name);
+        g_test_add_data_func(mixed, &kinds[i], mixed_equals_reference);
+        g_test_add_data_func(half, &kinds[i], assert_bf16_activations_are_half);
+    }
+    g_test_add_func("/precision/masters_keep_small_updates", masters_keep_small_updates);
+    g_test_add_data_func("/precision/bf16_learns", &bf16_f32, bf16_learns);
+    g_test_add_data_func("/precision/bf16_learns_with_an_f32_residual_stream", &bf16_residual_f32, bf16_learns);
+    g_test_add_data_func("/precision/bf16_learns_with_bf16_gradients", &bf16_all_but_masters, bf16_learns);
+    g_test_add_func("/precision/t5_large_is_planned", t5_large_is_planned);
+    return g_test_run();
+}
