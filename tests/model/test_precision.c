@@ -113,7 +113,7 @@ static void bf16_learns(const void *data)
  * final norms, and 2 tables of relative positions of 32 · 16. */
 static void t5_large_is_planned(void)
 {
-    static const struct {
+    const struct {
         Precision precision;
         size_t gradient_bytes;
     } cases[] = { { bf16_f32, 4 }, { bf16_residual_f32, 4 }, { bf16_all_but_masters, 2 } };
