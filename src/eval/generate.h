@@ -4,7 +4,7 @@
 
 #include "eval/generation.h"
 #include "eval/sampler.h"
-#include "model/model.h"
+#include "model/decoder.h"
 #include "text/tokenizer.h"
 
 typedef struct GenerateOptions {

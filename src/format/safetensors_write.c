@@ -55,6 +55,7 @@ SafeWriter *safetensors_writer_new(void)
     g_array_set_clear_func(writer->declared, declared_clear);
     writer->metadata = g_tree_new_full(compare_text, NULL, g_free, g_free);
     writer->hash = XXH3_createState();
+    XXH3_64bits_reset(writer->hash); /* Its digest may be asked for when no file could be made. */
     return writer;
 }
 

@@ -1,47 +1,51 @@
-/* decoder.c: cached decoding. The encoder runs once over all prompts, or, where there is none, the decoder over all but
- * their last tokens (over all, in a prefix LM, whose prompts see their last token); a step runs one row a sequence
- * through the decoder's blocks, with the keys and values of what came before kept. */
+/* decoder.c: the encoder runs once over all prompts; without one, the decoder runs once over all but their last tokens
+ * (in a prefix LM over all tokens, since those of a prompt attend to its last). A step then runs one token a sequence
+ * through the decoder's blocks, whose caches keep the keys and values of the tokens before. */
+#include "model/decoder.h"
 #include "base/check.h"
 #include "model/heads.h"
 #include "model/row_moves.h"
 
 #include <string.h>
 
+/* R: sequences, P: prompts. The cache of a block has `capacity` rows for each sequence: those of its prompt, without an
+ * encoder, then one a step. */
 struct Decoder {
     Model *model;
     Workspace work;
-    StackPass pass;     /* of steps, whose rows are `rows` below */
-    TokenStream inputs; /* the prompts; without an encoder, and prefix LM, each but its last token */
-    TokenStream rows;   /* a token a sequence; those of one prompt are its sequence here */
-    Tokens input_tokens;
+    StackPass pass;          /* of a step, over step_stream */
+    TokenStream prompts;     /* through the encoder; or, but for their last tokens, through the decoder */
+    TokenStream step_stream; /* R tokens, one a sequence; to cross-attention those of one prompt are one sequence */
+    Tokens prompt_tokens;
     DecodeStep step;
-    int32_t t, max_tokens, capacity;
-    int32_t *first;       /* (sequences) rows of the caches that hold the prompt */
-    int32_t *last;        /* (prompts) last token of each */
-    int32_t *cu_q, *cu_k; /* (sequences + 1) of a step's queries, and of the keys that they see */
-    int32_t *start;       /* (sequences) where its rows of the caches begin */
-    int32_t *own;         /* (sequences) where a step's keys and values go */
+    int32_t t, max_tokens; /* steps made; most steps */
+    int32_t capacity;
+    int32_t *prompt_rows; /* (R) rows of the cache that hold the prompt */
+    int32_t *last_token;  /* (P) of each prompt */
+    int32_t *cu_q, *cu_k; /* (R + 1) cumulative lengths of a step's queries, one each, and of the keys that they see */
+    int32_t *first_row;   /* (R) first row of the cache */
+    int32_t *new_rows;    /* (R) row of the cache for this step's keys and values */
     Tensor cu_k_device;
     BlockCache *caches; /* (n_dec) */
-    float *logits;      /* (sequences, V) */
+    float *logits;      /* (R,V) */
 };
 
 static const ModelLoss forward = { 0 };
 
-/* The prompts, each without its last `left_out` tokens, behind n_memory placeholder tokens. */
-static void inputs_init(TokenStream *inputs, const Prompts *prompts, int32_t left_out, int32_t n_memory)
+/* The prompts, each without its last `left_out` tokens, after n_memory placeholders of memory tokens. */
+static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t left_out, int32_t n_memory)
 {
     int32_t more = n_memory - left_out, longest = 0;
     for (int32_t p = 0; p < prompts->n; p++)
         longest = MAX(longest, prompts->cu[p + 1] - prompts->cu[p] + more);
-    stream_init(inputs, prompts->cu[prompts->n] + prompts->n * more, prompts->n, longest);
+    stream_init(stream, prompts->cu[prompts->n] + prompts->n * more, prompts->n, longest);
     for (int32_t p = 0; p < prompts->n; p++) {
-        int32_t n = prompts->cu[p + 1] - prompts->cu[p] - left_out, first = stream_add(inputs, p, 0, n + n_memory);
-        memcpy(inputs->ids + first + n_memory, prompts->ids + prompts->cu[p], (size_t)n * sizeof *prompts->ids);
+        int32_t n = prompts->cu[p + 1] - prompts->cu[p] - left_out, first = stream_add(stream, p, 0, n + n_memory);
+        memcpy(stream->ids + first + n_memory, prompts->ids + prompts->cu[p], (size_t)n * sizeof *prompts->ids);
     }
 }
 
-/* Without memory for its tensors; the prompts are copied. */
+/* A decoder whose workspace measures. */
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
     Decoder *d = g_new0(Decoder, 1);
@@ -50,26 +54,26 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
 
     d->model = model;
     d->max_tokens = max_tokens;
-    inputs_init(&d->inputs, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
+    prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
-        d->inputs.prefix_length[p] = d->inputs.cu[p + 1] - d->inputs.cu[p];
-    stream_init(&d->rows, n_rows, prompts->n, n_each);
+        d->prompts.prefix_length[p] = d->prompts.cu[p + 1] - d->prompts.cu[p];
+    stream_init(&d->step_stream, n_rows, prompts->n, n_each);
     for (int32_t p = 0; p < prompts->n; p++)
-        stream_add(&d->rows, p, 0, n_each);
-    d->first = g_new0(int32_t, n_rows);
-    d->last = g_new(int32_t, prompts->n);
+        stream_add(&d->step_stream, p, 0, n_each);
+    d->prompt_rows = g_new0(int32_t, n_rows);
+    d->last_token = g_new(int32_t, prompts->n);
     d->cu_q = g_new0(int32_t, n_rows + 1);
     d->cu_k = g_new0(int32_t, n_rows + 1);
-    d->start = g_new0(int32_t, n_rows);
-    d->own = g_new0(int32_t, n_rows);
+    d->first_row = g_new0(int32_t, n_rows);
+    d->new_rows = g_new0(int32_t, n_rows);
     for (int32_t p = 0; p < prompts->n; p++)
-        d->last[p] = prompts->ids[prompts->cu[p + 1] - 1];
+        d->last_token[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
-        d->first[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
-    d->capacity = max_tokens + (encodes ? 0 : d->inputs.max_len);
+        d->prompt_rows[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
+    d->capacity = max_tokens + (encodes ? 0 : d->prompts.max_len);
     for (int32_t r = 0; r < n_rows; r++) {
         d->cu_q[r + 1] = r + 1;
-        d->start[r] = r * d->capacity;
+        d->first_row[r] = r * d->capacity;
     }
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
@@ -82,14 +86,14 @@ void decoder_close(Decoder *decoder)
     if (decoder == NULL)
         return;
     workspace_clear(&decoder->work, decoder->model->dev);
-    stream_free(&decoder->inputs);
-    stream_free(&decoder->rows);
-    g_free(decoder->first);
-    g_free(decoder->last);
+    stream_free(&decoder->prompts);
+    stream_free(&decoder->step_stream);
+    g_free(decoder->prompt_rows);
+    g_free(decoder->last_token);
     g_free(decoder->cu_q);
     g_free(decoder->cu_k);
-    g_free(decoder->start);
-    g_free(decoder->own);
+    g_free(decoder->first_row);
+    g_free(decoder->new_rows);
     g_free(decoder->caches);
     g_free(decoder->logits);
     g_free(decoder);
@@ -97,19 +101,19 @@ void decoder_close(Decoder *decoder)
 
 static AttentionCache self_cache(Decoder *d, int64_t width)
 {
-    Tensor kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, (int64_t)d->rows.max_tokens * d->capacity,
-                             2 * width, "decoder.self");
+    Tensor kv = arena_tensor(d->work.save, d->pass.cx.precision.compute,
+                             (int64_t)d->step_stream.max_tokens * d->capacity, 2 * width, "decoder.self");
     return (AttentionCache){ kv };
 }
 
-/* Encodes the inputs and keeps what every block's cross-attention needs of them. */
+/* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
 static void encode(Decoder *d)
 {
     Model *model = d->model;
     StackPass pass;
 
     stack_pass_init(&pass, &model->encoder);
-    pass.tokens = d->input_tokens;
+    pass.tokens = d->prompt_tokens;
     stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
     stack_begin(&model->encoder, &pass);
     Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
@@ -118,32 +122,32 @@ static void encode(Decoder *d)
     stack_pass_clear(&pass);
 }
 
-/* The rows of the inputs' keys and values that go into the cache of each sequence: its prompt's. */
+/* Copies of the prompts' keys and values into the cache of each of their sequences. */
 static RowMoves prompt_moves(Decoder *d)
 {
-    int32_t n = d->rows.max_tokens, n_each = n / d->rows.n_seq;
-    RowMoves moves = row_moves_new((int64_t)n * d->inputs.max_len);
+    int32_t n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
+    RowMoves moves = row_moves_new((int64_t)n * d->prompts.max_len);
 
     for (int32_t r = 0; r < n; r++)
-        row_moves_add(&moves, d->inputs.cu[r / n_each], d->start[r], d->first[r]);
+        row_moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
     row_moves_upload(&moves, d->model->dev, &d->work.scratch);
     return moves;
 }
 
-/* Runs the inputs through the decoder, with nothing before them, and keeps the keys and values of all but the last
- * token of a prompt, which the first step feeds. */
+/* Runs the prompts through the decoder and caches keys and values of all but their last tokens, which the first step
+ * feeds. */
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
     const Stack *stack = &model->decoder;
-    StackPass pass = { .tokens = d->input_tokens };
+    StackPass pass = { .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
-    int32_t longest = d->inputs.max_len;
+    int32_t longest = d->prompts.max_len;
     RowMoves moves = prompt_moves(d);
     StackW w = { 0 };
 
     stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->inputs.max_tokens, model->config.width,
+    Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
                             "decoder.x");
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
@@ -160,42 +164,42 @@ static void prefill(Decoder *d)
     arena_reset(&d->work.scratch, scratch);
 }
 
-/* What the device has to know of the sequences; a step changes some of it. */
+/* Copies what describes the sequences to the device. */
 static void upload_rows(Decoder *d)
 {
     Device *dev = d->model->dev;
     Arena *save = d->work.save;
-    int32_t n = d->rows.max_tokens;
+    int32_t n = d->step_stream.max_tokens;
 
-    d->input_tokens = encoder_upload(d->model, save, &d->inputs);
-    d->pass.tokens = tokens_upload(dev, save, &d->rows);
+    d->prompt_tokens = encoder_upload(d->model, save, &d->prompts);
+    d->pass.tokens = tokens_upload(dev, save, &d->step_stream);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
-    Tensor start = indices_upload(dev, save, d->start, n, n, "decoder.start");
+    Tensor start = indices_upload(dev, save, d->first_row, n, n, "decoder.first_row");
     d->step = (DecodeStep){
         .queries = { .n = n, .max_len = 1, .cu = both_sides(d->cu_q, cu_q) },
-        .keys = { .n = n, .cu = both_sides(d->cu_k, d->cu_k_device), .first = both_sides(d->start, start) },
-        .new_rows = indices_upload(dev, save, d->own, n, n, "decoder.own"),
+        .keys = { .n = n, .cu = both_sides(d->cu_k, d->cu_k_device), .first = both_sides(d->first_row, start) },
+        .new_rows = indices_upload(dev, save, d->new_rows, n, n, "decoder.new_rows"),
         .capacity = d->capacity
     };
 }
 
-/* The same for the next step, of the tokens in d->rows. */
+/* Copies what a step changes of it: tokens, positions, lengths, rows of the caches. */
 static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;
 
     d->step.keys.max_len = 0;
-    for (int32_t r = 0; r < d->rows.max_tokens; r++) {
-        int32_t before = d->first[r] + d->t;
-        d->rows.position_ids[r] = before;
-        d->own[r] = d->start[r] + before;
+    for (int32_t r = 0; r < d->step_stream.max_tokens; r++) {
+        int32_t before = d->prompt_rows[r] + d->t;
+        d->step_stream.position_ids[r] = before;
+        d->new_rows[r] = d->first_row[r] + before;
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
         d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
     }
-    tensor_upload(dev, d->pass.tokens.ids, d->rows.ids);
-    tensor_upload(dev, d->pass.tokens.position_ids, d->rows.position_ids);
-    tensor_upload(dev, d->step.new_rows, d->own);
+    tensor_upload(dev, d->pass.tokens.ids, d->step_stream.ids);
+    tensor_upload(dev, d->pass.tokens.position_ids, d->step_stream.position_ids);
+    tensor_upload(dev, d->step.new_rows, d->new_rows);
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
 
@@ -208,20 +212,20 @@ static void begin(Decoder *d)
     StackW w = { 0 };
 
     upload_rows(d);
-    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->input_tokens, &forward);
+    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->prompt_tokens, &forward);
     params_acquire(model->params, stack->bucket, &w);
     stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, stack->bucket);
     for (int i = 0; i < model->config.n_dec; i++) {
         d->caches[i].self = self_cache(d, width);
         if (encodes)
-            d->caches[i].cross.kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->inputs.max_tokens,
+            d->caches[i].cross.kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->prompts.max_tokens,
                                                  2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(d->work.save);
     if (encodes)
         encode(d);
-    else if (d->inputs.max_tokens > 0)
+    else if (d->prompts.max_tokens > 0)
         prefill(d);
     arena_reset(d->work.save, mark);
 }
@@ -229,7 +233,7 @@ static void begin(Decoder *d)
 static void step(Decoder *d)
 {
     Model *model = d->model;
-    int64_t n = d->rows.max_tokens;
+    int64_t n = d->step_stream.max_tokens;
     size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
     Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
@@ -248,14 +252,14 @@ static void step(Decoder *d)
     d->t++;
 }
 
-/* Gives the arenas what a dry run needs, up to the last step. */
+/* Allocates what a dry run needs for its prompts, its last step and a reordering. */
 static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
     Model *dry_model = model_open_dry(model, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
-    int32_t n = dry->rows.max_tokens;
+    int32_t n = dry->step_stream.max_tokens;
     g_autofree int32_t *from = g_new(int32_t, n);
     for (int32_t r = 0; r < n; r++)
         from[r] = r / n_each * n_each + (r + 1) % n_each;
@@ -269,7 +273,7 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
     return ok;
 }
 
-/* Keeps every count of rows in 32 bits. */
+/* Of a prompt and of steps: keeps every count of rows within 32 bits. */
 #define MOST_ROWS (1 << 20)
 
 static bool check_request(const Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens,
@@ -321,13 +325,13 @@ int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t st
 {
     if (decoder->model->config.n_enc > 0)
         return start;
-    return decoder->last[sequence / (decoder->rows.max_tokens / decoder->rows.n_seq)];
+    return decoder->last_token[sequence / (decoder->step_stream.max_tokens / decoder->step_stream.n_seq)];
 }
 
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
     CHECK(decoder->t < decoder->max_tokens, "step %d of a decoder for %d", decoder->t, decoder->max_tokens);
-    memcpy(decoder->rows.ids, tokens, (size_t)decoder->rows.max_tokens * sizeof *tokens);
+    memcpy(decoder->step_stream.ids, tokens, (size_t)decoder->step_stream.max_tokens * sizeof *tokens);
     step(decoder);
     return decoder->logits;
 }
@@ -337,16 +341,16 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
 {
     Model *model = decoder->model;
     Arena *scratch = &decoder->work.scratch;
-    int32_t n = decoder->rows.max_tokens, n_each = n / decoder->rows.n_seq;
+    int32_t n = decoder->step_stream.max_tokens, n_each = n / decoder->step_stream.n_seq;
     size_t mark = arena_mark(scratch);
     RowMoves moves = row_moves_new((int64_t)n * decoder->t);
 
     for (int32_t r = 0; r < n; r++) {
-        int32_t prompt = decoder->first[r];
+        int32_t prompt = decoder->prompt_rows[r];
         CHECK(from[r] / n_each == r / n_each && from[r] >= 0, "sequence %d goes on from %d of another prompt", r,
               from[r]);
         if (from[r] != r)
-            row_moves_add(&moves, decoder->start[from[r]] + prompt, decoder->start[r] + prompt, decoder->t);
+            row_moves_add(&moves, decoder->first_row[from[r]] + prompt, decoder->first_row[r] + prompt, decoder->t);
     }
     if (moves.n > 0)
         row_moves_upload(&moves, model->dev, scratch);

@@ -190,7 +190,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     op_fill(cx->dev, sums, 0);
     if (loss->grad)
         op_fill(cx->dev, dx, 0);
-    for (int h = 0; h < HEAD_COUNT; h++)
+    for (HeadId h = 0; h < HEAD_COUNT; h++)
         if (heads[h].present(&model->config))
             run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
     op_total_add(cx->dev, model->sums, sums);

@@ -1,5 +1,4 @@
-/* layer_spec.c: what layers read of a model's configuration. */
-#include "model/stack.h"
+#include "model/layer_spec.h"
 
 #include <math.h>
 

@@ -192,7 +192,7 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     heads_logits(model, &slot_last(model, slot)->cx, logits, x);
 }
 
-/* The rows of x that are text, of a stream behind memory; else all. */
+/* The rows of x (N,C) without those of memory tokens, to the host. */
 static void read_text(const Ctx *cx, float *hidden, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);

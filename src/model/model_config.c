@@ -25,14 +25,14 @@ static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NUL
 /* 0 means that of the blocks, else an Activation + 1. */
 static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
 
-#define ROW(name, type, field, standard, min, max, class, help, choices)                                               \
+#define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
     {                                                                                                                  \
-        "model." name, type, offsetof(ModelConfig, field), standard, min, max, class, help, choices                    \
+        "model." name, type, offsetof(ModelConfig, field), initial, min, max, class, help, choices                     \
     }
 
 /* clang-format off */
 const OptionRow model_options[] = {
-    ROW("preset",           OPT_STRING, preset, "", 0, 0, OPT_IDENTITY, "a published model shape, such as t5-1.1-small; other model options override it", NULL),
+    ROW("preset",           OPT_STRING, preset, "", 0, 0, OPT_IDENTITY, "a published shape to start from, such as t5-1.1-small; other model options override it", NULL),
     ROW("family",           OPT_ENUM, family, "t5", 0, 0, OPT_IDENTITY, "encoder-decoder (t5), encoder alone (bert) or decoder alone (gpt)", family_names),
     ROW("n_enc",            OPT_I64, n_enc, "8", 0, 1000, OPT_IDENTITY, "blocks of the encoder; 0 for gpt", NULL),
     ROW("n_dec",            OPT_I64, n_dec, "8", 0, 1000, OPT_IDENTITY, "blocks of the decoder; 0 for bert", NULL),
@@ -40,65 +40,65 @@ const OptionRow model_options[] = {
     ROW("ffn",              OPT_I64, ffn, "1024", 1, 1048576, OPT_IDENTITY, "channels inside the feed-forward network", NULL),
     ROW("heads",            OPT_I64, heads, "6", 1, 1024, OPT_IDENTITY, "attention heads", NULL),
     ROW("head_dim",         OPT_I64, head_dim, "64", 1, 1024, OPT_IDENTITY, "channels of one head", NULL),
-    ROW("kv_heads",         OPT_I64, kv_heads, "0", 0, 1024, OPT_IDENTITY, "heads of keys and values (grouped-query attention); 0: as many as heads", NULL),
-    ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding matrix; auto: the size of the tokenizer, sentinels included, rounded up to a multiple of vocab_multiple", NULL),
-    ROW("vocab_multiple",   OPT_I64, vocab_multiple, "128", 1, 65536, OPT_IDENTITY, "model.vocab = auto is rounded up to a multiple of this", NULL),
-    ROW("activation",       OPT_ENUM, activation, "gelu_tanh", 0, 0, OPT_IDENTITY, "activation of the feed-forward network", activation_names),
-    ROW("gated",            OPT_BOOL, gated, "true", 0, 0, OPT_IDENTITY, "gated feed-forward network: act(x W0) * x W1", NULL),
-    ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "bias in every linear layer of the blocks", NULL),
-    ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of all norms", norm_names),
-    ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "bias in layernorm", NULL),
-    ROW("post_norm",       OPT_BOOL, post_norm, "false", 0, 0, OPT_IDENTITY, "post-norm: norms after the residual sums (BERT) instead of before each sublayer", NULL),
-    ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm before the self-attention of the first block; ModernBERT has none", NULL),
-    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of a stack", NULL),
+    ROW("kv_heads",         OPT_I64, kv_heads, "0", 0, 1024, OPT_IDENTITY, "heads of keys and values, each read by heads / kv_heads heads of queries; 0: as many as heads", NULL),
+    ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding; auto: the tokenizer's size with its sentinels, rounded up to vocab_multiple", NULL),
+    ROW("vocab_multiple",   OPT_I64, vocab_multiple, "128", 1, 65536, OPT_IDENTITY, "what vocab auto is rounded up to", NULL),
+    ROW("activation",       OPT_ENUM, activation, "gelu_tanh", 0, 0, OPT_IDENTITY, "of the feed-forward network", activation_names),
+    ROW("gated",            OPT_BOOL, gated, "true", 0, 0, OPT_IDENTITY, "feed-forward network with a multiplicative gate", NULL),
+    ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
+    ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of every norm", norm_names),
+    ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "layernorm adds a bias", NULL),
+    ROW("post_norm",        OPT_BOOL, post_norm, "false", 0, 0, OPT_IDENTITY, "norm after each sublayer and its residual sum (post-LN, BERT), not before the sublayer", NULL),
+    ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm of the first block's self-attention; ModernBERT leaves it out", NULL),
+    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of the encoder and of the decoder", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
-    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "kind of position encoding", position_names),
-    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence with learned positions, relative_key or sparse attention", NULL),
-    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: index of the first token; fairseq and RoBERTa leave 2 embeddings unused", NULL),
-    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: index whose embedding is all zeros, the padding id in XGLM; -1: none", NULL),
-    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "rotary positions: largest wavelength / 2 pi", NULL),
-    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of blocks with a window; 0: rotary_base", NULL),
-    ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "rotary positions: channels of a head that are rotated; 0: all", NULL),
-    ROW("token_types",      OPT_I64, token_types, "0", 0, 1024, OPT_IDENTITY, "number of token types with an embedding (type_vocab_size); 0: none", NULL),
-    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: tokens attend to window/2 tokens on each side, in a decoder to themselves and window - 1 before; 0: to all", NULL),
-    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... attend to all tokens; 0: none does", NULL),
+    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how the model knows the positions of tokens", position_names),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence, with learned positions, relative_key, relative_key_query or a sparse pattern", NULL),
+    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of the table for position 0; fairseq and RoBERTa leave 2 rows unused", NULL),
+    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: row of the table that is all zeros, as in XGLM the row of the padding id; -1: none", NULL),
+    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "rotary positions: the longest wavelength is 2 pi times this", NULL),
+    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the blocks with a window; 0: the same", NULL),
+    ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
+    ROW("token_types",      OPT_I64, token_types, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
+    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: a token of an encoder attends to window/2 tokens on each side, one of a decoder to itself and window - 1 tokens before; 0: to all", NULL),
+    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... attend to all tokens; 0: no block does", NULL),
     ROW("sparse_pattern",   OPT_ENUM, sparsity.pattern, "none", 0, 0, OPT_IDENTITY, "block-sparse self-attention of the encoder, or of a decoder alone, up to max_positions tokens", sparse_pattern_names),
-    ROW("sparse_block",     OPT_I64, sparsity.block, "16", 4, 4096, OPT_IDENTITY, "sparse attention: tokens of a block", NULL),
-    ROW("sparse_local",     OPT_STRING, sparsity.local, "", 0, 0, OPT_IDENTITY, "fixed, variable: blocks of each window, such as 2,4: the first has two, all others four; empty: 4", NULL),
+    ROW("sparse_block",     OPT_I64, sparsity.block, "16", 4, 4096, OPT_IDENTITY, "tokens of a block of sparse attention", NULL),
+    ROW("sparse_local",     OPT_STRING, sparsity.local, "", 0, 0, OPT_IDENTITY, "fixed, variable: blocks of a window, 2,4 for a window of two and then windows of four; empty: 4", NULL),
     ROW("sparse_window",    OPT_I64, sparsity.window, "3", 1, 4095, OPT_IDENTITY, "bigbird, longformer, sliding: blocks of the window around a block", NULL),
-    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: number of first blocks that are global (attend to all and are attended to by all); fixed: last blocks of a window that all attend to", NULL),
-    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: indices of the blocks that all attend to, such as 0,7-8; empty: 0", NULL),
-    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random blocks that each block attends to; -1: 1 for bigbird, 0 for variable", NULL),
-    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also attend to all", NULL),
-    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: number of heads with different global blocks of a window", NULL),
-    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "each head has its own layout", NULL),
-    ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "seed of the random blocks", NULL),
+    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: so many first blocks attend to all blocks and all to them; fixed: all blocks attend to so many last blocks of a window", NULL),
+    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: numbers of the blocks that all blocks attend to, such as 0,7-8; empty: 0", NULL),
+    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random key blocks of each query block; -1: 1 and 0", NULL),
+    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also attend to all blocks", NULL),
+    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: heads take turns among so many choices of a window's global blocks; needs sparse_per_head", NULL),
+    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "each head has a layout of its own", NULL),
+    ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "of the random blocks", NULL),
     ROW("prefix_lm",        OPT_BOOL, prefix_lm, "false", 0, 0, OPT_TUNABLE, "decoder alone: the tokens of a prompt attend to each other in both directions; data.objective prefix_lm sets it", NULL),
-    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "learned memory tokens that are prepended to each sequence of the encoder; data.input_length does not count them", NULL),
-    ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "context-dependent queries: the queries of the encoder also depend on a vector that each head pools from the whole sequence (cdQ of t5-experiments)", NULL),
-    ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores are multiplied by head_dim^-1/2; T5 scales its initial weights instead", NULL),
-    ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are divided by the index of their block, and multiplied by it before the softmax, as in Megatron for f16: the same model, rounded differently", NULL),
-    ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "the logits use the embedding matrix", NULL),
-    ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings are multiplied by width^1/2 (fairseq)", NULL),
-    ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states are multiplied by width^-1/2 before the logits (T5 v1.0)", NULL),
-    ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "language-model head: linear, activation and norm before the logits (BERT)", NULL),
-    ROW("head_activation",  OPT_ENUM, head_activation, "same", 0, 0, OPT_IDENTITY, "activation of head_transform; same: model.activation", head_activation_names),
-    ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "language-model head: bias of the logits", NULL),
-    ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "pooler: tanh of a linear layer of the first token (bert)", NULL),
-    ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "head with two classes for sentence pairs, on the pooler (bert)", NULL),
-    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5: T5X; normal: init_std for all; fairseq: transformer_lm; fan_in: AST-T5, standard deviation (2 in)^-1/2; fan_out: AST-T5 as its code computes it, (2 out)^-1/2 and a head near zero", init_names),
-    ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "init normal: standard deviation", NULL),
-    ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: the projections that are added to the residual stream start smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
-    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "dropout rate of embeddings and of the outputs of sublayers, and of all others that are not set", NULL),
-    ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "dropout rate of attention weights; -1: model.dropout", NULL),
-    ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "dropout rate inside the feed-forward network; -1: model.dropout with inner_dropout, else 0", NULL),
+    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "learned tokens that the encoder reads before each sequence; data.input_length does not count them", NULL),
+    ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "the encoder's queries depend on their whole sequence, of which each head pools one vector (t5-experiments' cdQ)", NULL),
+    ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
+    ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are computed divided by the number of their layer and multiplied by it before the softmax, as Megatron does for f16: other rounding, the same model", NULL),
+    ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
+    ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
+    ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
+    ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "linear, activation and norm before the projection to the vocabulary (BERT)", NULL),
+    ROW("head_activation",  OPT_ENUM, head_activation, "same", 0, 0, OPT_IDENTITY, "of head_transform; same: that of the feed-forward network", head_activation_names),
+    ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
+    ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
+    ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
+    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),
+    ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
+    ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and on the outputs of sublayers", NULL),
+    ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on attention weights; -1: as dropout", NULL),
+    ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate inside the feed-forward network; -1: as dropout with inner_dropout, else 0", NULL),
     ROW("inner_dropout",    OPT_BOOL, inner_dropout, "true", 0, 0, OPT_IDENTITY, "dropout also inside the feed-forward network and after the final norm (T5)", NULL),
-    ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square (rmsnorm) or the variance (layernorm)", NULL),
-    ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "number of relative-position buckets", NULL),
-    ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distances from here on share the last relative-position bucket", NULL),
-    ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances map to relative-position buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
+    ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
+    ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
+    ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
+    ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances fall into buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
     ROW("rel_encoder_only", OPT_BOOL, rel_encoder_only, "false", 0, 0, OPT_IDENTITY, "the decoder has no relative position bias", NULL),
-    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has its own relative position bias (umT5); false: the blocks of a stack share one", NULL),
+    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else all blocks of the encoder share one, and all of the decoder", NULL),
 };
 /* clang-format on */
 
@@ -173,7 +173,7 @@ bool model_config_distances(const ModelConfig *config)
     return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
 }
 
-bool model_config_ends(const ModelConfig *config)
+bool model_config_bounds_length(const ModelConfig *config)
 {
     return model_config_learned_positions(config) || model_config_distances(config) ||
            config->sparsity.pattern != SPARSE_NONE;
@@ -181,7 +181,7 @@ bool model_config_ends(const ModelConfig *config)
 
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
 {
-    if (!model_config_ends(config) || length <= config->max_positions)
+    if (!model_config_bounds_length(config) || length <= config->max_positions)
         return true;
     return fail_user(error,
                      "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT

@@ -1,4 +1,5 @@
-/* config.h: the shape of a model: options, presets, counts. */
+/* model_config.h: the options model.*: the shape of an encoder-decoder (T5), an encoder (BERT) or a decoder (GPT), and
+ * the presets that set many of them at once. */
 #pragma once
 
 #include "base/error.h"
@@ -6,63 +7,21 @@
 #include "device/ops.h"
 #include "model/sparsity.h"
 
-typedef struct ModelConfig {
-    char *preset;         /* "t5-1.1-small"; "" : spelled out */
-    int family;           /* Family */
-    int64_t n_enc, n_dec; /* blocks; BERT has no decoder, GPT no encoder */
-    int64_t width, ffn, heads, head_dim;
-    int64_t kv_heads; /* 0: as many as heads */
-    int64_t vocab;    /* rows of the embedding; 0: the tokenizer's size rounded up to vocab_multiple */
-    int64_t vocab_multiple;
-    int activation;   /* Activation */
-    bool gated, bias; /* bias: in every linear of the blocks */
-    int norm;         /* NormKind */
-    bool norm_bias, post_norm, first_norm, final_norm, embed_norm;
-    int position;                     /* PositionKind */
-    int64_t max_positions;            /* the longest sequence with learned positions, or distances */
-    int64_t position_offset;          /* row of the first place: rows before it are unused (fairseq's pad + 1) */
-    int64_t position_zero;            /* row of the sinusoids that is all zeros; -1: none */
-    double rotary_base, rotary_local; /* rotary_local 0: as rotary_base */
-    int64_t rotary_dim;               /* 0: head_dim */
-    int64_t token_types;              /* number of token types with an embedding; 0 means none */
-    int64_t window, global_every;
-    Sparsity sparsity;              /* of self-attention, in the encoder where there is one */
-    bool prefix_lm;                 /* GPT: the tokens of a prompt see each other in both directions */
-    bool scale_scores;              /* q·k × head_dim^-1/2; T5 has it in its init instead */
-    bool qk_layer_scaling;          /* Megatron's: see AttnSpec.rescale */
-    bool head_transform, head_bias; /* dense, activation and norm before the vocabulary; bias on its logits */
-    int head_activation;            /* of head_transform: 0: `activation`, else an Activation + 1 */
-    bool pooler, sentence_head;
-    int init; /* InitScheme */
-    double init_std;
-    bool init_scale_outputs; /* std × (2·blocks)^-1/2 for what is added to the residual stream */
-    bool tie_embeddings;     /* logits from the embedding */
-    bool scale_embedding;    /* × width^1/2 */
-    bool scale_logits;       /* hidden states × width^-1/2 before the logits: T5 v1.0 */
-    double dropout;
-    double attention_dropout, activation_dropout; /* below 0: follow dropout */
-    bool inner_dropout;                           /* T5: also inside the mlp and after the final norm */
-    double norm_eps;
-    int64_t rel_buckets, rel_max_distance;
-    bool context_queries;  /* of the encoder */
-    int64_t memory_tokens; /* rows of its own that the encoder reads before each sequence */
-    int rel_rule;          /* RelposRule */
-    bool rel_per_block;    /* a table of relative biases a block (umT5), not one a stack */
-    bool rel_encoder_only; /* the decoder has none */
-} ModelConfig;
-
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
+
 typedef enum PositionKind {
-    POSITION_RELATIVE_BIAS,
-    POSITION_LEARNED,
-    POSITION_ROTARY,
-    POSITION_ALIBI,
-    POSITION_SINUSOIDAL,
+    POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, one for each bucket of distances and head */
+    POSITION_LEARNED,       /* BERT, GPT-2: a learned embedding of each position */
+    POSITION_ROTARY,        /* LLaMA: queries and keys are rotated by angles that grow with the position */
+    POSITION_ALIBI,         /* Press et al. 2022: a fixed bias, linear in the distance */
+    POSITION_SINUSOIDAL,    /* fairseq: a fixed embedding of each position */
     POSITION_NONE,
-    POSITION_LEARNED_AND_BIAS,
-    POSITION_RELATIVE_KEY,
-    POSITION_RELATIVE_KEY_QUERY
+    POSITION_LEARNED_AND_BIAS,  /* AST-T5: POSITION_LEARNED and POSITION_RELATIVE_BIAS */
+    POSITION_RELATIVE_KEY,      /* Shaw et al. 2018: scores add q · (learned embedding of the distance) */
+    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: and k · the same */
 } PositionKind;
+
+/* How initial weights are drawn: see model/init.h. */
 typedef enum InitScheme {
     INIT_SCHEME_T5,
     INIT_SCHEME_NORMAL,
@@ -71,32 +30,111 @@ typedef enum InitScheme {
     INIT_SCHEME_FAN_OUT
 } InitScheme;
 
+/* A field has the name of its option, model.NAME, whose help says more; sparsity has the options model.sparse_*. */
+typedef struct ModelConfig {
+    char *preset; /* "t5-1.1-small"; "" means none */
+    int family;   /* Family */
+
+    /* Sizes. */
+    int64_t n_enc, n_dec; /* blocks of the encoder and of the decoder; 0 means there is none */
+    int64_t width;        /* C, channels of the residual stream */
+    int64_t ffn;          /* F, channels of the hidden layer of the feed-forward network */
+    int64_t heads;        /* H, of queries */
+    int64_t head_dim;     /* D, channels of a head */
+    int64_t kv_heads;     /* of keys and values; 0 means as many as `heads` */
+    int64_t vocab;        /* V, rows of the embedding; 0 means the tokenizer's size rounded up to vocab_multiple */
+    int64_t vocab_multiple;
+
+    /* Blocks. */
+    int activation;  /* Activation of the feed-forward network */
+    bool gated;      /* the feed-forward network multiplies act(x wi_0ᵀ) by x wi_1ᵀ */
+    bool bias;       /* every linear of the blocks adds a bias */
+    int norm;        /* NormKind */
+    bool norm_bias;  /* LayerNorm adds a bias */
+    bool post_norm;  /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool first_norm; /* pre-LN: the first block's self-attention has a norm */
+    bool final_norm; /* norm after the last block of the encoder and of the decoder */
+    bool embed_norm; /* norm after the embedding */
+
+    /* Positions. */
+    int position;            /* PositionKind */
+    int64_t max_positions;   /* longest sequence, where model_config_bounds_length says that there is one */
+    int64_t position_offset; /* learned, sinusoidal: position 0 has this row of the table; the rows before are unused */
+    int64_t position_zero;   /* sinusoidal: this row of the table is zeros; -1 means none */
+    double rotary_base;      /* largest wavelength / 2 pi */
+    double rotary_local;     /* rotary_base of blocks with a window; 0 means rotary_base */
+    int64_t rotary_dim;      /* channels of a head that are rotated; 0 means all */
+    int64_t rel_buckets;     /* relative bias: buckets of distances */
+    int64_t rel_max_distance; /* relative bias: distances from here on share the last bucket */
+    int rel_rule;             /* RelposRule */
+    bool rel_per_block;       /* relative bias: each block has a table of its own (umT5); else all blocks share one */
+    bool rel_encoder_only;    /* relative bias: the decoder has none */
+    int64_t token_types;      /* token types, each with an embedding; 0 means none */
+
+    /* Which keys a query attends to. */
+    int64_t window; /* encoder: window / 2 tokens to each side; decoder: itself and window - 1 before; 0 means all */
+    int64_t global_every; /* blocks 0, n, 2n, … have no window; 0 means every block has it */
+    Sparsity sparsity;    /* block-sparse self-attention, of the encoder or of a decoder-only model */
+    bool prefix_lm;       /* decoder-only: the tokens of a prompt attend to each other in both directions */
+
+    /* Attention. */
+    bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
+    bool qk_layer_scaling; /* Megatron: scores are divided by the block's number, then multiplied, for f16's range */
+    bool context_queries;  /* encoder: context-dependent queries (nn/context_query.h) */
+    int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
+
+    /* Embedding and heads. */
+    bool tie_embeddings;  /* the projection to the vocabulary is the embedding */
+    bool scale_embedding; /* embeddings times width^1/2 */
+    bool scale_logits;    /* logits times width^-1/2 (T5 v1.0) */
+    bool head_transform;  /* linear, activation and norm before the projection to the vocabulary (BERT) */
+    bool head_bias;       /* bias on the logits */
+    int head_activation;  /* of head_transform: an Activation + 1; 0 means `activation` */
+    bool pooler;          /* tanh(dense(first token)) of each sequence (BERT) */
+    bool sentence_head;   /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
+
+    /* Training. */
+    int init;                 /* InitScheme */
+    double init_std;          /* INIT_SCHEME_NORMAL: standard deviation */
+    bool init_scale_outputs;  /* INIT_SCHEME_NORMAL: a sublayer's last matrix is drawn with std · (2 · blocks)^-1/2 */
+    double dropout;           /* rate on embeddings and on the outputs of sublayers */
+    double attention_dropout; /* rate on attention probabilities; below 0 means `dropout` */
+    double activation_dropout; /* rate in the feed-forward network; below 0 means `dropout` if inner_dropout, else 0 */
+    bool inner_dropout;        /* T5: dropout in the feed-forward network and after the final norm */
+    double norm_eps;
+} ModelConfig;
+
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
 extern const OptionRename model_renames[];
-/* What the options are where nobody sets them; texts are NULL. */
+/* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
-/* Texts are the copy's own until model_config_clear. */
+/* The copy has strings of its own, until model_config_clear. */
 ModelConfig model_config_copy(const ModelConfig *config);
 void model_config_clear(ModelConfig *config);
 
-/* Appends the settings of a preset ("model.n_enc" …), origin "preset NAME"; unknown names are an error with the nearest
- * one. */
+/* Appends the settings of a preset ("model.n_enc" …) with origin "preset NAME". An unknown name is an error that names
+ * the nearest ones. */
 bool model_preset_settings(const char *name, GPtrArray *settings, GError **error);
-extern const char *const model_preset_names[];
-/* Rules across fields: heads, lengths, vocabulary. */
+extern const char *const model_preset_names[]; /* NULL-terminated */
+/* Rules across options: which blocks a family has, heads, positions, sparse attention. */
 bool model_config_check(const ModelConfig *config, GError **error);
+
+/* Options with their "0 means …" or "below 0 means …" replaced. */
 int64_t model_config_kv_heads(const ModelConfig *config);
 double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
-/* Positions are a set: learned ones, and a relative bias of the encoder's or the decoder's self-attention. */
+/* Whether there is a learned embedding of each position. */
 bool model_config_learned_positions(const ModelConfig *config);
+/* Whether self-attention of the encoder or of the decoder has a relative position bias. */
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
-/* Embeddings of distances in the scores of self-attention. */
+/* Whether scores have embeddings of distances: relative_key or relative_key_query. */
 bool model_config_distances(const ModelConfig *config);
-/* Learned positions, distances and sparse layouts hold sequences of up to max_positions tokens, others any. */
-bool model_config_ends(const ModelConfig *config);
-/* Whether sequences of this length fit in. */
+/* Whether sequences are at most max_positions long: with learned positions, embeddings of distances and sparse layouts.
+ */
+bool model_config_bounds_length(const ModelConfig *config);
+/* Whether the model takes sequences of `length` tokens. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
-int64_t model_config_params(const ModelConfig *config); /* exact count of logical parameters */
+/* Number of parameters. */
+int64_t model_config_params(const ModelConfig *config);

@@ -1,8 +1,8 @@
+/* params.c: every parameter that a model may have, and which of them a configuration and a stage have. */
 #include "model/params.h"
 
 #include "base/check.h"
-
-#include <math.h>
+#include "model/init.h"
 
 typedef enum Dim {
     DIM_NONE,
@@ -22,27 +22,12 @@ typedef enum Dim {
     DIM_DISTANCES
 } Dim;
 
-/* T5X's: what keeps the variance of activations, for a matrix of (out, in). With init normal every matrix is normal. */
-typedef enum InitRule {
-    RULE_ZEROS,
-    RULE_ONES,
-    RULE_UNIT,             /* normal, 1 */
-    RULE_EMBEDDING,        /* RULE_UNIT of what may also be the head */
-    RULE_HEAD,             /* RULE_FAN_IN_TRUNCATED of what makes logits */
-    RULE_FAN_IN,           /* normal, in^-1/2 */
-    RULE_FAN_IN_TRUNCATED, /* truncated normal, in^-1/2 */
-    RULE_OUTPUT,           /* RULE_FAN_IN of what is added to the residual stream */
-    RULE_OUTPUT_TRUNCATED,
-    RULE_AREA,  /* normal, (in · out)^-1/2 */
-    RULE_QUERY, /* normal, (in · head_dim)^-1/2: stands for the 1/sqrt(head_dim) that T5 leaves out */
-    RULE_GLOROT /* uniform, half-width sqrt(6 / (out + in)) */
-} InitRule;
-
-/* What a model, or one of its blocks, has; a parameter is present when all that it needs is there. */
+/* Properties of a model, an encoder or decoder, or a block. A parameter is present where all properties that it needs
+ * are. */
 typedef enum Feature {
     ALWAYS = 0,
-    UNTIED = 1 << 0,
-    CROSS = 1 << 1,
+    UNTIED = 1 << 0, /* the projection to the vocabulary is not the embedding */
+    CROSS = 1 << 1,  /* cross-attention */
     GATED = 1 << 2,
     NOT_GATED = 1 << 3,
     BIAS = 1 << 4,
@@ -50,23 +35,23 @@ typedef enum Feature {
     SELF_NORM = 1 << 6,
     FINAL_NORM = 1 << 7,
     EMBED_NORM = 1 << 8,
-    RELPOS = 1 << 9,
+    RELPOS = 1 << 9, /* a table of relative biases that all blocks share */
     POSITIONS = 1 << 10,
     SEGMENTS = 1 << 11,
     TRANSFORM = 1 << 12,
     HEAD_BIAS = 1 << 13,
     POOLER = 1 << 14,
     SENTENCE = 1 << 15,
-    OWN_RELPOS = 1 << 16,
-    ROW_QUERIES = 1 << 17,
+    OWN_RELPOS = 1 << 16,    /* a table of relative biases in each block */
+    TOKEN_QUERIES = 1 << 17, /* a query depends on its token alone, not on context */
     CONTEXT_QUERIES = 1 << 18,
-    MEMORY = 1 << 19,
-    DISTANCES = 1 << 20
+    MEMORY = 1 << 19,   /* memory tokens */
+    DISTANCES = 1 << 20 /* embeddings of distances in the scores */
 } Feature;
 
 typedef struct ParamDef {
-    const char *name; /* within its scope */
-    size_t field;
+    const char *name; /* without the scope's name_prefix */
+    size_t field;     /* as in ParamSpec */
     ptrdiff_t group;
     Dim rows, cols;
     InitRule init;
@@ -116,14 +101,14 @@ static const ParamDef stack_params[] = {
 static const ParamDef block_params[] = {
     { "self.norm",       W(self.norm.w),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, SELF_NORM },
     { "self.norm.bias",  W(self.norm.b),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, SELF_NORM | NORM_BIAS },
-    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  ROW_QUERIES },
+    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
     { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.mix", W(self.context.mix), NO_GROUP, DIM_WIDTH,        DIM_TWICE_WIDTH, RULE_AREA,           true,  CONTEXT_QUERIES },
     { "self.context.q",  W(self.context.q), NO_GROUP,    DIM_HEAD,         DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.k",          W(self.k.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
     { "self.v",          W(self.v.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, ROW_QUERIES | BIAS },
+    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
     { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
@@ -191,94 +176,12 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
     CHECK(false, "dimension %d", (int)dim);
 }
 
-/* Every matrix alike; biases and norms are left. */
-static void set_init_normal(ParamSpec *spec, InitRule rule, const ModelConfig *config)
-{
-    bool output = rule == RULE_OUTPUT || rule == RULE_OUTPUT_TRUNCATED;
-    spec->init = INIT_NORMAL;
-    spec->std = config->init_std;
-    if (output && config->init_scale_outputs)
-        spec->std /= sqrt(2 * (double)(config->n_enc + config->n_dec));
-}
-
-/* transformer_lm's: embeddings and logits normal with width^-1/2, attention as Glorot & Bengio say, its q, k and v with
- * gain 2^-1/2, everything else uniform within in^-1/2. */
-static void set_init_fairseq(ParamSpec *spec, InitRule rule)
-{
-    double out = (double)spec->rows, in = (double)spec->cols;
-    bool normal = rule == RULE_UNIT || rule == RULE_EMBEDDING || rule == RULE_HEAD;
-    spec->init = normal ? INIT_NORMAL : INIT_UNIFORM;
-    spec->std = 1 / sqrt(in);
-    if (rule == RULE_QUERY || rule == RULE_FAN_IN)
-        spec->std = sqrt(3 / (out + in));
-    if (rule == RULE_OUTPUT || rule == RULE_GLOROT)
-        spec->std = sqrt(6 / (out + in));
-}
-
-/* AST-T5's: of std (2 in)^-1/2, embeddings uniform, no bias of positions. Its code takes out for in, and gives the
- * embedding its values as the head that it also is, whose out is the vocabulary. */
-static void set_init_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config)
-{
-    bool fan_out = config->init == INIT_SCHEME_FAN_OUT,
-         uniform = rule == RULE_UNIT || (rule == RULE_EMBEDDING && !fan_out);
-
-    spec->init = rule == RULE_GLOROT ? INIT_ZEROS : uniform ? INIT_UNIFORM : INIT_NORMAL;
-    spec->std = 1 / sqrt(2 * (double)(fan_out && !uniform ? spec->rows : spec->cols));
-    if (uniform)
-        spec->std *= sqrt(3);
-}
-
-static void set_init(ParamSpec *spec, InitRule rule, const ModelConfig *config)
-{
-    double out = (double)spec->rows, in = (double)spec->cols;
-    spec->std = 1 / sqrt(in);
-    switch (rule) {
-    case RULE_ZEROS:
-    case RULE_ONES:
-        spec->init = rule == RULE_ZEROS ? INIT_ZEROS : INIT_ONES;
-        spec->std = 0;
-        return;
-    case RULE_UNIT:
-    case RULE_EMBEDDING:
-        spec->init = INIT_NORMAL;
-        spec->std = 1;
-        break;
-    case RULE_FAN_IN:
-    case RULE_OUTPUT:
-        spec->init = INIT_NORMAL;
-        break;
-    case RULE_HEAD:
-    case RULE_FAN_IN_TRUNCATED:
-    case RULE_OUTPUT_TRUNCATED:
-        spec->init = INIT_TRUNCATED_NORMAL;
-        break;
-    case RULE_QUERY:
-        spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in * (config->scale_scores ? 1 : (double)config->head_dim));
-        break;
-    case RULE_AREA:
-        spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in * out);
-        break;
-    case RULE_GLOROT:
-        spec->init = INIT_UNIFORM;
-        spec->std = sqrt(6 / (out + in));
-        break;
-    }
-    if (config->init == INIT_SCHEME_NORMAL)
-        set_init_normal(spec, rule, config);
-    if (config->init == INIT_SCHEME_FAIRSEQ)
-        set_init_fairseq(spec, rule);
-    if (config->init == INIT_SCHEME_FAN_IN || config->init == INIT_SCHEME_FAN_OUT)
-        set_init_fan(spec, rule, config);
-}
-
 static unsigned flag(bool there, Feature feature)
 {
     return there ? (unsigned)feature : 0;
 }
 
-/* What all parts of a model share. */
+/* Features of a model. */
 static unsigned features(const ModelConfig *config)
 {
     return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
@@ -289,25 +192,26 @@ static unsigned features(const ModelConfig *config)
            flag(config->sentence_head, SENTENCE);
 }
 
-/* What a stack and its blocks have besides. */
+/* Features of an encoder or a decoder and of its blocks. */
 static unsigned stack_features(const ModelConfig *config, bool decoder)
 {
     bool relpos = model_config_relative_bias(config, decoder);
     bool context = !decoder && config->context_queries;
-    return features(config) | (context ? CONTEXT_QUERIES : ROW_QUERIES) |
+    return features(config) | (context ? CONTEXT_QUERIES : TOKEN_QUERIES) |
            flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) | flag(decoder && config->n_enc > 0, CROSS) |
            flag(!decoder && config->memory_tokens > 0, MEMORY);
 }
 
-/* A list being written. */
+/* The list that the functions below append to. */
 typedef struct SpecList {
     const ModelConfig *config;
     ParamSpec *specs;
     int n;
 } SpecList;
 
-/* Appends the rows of one scope whose needs are in `has`; prefix is "", "encoder." or "decoder.3.". */
-static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int bucket, unsigned has, const char *prefix)
+/* Appends the parameters of `defs` whose needs are all in `has`. name_prefix: "", "encoder." or "decoder.3.". */
+static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int bucket, unsigned has,
+                      const char *name_prefix)
 {
     for (const ParamDef *def = defs; def < defs + n_defs; def++) {
         if (def->needs & ~has)
@@ -319,12 +223,13 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .rows = dim_size(def->rows, list->config),
                              .cols = dim_size(def->cols, list->config),
                              .decay = def->decay };
-        g_snprintf(spec->name, sizeof spec->name, "%s%s", prefix, def->name);
-        set_init(spec, def->init, list->config);
+        g_snprintf(spec->name, sizeof spec->name, "%s%s", name_prefix, def->name);
+        init_set(spec, def->init, list->config);
     }
 }
 
-/* The stage's part of an encoder or a decoder: first what stands beside its blocks, for all of which relpos is. */
+/* The parameters of the stage's part of an encoder or a decoder, but those of its blocks. relpos is needed by each
+ * block, the others by the embedding or the final norm. */
 static void add_stack(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
@@ -346,9 +251,9 @@ static void add_blocks(SpecList *list, Stage stage, bool decoder)
     unsigned has = stack_features(config, decoder);
 
     for (int i = blocks.first; i < blocks.end; i++) {
-        g_autofree char *prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
+        g_autofree char *name_prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
         add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i,
-                  has | flag(i > 0 || config->first_norm, SELF_NORM), prefix);
+                  has | flag(i > 0 || config->first_norm, SELF_NORM), name_prefix);
     }
 }
 

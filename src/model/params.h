@@ -1,4 +1,4 @@
-/* params.h: the parameters of a transformer, from one table, and the view structs that its buckets fill. */
+/* params.h: the parameters of a model, by buckets, and the structs that params_acquire fills with those of a bucket. */
 #pragma once
 
 #include "model/stage.h"
@@ -7,24 +7,32 @@
 #include "nn/head.h"
 #include "param/param.h"
 
+/* A tensor that the model does not have is absent (NO_TENSOR). */
 typedef struct ModelW {
-    Tensor shared;    /* (V,C) embedding of both stacks, and of the head where tied */
-    Tensor lm_head;   /* (V,C), untied */
-    Tensor head_bias; /* (V) */
-    TransformW transform;
-    TransformW pooler;
-    LinearW sentence; /* (2,C) classes of a pair of sentences, from the pooler */
+    Tensor shared;        /* (V,C) embedding of encoder and decoder; where tied also the projection to the vocabulary */
+    Tensor lm_head;       /* (V,C) projection to the vocabulary, where not tied */
+    Tensor head_bias;     /* (V) bias of the logits */
+    TransformW transform; /* BERT's layer before the vocabulary */
+    TransformW pooler;    /* BERT's layer over the first token of a sequence */
+    LinearW sentence;     /* (2,C) classes of a pair of sentences, from the pooler */
 } ModelW;
 
+/* Of an encoder or a decoder, besides its blocks. */
 typedef struct StackW {
-    Tensor relpos; /* (buckets,H) */
+    Tensor relpos; /* (relative-position buckets, H), shared by the blocks */
     NormW final_norm;
-    EmbeddingW embed; /* but for its table */
+    EmbeddingW embed; /* without the table of tokens, which is ModelW.shared */
 } StackW;
 
-/* BUCKET_BLOCK + i: block i of the encoder, then of the decoder. The views are ModelW (the first three), StackW and
- * BlockW. */
-enum { BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER, BUCKET_ENCODER, BUCKET_DECODER, BUCKET_BLOCK };
+/* Buckets of the ParamStore, and the struct of each. */
+enum {
+    BUCKET_SHARED,  /* ModelW: the embedding */
+    BUCKET_LM_HEAD, /* ModelW */
+    BUCKET_POOLER,  /* ModelW */
+    BUCKET_ENCODER, /* StackW */
+    BUCKET_DECODER, /* StackW */
+    BUCKET_BLOCK    /* BlockW: block i of the encoder is BUCKET_BLOCK + i; then the blocks of the decoder follow */
+};
 
 /* The parameters that a stage uses, by rising bucket. Names: "shared", "lm_head", "encoder.relpos",
  * "encoder.final_norm", "decoder.0.self.q" … (params.c lists them). g_free. */

@@ -2,7 +2,8 @@
 #include "base/text.h"
 #include "model/model_config.h"
 
-/* What presets of one kind share, over the defaults of T5 v1.1. */
+/* presets.c: published shapes. Each has a size of its own and the settings of its kind, which differ from the defaults,
+ * those of T5 v1.1. */
 #define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"
 #define V1_1 ""
 #define UMT5 "rel_per_block=true"
@@ -31,7 +32,7 @@
 #define FAIRSEQ_LM    FAIRSEQ " position=sinusoidal activation=relu dropout=0.1 attention_dropout=0"
 #define FAIRSEQ_GPT3  FAIRSEQ " position=learned max_positions=2048 activation=gelu_erf tie_embeddings=true"
 #define BERT_PRE_NORM BERT " post_norm=false final_norm=true"
-/* No pairs of sentences, and the padding's id + 1 rows before the first position. */
+/* No sentence pairs; two unused rows, the id of the padding + 1, before the first learned position. */
 #define ROBERTA BERT " token_types=1 position_offset=2 pooler=false sentence_head=false norm_eps=1e-5"
 #define LLAMA                                                                                                          \
     "family=gpt norm_eps=1e-5 position=rotary scale_scores=true activation=silu gated=true inner_dropout=false "       \

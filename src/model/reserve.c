@@ -1,4 +1,5 @@
-/* reserve.c: how much memory and work a model needs, by running it on the device that computes nothing. */
+/* reserve.c: the memory and the FLOPs that a model needs, found by running it on the null device, which computes
+ * nothing and counts everything. */
 #include "base/check.h"
 #include "model/transformer.h"
 
@@ -18,7 +19,7 @@ void model_close_dry(Model *model)
     device_close(null);
 }
 
-/* A batch filled to its capacity. target_share of the rows of a single stream have a target. */
+/* A batch filled to its capacity. Where it has one stream, a share of its tokens has a target. */
 static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, double target_share)
 {
     Batch *batch = batch_new(samples, enc_len, dec_len);

@@ -12,7 +12,7 @@ static Slot *slot_at(Model *model, int index, SlotState expected)
     return slot;
 }
 
-/* What the encoder reads: the batch's stream, or that with memory tokens before its sequences, with room for n_seq
+/* The encoder's stream: the batch's, or that with memory tokens before its sequences, with room for n_seq
  * times those. */
 static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
 {
@@ -45,7 +45,7 @@ static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int
     return arena_tensor(slot->save, dtype, n_rows, model->config.width, tag);
 }
 
-Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss)
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss)
 {
     Slot *slot = slot_at(model, index, SLOT_FREE);
     const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
@@ -59,7 +59,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     slot->encoder_output = NO_TENSOR;
     slot->sent = slot->gradient = (StageMessage){ 0 };
     if (encodes) {
-        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, memory_rows);
+        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
     }
@@ -71,7 +71,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows
     return slot;
 }
 
-/* The tensors that pass between this stage and the one before it. */
+/* Allocates the stacks' residual streams; returns where the message of the stage before goes. */
 static StageMessage begin_stacks(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;

@@ -15,10 +15,11 @@ const char *const sparse_pattern_names[] = { [SPARSE_NONE] = "none",
                                              [SPARSE_SLIDING] = "sliding",
                                              NULL };
 
-/* One head's layout while it is made. */
+/* sparsity.c: the layout of a head is drawn as a matrix of flags, then listed. */
+/* One head's layout. */
 typedef struct Grid {
     const Sparsity *is;
-    bool *seen; /* (n, n), rows are blocks of queries */
+    bool *seen; /* (n query blocks, n key blocks): attended to */
     int64_t n;
     int64_t head;
     Philox *rng;
@@ -82,7 +83,7 @@ static void see_row(Grid *grid, int64_t row)
         see(grid, row, key);
 }
 
-/* Blocks [first, end) see each other. */
+/* Blocks [first, end) attend to each other. */
 static void see_square(Grid *grid, int64_t first, int64_t end)
 {
     for (int64_t row = first; row < end; row++)
@@ -98,7 +99,8 @@ static void see_window(Grid *grid)
             see(grid, row, key);
 }
 
-/* So many of the blocks [0, n) for each row, or [0, row] under a causal mask, drawn without replacement. */
+/* per_row random key blocks for each query block, from all blocks or, if causal, from those up to its own; drawn
+ * without replacement. */
 static void see_random(Grid *grid, int64_t per_row)
 {
     g_autofree int64_t *blocks = g_new(int64_t, grid->n);
@@ -140,7 +142,7 @@ static void fixed(Grid *grid)
     }
 }
 
-/* `rows`: what is global also sees everything. */
+/* rows: global blocks also attend to every block. */
 static void see_global(Grid *grid, bool rows)
 {
     g_autoptr(GArray) list = global_blocks(grid->is);

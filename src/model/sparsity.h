@@ -1,6 +1,6 @@
-/* sparsity.h: block-sparse self-attention: which blocks of keys a block of queries sees, as DeepSpeed's sparse
- * attention has it (Child et al. 2019 for fixed, Zaheer et al. 2020 for bigbird, Beltagy et al. 2020 for longformer).
- */
+/* sparsity.h: layouts of block-sparse self-attention, by the patterns of DeepSpeed's sparse attention. A sequence is
+ * cut into blocks of tokens; the layout lists for each block of queries the blocks of keys that it attends to. A global
+ * block is attended to by every block. */
 #pragma once
 
 #include "base/error.h"
@@ -9,31 +9,34 @@
 
 typedef enum SparsePattern {
     SPARSE_NONE,
-    SPARSE_FIXED,      /* a window of the blocks around, cut at its multiples, and the last blocks of every window */
-    SPARSE_VARIABLE,   /* windows of given sizes, given global blocks, random blocks */
-    SPARSE_BIGBIRD,    /* a sliding window, the first blocks, random blocks */
-    SPARSE_LONGFORMER, /* a sliding window and given global blocks */
+    SPARSE_FIXED,      /* Child et al. 2019: adjacent windows; the last blocks of each window are global */
+    SPARSE_VARIABLE,   /* adjacent windows of given sizes, given global blocks, random blocks */
+    SPARSE_BIGBIRD,    /* Zaheer et al. 2020: a sliding window, the first blocks are global, random blocks */
+    SPARSE_LONGFORMER, /* Beltagy et al. 2020: a sliding window and given global blocks */
     SPARSE_SLIDING     /* a sliding window */
 } SparsePattern;
 extern const char *const sparse_pattern_names[];
 
 typedef struct Sparsity {
-    int pattern;
-    int64_t block;     /* tokens */
-    char *local;       /* sizes of windows in blocks, "2,4": fixed (the first), variable (the last repeats); empty: 4 */
-    int64_t window;    /* blocks of a sliding window, the query's own in its middle */
-    int64_t n_global;  /* fixed: last blocks of a window; bigbird: first blocks */
-    char *global;      /* variable, longformer: "0,7-8"; empty: 0 */
-    int64_t n_random;  /* of a row; -1: the pattern's own */
-    int64_t rotations; /* fixed: heads take turns in which blocks of a window are global */
-    bool horizontal;   /* fixed, variable: global blocks see everything, not only are seen by everyone */
-    bool per_head;     /* heads differ: in their random blocks, and in rotation */
+    int pattern;      /* SparsePattern */
+    int64_t block;    /* tokens of a block */
+    char *local;      /* blocks of each adjacent window, "2,4"; fixed reads the first number; in variable the last one
+                         repeats; "" means 4 */
+    int64_t window;   /* blocks of the sliding window, the query's own in its middle */
+    int64_t n_global; /* fixed: global blocks at the end of each window; bigbird: global blocks at the start */
+    char *global;     /* variable, longformer: numbers of the global blocks, "0,7-8"; "" means 0 */
+    int64_t
+        n_random; /* bigbird, variable: random key blocks of each query block; -1 means 1 in bigbird, 0 in variable */
+    int64_t rotations; /* fixed: number of choices of a window's global blocks, which heads take in turn; 1 means all
+                          heads have the last ones */
+    bool horizontal;   /* fixed, variable: global blocks also attend to every block */
+    bool per_head;     /* each head has a layout of its own: other random blocks, another rotation */
     int64_t seed;      /* of the random blocks */
 } Sparsity;
 
-/* Whether the options fit together for sequences of up to `positions` tokens. */
+/* Whether the options agree with each other, for sequences of up to `positions` tokens. */
 bool sparsity_check(const Sparsity *sparsity, int64_t positions, GError **error);
-/* The layout of layer `layer` of a checked pattern, for sequences of up to `positions` tokens. `causal`: no block after
- * the query's. On the host alone. sparsity_layout_free frees. */
+/* The layout of layer `layer` by a checked pattern other than SPARSE_NONE, for sequences of up to `positions` tokens.
+ * causal: without the blocks after the query's. It has no copy on the device yet. sparsity_layout_free frees it. */
 BlockLayout *sparsity_layout(const Sparsity *sparsity, int64_t positions, int64_t heads, int layer, bool causal);
 void sparsity_layout_free(BlockLayout *layout);

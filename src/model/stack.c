@@ -10,7 +10,7 @@ static Tensor layout_keys(Arena *arena, const BlockLayout *layout)
     return arena_vector(arena, DT_I32, layout->first.host[layout->heads * layout->blocks], "layout.keys");
 }
 
-/* Puts the integers of the layouts into memory of the device. */
+/* Copies the integers of the layouts to the device. false: no memory. */
 static bool upload_layouts(Stack *stack)
 {
     Device *dev = stack->dev;
@@ -239,7 +239,7 @@ void stack_begin(const Stack *stack, StackPass *pass)
         pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
 }
 
-/* Dropout behind the final norm, where the stack ends here. */
+/* Dropout after the final norm; rate 0 where the final norm is in another stage. */
 static Dropout final_dropout(const Stack *stack, const Ctx *cx)
 {
     return stack->finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
@@ -271,7 +271,7 @@ Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor e
     return y;
 }
 
-/* beta is that of the stack's own gradients. */
+/* Backward of the embedding. beta: of all gradients but the shared table's. */
 static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, const StackW *w, const StackW *g,
                             float beta)
 {

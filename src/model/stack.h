@@ -2,14 +2,9 @@
  * over one microbatch. N: tokens of the stack's stream; E: tokens of the encoder's; C: width. */
 #pragma once
 
+#include "model/layer_spec.h"
 #include "model/loss.h"
 #include "model/params.h"
-
-/* What layers read of a configuration: what is the same in all of them, what is of the embedding and the final norm of
- * an encoder or decoder, and of its block i. layout: of the block's self-attention, NULL where it is dense. */
-ModelSpec model_spec(const ModelConfig *config);
-LayerSpec layer_spec_outer(const ModelConfig *config, bool decoder);
-LayerSpec layer_spec_block(const ModelConfig *config, bool decoder, int i, const BlockLayout *layout);
 
 /* What stays the same from one microbatch to the next. */
 typedef struct Stack {

@@ -1,5 +1,5 @@
-/* token_roles.h: which token ids start and end what a model writes, and how it was meant to generate. Facts of a model,
- * as its weights are: read from config.json and generation_config.json, kept in checkpoints, written on export. */
+/* token_roles.h: the token ids that start and end generated text, and a model's default settings of generation. They
+ * are read from config.json and generation_config.json, kept in checkpoints, and written on export. */
 #pragma once
 
 #include "base/error.h"
@@ -21,27 +21,27 @@ static inline bool token_list_has(const TokenList *list, int32_t id)
     return false;
 }
 
-/* Ids are -1 where they are not known. */
+/* An id of -1 means unknown. */
 typedef struct TokenRoles {
-    int32_t decoder_start;    /* what the decoder of a T5 reads first, in training and in generation */
-    int32_t generation_start; /* what it reads first in generation alone, where that differs; else -1 */
+    int32_t decoder_start;    /* T5: the decoder's first input token */
+    int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
     int32_t pad;
-    int32_t bos;        /* what a GPT begins with where the prompt is empty */
-    TokenList eos;      /* each of them ends an answer */
-    json_t *generation; /* other settings of generation_config.json, by its keys; owned, NULL: none */
+    int32_t bos;        /* GPT: the first token where the prompt is empty */
+    TokenList eos;      /* generation stops after any of these */
+    json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
 TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
-/* to, which was initialized, becomes equal to from. */
+/* *to, which holds roles already, becomes equal to *from. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
-/* Fills what is not known from the tokenizer (NULL: there is none): a decoder starts with the padding, or 0; a GPT
- * begins with the token that ended the text before. */
+/* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes the padding token, or 0; bos becomes
+ * the first of eos, which stood between documents in training. */
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok);
-/* Adds an id to those that end an answer, unless it is -1 or among them. */
+/* Adds an id to roles->eos, unless it is -1 or is there already. */
 void token_roles_add_eos(TokenRoles *roles, int32_t id);
 
-/* As an object of state.json. */
+/* The object of state.json that token_roles_parse reads. */
 json_t *token_roles_json(const TokenRoles *roles);
-/* roles was initialized. An id that the vocabulary does not have is an error. */
+/* *roles holds roles already. Ids must be below `vocab`. */
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error);

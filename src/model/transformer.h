@@ -1,4 +1,4 @@
-/* transformer.h: the inside of Model, for the files of this floor. */
+/* transformer.h: the inside of Model, for the files of this room. */
 #pragma once
 
 #include "model/slot.h"
@@ -19,7 +19,7 @@ typedef struct Slot {
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
     StackPass encoder, decoder;  /* the encoder's tokens are there in every stage that has cross-attention */
-    Tensor encoder_output;       /* (M,C) made here or received; absent before there is one */
+    Tensor encoder_output;       /* (E,C) made here or received; absent until then */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
 } Slot;
 
@@ -39,9 +39,9 @@ struct Model {
 
 /* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arenas, uploads the batch, with room for memory tokens of memory_rows sequences, and sets the
- * contexts. */
-Slot *slot_open(Model *model, int index, const Batch *batch, int32_t memory_rows, const ModelLoss *loss);
+/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: sequences that have room for memory
+ * tokens. */
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Forward through the stage's blocks; y (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
 /* The pass of the stage's last block. */

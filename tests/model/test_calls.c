@@ -1,6 +1,7 @@
 /* How many operations and transfers a step asks for, counted on the null device. */
 #include "kinds.h"
 
+#include "model/decoder.h"
 #include "param/optim.h"
 
 enum { LENGTH = 12 };

@@ -1,3 +1,4 @@
+#include "model/decoder.h"
 #include "tiny.h"
 
 static void assert_rows_equal(const float *a, const float *b, int64_t n, double tolerance)

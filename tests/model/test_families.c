@@ -1,6 +1,7 @@
 /* Shapes other than T5's: what every model must fulfil, on one small model of each kind. */
 #include "difference.h"
 #include "kind_model.h"
+#include "model/decoder.h"
 #include "model/params.h"
 
 static void gradient_matches_finite_difference(const void *data)

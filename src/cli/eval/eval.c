@@ -118,7 +118,7 @@ static double bits_per_byte(const Result *result)
 /* The mean loss of each head: "loss" is their sum where several heads have one. */
 static void add_heads(json_t *object, const LossSums *sums)
 {
-    for (int h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
+    for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
         json_object_set_new(object, loss_names(h)->loss, json_finite(loss_sums_mean(sums, h)));
         if (h != HEAD_TOKENS)
             json_object_set_new(object, loss_names(h)->accuracy, json_finite(loss_sums_accuracy(sums, h)));
@@ -144,7 +144,7 @@ static bool print_json(const Result *result, GError **error)
 static void print_heads(const char *set, const LossSums *sums)
 {
     printf("%s: tokens: loss %.4f", set, loss_sums_mean(sums, HEAD_TOKENS));
-    for (int h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+    for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
         printf("; %ss: loss %.4f, accuracy %.1f %%, over %.0f %s", loss_names(h)->name, loss_sums_mean(sums, h),
                100 * loss_sums_accuracy(sums, h), sums->head[h].weight, loss_names(h)->rows);
     printf("\n");

@@ -45,9 +45,10 @@ static void shape(ModelConfig *config)
 
 static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
 {
+    const int64_t head_dim = config->width / config->heads;
     const HfKey derived[] = {
         HF_INT("num_key_value_heads", kv_heads, (double)config->heads, 1, (double)config->heads),
-        HF_INT("head_dim", head_dim, (double)(config->width / config->heads), 1, 1 << 10),
+        HF_INT("head_dim", head_dim, (double)head_dim, 1, 1 << 10),
         { 0 },
     };
     return hf_keys_read(root, derived, config, error) &&

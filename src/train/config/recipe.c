@@ -88,7 +88,7 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
     while (row->family != model->family || size_of(model) > row->up_to)
         row++;
     add(row->settings, settings);
-    if (!model_config_ends(model))
+    if (!model_config_bounds_length(model))
         return;
     const char *length = option_settings_find(settings, "data.input_length");
     if (model->max_positions < g_ascii_strtoll(length, NULL, 10)) {

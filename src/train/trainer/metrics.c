@@ -172,7 +172,7 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
 {
     Scalar scalars[2 * HEAD_COUNT];
     size_t n = 0;
-    for (int h = 0; h < HEAD_COUNT; h++) {
+    for (HeadId h = 0; h < HEAD_COUNT; h++) {
         const HeadNames *names = loss_names(h);
         scalars[n++] = (Scalar){ names->loss, group, loss_sums_mean(sums, h) };
         if (h != HEAD_TOKENS)
@@ -184,7 +184,7 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
 
 static void say_heads(GString *line, const LossSums *sums)
 {
-    for (int h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+    for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
         if (sums->head[h].weight > 0)
             g_string_append_printf(line, "  %s loss %.4f  %s accuracy %.1f %%", loss_names(h)->name,
                                    loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));

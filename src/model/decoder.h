@@ -1,0 +1,25 @@
+/* decoder.h: decoding with key/value caches, of several prompts at once, each with as many sequences (beams or samples)
+ * as the others. Sequence r belongs to prompt r / n_each. With an encoder the prompts are its input and the sequences
+ * start empty; without one each sequence starts as a copy of its prompt. */
+#pragma once
+
+#include "model/model.h"
+
+typedef struct Decoder Decoder;
+typedef struct Prompts {
+    const int32_t *ids; /* of all prompts, one after the other */
+    const int32_t *cu;  /* (n + 1) cumulative lengths */
+    int32_t n;
+} Prompts;
+
+/* Reads the prompts: all of them through the encoder, or all but their last tokens through the decoder. max_tokens:
+ * steps that may follow. Prompts that are too long, or ids that the vocabulary does not have, are the user's errors. */
+Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
+void decoder_close(Decoder *decoder);
+/* The first token that sequence r is fed: `start`, or without an encoder the last token of its prompt. */
+int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start);
+/* Appends tokens[r] to sequence r; returns the logits (sequences, V) f32 of the token after it, the caller's until the
+ * next call. */
+float *decoder_step(Decoder *decoder, const int32_t *tokens);
+/* Sequence r becomes what sequence from[r] is, of the same prompt (beam search). */
+void decoder_reorder(Decoder *decoder, const int32_t *from);
