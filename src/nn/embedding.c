@@ -20,26 +20,26 @@ static Tensor memory_part(const Ctx *cx, Tensor x)
     return tensor_slice_rows(part, 0, cx->tokens->memory_at.d[0]);
 }
 
-/* x[memory_at] = memory[memory_index]. */
-static void put_memory(const Ctx *cx, Tensor x, Tensor memory)
+/* x[memory_at] = table[memory_index], table (m,C) of memory tokens. */
+static void put_memory_tokens(const Ctx *cx, Tensor x, Tensor table)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor part = memory_part(cx, x);
 
-    op_gather(cx->dev, part, memory, cx->tokens->memory_index);
+    op_gather(cx->dev, part, table, cx->tokens->memory_index);
     op_scatter(cx->dev, x, part, cx->tokens->memory_at);
     arena_reset(cx->scratch, mark);
 }
 
-/* dmemory = beta dmemory + the rows of dx at memory tokens, which become zeros: the table has no part in them. */
-static void take_memory(const Ctx *cx, Tensor dmemory, float beta, Tensor dx)
+/* dtable = beta dtable + the rows of dx at memory tokens, which become zeros: the token table has no part in them. */
+static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor dx)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor part = memory_part(cx, dx);
 
     op_gather(cx->dev, part, dx, cx->tokens->memory_at);
-    if (tensor_present(dmemory))
-        op_scatter_add(cx->dev, dmemory, part, cx->tokens->memory_index, beta);
+    if (tensor_present(dtable))
+        op_scatter_add(cx->dev, dtable, part, cx->tokens->memory_index, beta);
     op_fill(cx->dev, part, 0);
     op_scatter(cx->dev, dx, part, cx->tokens->memory_at);
     arena_reset(cx->scratch, mark);
@@ -54,10 +54,10 @@ void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *
     op_gather(cx->dev, sum, w->table, cx->tokens->ids);
     if (cx->model->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->model->embed_scale);
-    if (tensor_present(w->memory))
-        put_memory(cx, sum, w->memory);
+    if (tensor_present(w->memory_tokens))
+        put_memory_tokens(cx, sum, w->memory_tokens);
     add_looked_up(cx, sum, w->positions, cx->tokens->position_ids);
-    add_looked_up(cx, sum, w->segments, cx->tokens->token_types);
+    add_looked_up(cx, sum, w->token_types, cx->tokens->token_types);
     if (normed)
         norm_fwd(cx, y, sum, w->norm, &save->norm);
     op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
@@ -75,10 +75,10 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
         norm_bwd(cx, dsum, dsum, NO_TENSOR, w->norm, g->norm, beta, &save->norm);
     if (tensor_present(g->positions))
         op_scatter_add(cx->dev, g->positions, dsum, cx->tokens->position_ids, beta);
-    if (tensor_present(g->segments))
-        op_scatter_add(cx->dev, g->segments, dsum, cx->tokens->token_types, beta);
-    if (tensor_present(w->memory))
-        take_memory(cx, g->memory, beta, dsum);
+    if (tensor_present(g->token_types))
+        op_scatter_add(cx->dev, g->token_types, dsum, cx->tokens->token_types, beta);
+    if (tensor_present(w->memory_tokens))
+        take_memory_tokens(cx, g->memory_tokens, beta, dsum);
     if (cx->model->embed_scale != 1)
         op_scale(cx->dev, dsum, dsum, cx->model->embed_scale);
     if (tensor_present(g->table))

@@ -4,18 +4,19 @@
 #include "nn/norm.h"
 
 typedef struct EmbeddingW {
-    Tensor table;     /* (V,C) by token id */
-    Tensor positions; /* (P,C) by position id: learned, or sinusoids, which have no gradient; or absent */
-    Tensor segments;  /* (token types, C), or absent */
-    Tensor memory;    /* (m,C): the m memory tokens of every sequence take these in place of the table's, or absent */
-    NormW norm;       /* of the sum, or absent */
+    Tensor table;         /* (V,C) by token id */
+    Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; or absent */
+    Tensor token_types;   /* (number of token types, C), or absent */
+    Tensor memory_tokens; /* (m,C), or absent: embeddings of the m learned tokens before every sequence */
+    NormW norm;           /* of the sum, or absent */
 } EmbeddingW;
 
 typedef struct EmbeddingSave {
     NormSave norm;
 } EmbeddingSave;
 
-/* y (N,C) = dropout(norm(embed_scale table[ids] + positions[position_ids] + segments[token_types])). */
+/* y (N,C) = dropout(norm(embed_scale table[ids] + positions[position_ids] + token_types[i])), where i is the
+ * token type; memory_tokens take the place of the table at memory tokens. */
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *save);
 /* g.table takes table_beta, all other gradients beta: the table belongs to another bucket. */
 void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,

@@ -1,5 +1,5 @@
-/* null: computes nothing and touches no tensor; it counts the floating-point operations of matrix products and
- * attention and the bytes every operation moves. */
+/* null.c: a device that computes nothing and touches no tensor. It counts the floating-point operations of matrix
+ * products and attention, and the bytes that every operation moves. */
 #include "device/op_table.h"
 #include "device/operand.h"
 
@@ -8,7 +8,7 @@ static void null_close(Device *dev)
     (void)dev;
 }
 
-/* Of the keys [begin, end) of a query those in its key blocks, averaged over the heads. */
+/* How many of the keys [begin, end) of a query lie in its key blocks: the mean over the heads. */
 static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t begin, int64_t end)
 {
     const BlockLayout *layout = spec->layout;
@@ -26,7 +26,7 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     return keys / heads;
 }
 
-/* Pairs of a query and a key it sees, of one sequence and head. */
+/* Pairs of a query and a key that it attends to, of one sequence and head. */
 static double pairs_seen(const AttnSpec *spec, int32_t s)
 {
     const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;
@@ -40,7 +40,7 @@ static double pairs_seen(const AttnSpec *spec, int32_t s)
     return pairs;
 }
 
-/* The same over all sequences. */
+/* These pairs of all sequences. */
 static double visible_pairs(const AttnSpec *spec)
 {
     double pairs = 0;
@@ -56,8 +56,8 @@ static double visible_pairs(const AttnSpec *spec)
     return pairs;
 }
 
-/* Of a pair and channel: `dense` for the products with keys and values, and half as much for those with each embedding
- * of distances. */
+/* `dense` FLOPs a pair and channel for the products with keys and values, and half as many for those with each
+ * embedding of distances. */
 static double attn_flops(const AttnSpec *spec, Tensor q, double dense)
 {
     double tables = spec->distance == NULL ? 0 : spec->distance->keys ? 2 : 1;

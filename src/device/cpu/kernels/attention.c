@@ -21,7 +21,8 @@ typedef struct Run {
     int64_t begin, keys, column;
 } Run;
 
-/* Queries [first, first + rows) of a head, which see no key outside the runs; these fill `columns` of a tile. */
+/* Queries [first, first + rows) of a head. They attend to no key outside the runs, whose scores fill `columns` of a
+ * tile. */
 typedef struct Block {
     int64_t first, rows, columns;
     const Run *runs;
@@ -36,7 +37,7 @@ static int64_t block_rows(const AttnSpec *spec)
     return spec->layout ? min_i64(rows, spec->layout->size) : rows;
 }
 
-/* What a thread works in. */
+/* Scratch memory of a thread. */
 typedef struct Desk {
     float *tile, *gradients; /* of scores */
     float *mask;
@@ -110,7 +111,7 @@ static Range visible(const Head *head, int64_t i)
     return range;
 }
 
-/* Those of a run, counted from its first. */
+/* The visible keys of a run, counted from its first key. */
 static Range visible_of(Range range, const Run *run)
 {
     int64_t begin = min_i64(max_i64(range.begin - run->begin, 0), run->keys);
@@ -174,7 +175,7 @@ static void block_scores(float *scores, const Head *head, Block b)
         scale_row(scores + r * tile_ld(head), rescale, b.columns);
 }
 
-/* Scores of keys that a row does not see become zero. */
+/* Scores outside the visible keys of a row become zero. */
 static void mask_outside(float *row, Range seen, int64_t keys)
 {
     memset(row, 0, (size_t)seen.begin * sizeof *row);
@@ -353,7 +354,7 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
     }
 }
 
-/* What backward adds to a Head: rows of this head in each tensor, and this sequence's share of the bias's gradient. */
+/* A Head with its rows in the tensors of backward, and the sums of this sequence for the gradient of the bias. */
 typedef struct HeadBwd {
     Head head;
     float *dq, *dk, *dv, *dbias; /* dbias[j - i], summed over this sequence; NULL: not wanted */
@@ -410,7 +411,7 @@ static void run_bwd(const HeadBwd *hb, const Desk *desk, Block b, const Run *run
     cpu_gemm_tile(dk, hb->ld_dk, ds_transposed, q, keys, size, b.rows, scale, beta);
 }
 
-/* dk, dv of the keys seen by the block are written with beta 0 by a first block that sees them all, else added to. */
+/* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
 static void block_bwd(const HeadBwd *hb, const Desk *desk, Block b, float beta)
 {
     const Head *head = &hb->head;
@@ -442,8 +443,8 @@ static int64_t block_before(const Head *head, int64_t end)
     return begin + (end - 1 - begin) / step * step;
 }
 
-/* From the last block to the first: under a causal mask the last queries see every key, but not in a window or a
- * layout. `first_head`: no head has touched dk and dv yet. */
+/* From the last block to the first: the last queries attend to every key, causal or not, but for a window or a layout.
+ * `first_head`: no head has touched dk and dv yet. */
 static void head_bwd(const HeadBwd *hb, const Desk *desk, bool first_head)
 {
     const Head *head = &hb->head;

@@ -1,5 +1,5 @@
-/* distance.c: attention whose scores also hold products with an embedding of the distance. A score at a time: such
- * models are few, and what they add is of the size of the attention itself. */
+/* distance.c: attention with embeddings of distances in its scores (AttnDistance), a score at a time: few models have
+ * them. */
 #include "device/cpu/kernels/kernels.h"
 #include "device/cpu/kernels/mask.h"
 
@@ -15,7 +15,7 @@ typedef struct Head {
     int32_t index, number; /* of the head: here, and in the whole layer */
 } Head;
 
-/* What a thread works in. */
+/* Scratch memory of a thread. */
 typedef struct Desk {
     float *scores, *mask, *dtable;
 } Desk;
@@ -90,7 +90,7 @@ static float score(const float *q, const float *k, const float *e, bool keys, in
     return sum;
 }
 
-/* Scores of the keys that query i sees, which are returned. */
+/* Scores of the keys that query i attends to, the range that is returned. */
 static Range row_scores(float *scores, const Head *head, int64_t i)
 {
     Range seen;
@@ -177,8 +177,8 @@ typedef struct HeadBwd {
     int64_t ld_dq, ld_dk, ld_dv, ld_o, ld_dout;
 } HeadBwd;
 
-/* Adds what a score's gradient ds, times the scale, gives its query, key and embedding. `keys` is 1 where keys meet the
- * embedding too, else 0. */
+/* The gradients of a score's query, key and embedding grow by their parts of ds, the gradient of the score times the
+ * scale. `keys` is 1 with AttnDistance.keys, else 0. */
 static void pair_bwd(float *restrict dq, float *restrict dk, float *restrict de, const float *restrict q,
                      const float *restrict k, const float *restrict e, float ds, float keys, int64_t n)
 {
