@@ -66,7 +66,7 @@ void option_settings_add(GPtrArray *settings, const char *name, const char *valu
 /* Appends the settings of a YAML file: maps of maps of scalars or lists. `extends: OTHER.yaml`, relative to the file,
  * puts that file's settings first; at most 16 deep, no circles. Names are not checked here but by options_apply. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
-/* The same from memory; messages name `path`, and `extends` is relative to it. */
+/* Appends the settings of YAML text in memory; messages name `path`, and `extends` is relative to it. */
 bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
                                     GError **error);
 /* Appends a setting written as "group.key=value". */

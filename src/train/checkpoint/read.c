@@ -243,9 +243,7 @@ static bool all_filled(const char *folder, GHashTable *targets, GError **error)
 
 static bool read_state(const char *folder, const json_t *object, TrainState *state, GError **error)
 {
-    const char *missing;
-    return state_from_json(object, state, &missing) ||
-           fail_user(error, "%s/state.json: no %s in it: it holds a model, not a run to go on with", folder, missing);
+    return state_from_json(object, state, error) || fail_context(error, "%s/state.json", folder);
 }
 
 /* No error where the checkpoint has no token roles. */
