@@ -73,11 +73,21 @@ def main():
     torch.save(fairseq(), out / "fairseq.pt")
     torch.save(fairseq(), out / "fairseq-older.pt", _use_new_zipfile_serialization=False)
 
+    lm = {}
+    for name, tensor in load_file(PARITY / "xglm" / "model.safetensors").items():
+        lm[name.replace("model.", "decoder.", 1).replace("lm_head", "decoder.output_projection")] = tensor
+    lm["decoder.version"] = torch.tensor([3.0])
+    lm["decoder.embed_positions._float_tensor"] = torch.zeros(1)
+    options = argparse.Namespace(decoder_attention_heads=5, decoder_normalize_before=True, activation_fn="relu",
+                                 dropout=0.1, attention_dropout=0.0, no_scale_embedding=False)
+    torch.save({"args": None, "cfg": {"model": options}, "model": lm}, out / "fairseq-lm.pt")
+
     gpt2 = load_file(PARITY / "gpt2-hub" / "model.safetensors")
     torch.save(gpt2, out / "gpt2-hub.bin", _use_new_zipfile_serialization=False)
     t5 = load_file(PARITY / "umt5" / "model.safetensors")
     t5["encoder.embed_tokens.weight"] = t5["decoder.embed_tokens.weight"] = t5["shared.weight"]
-    torch.save(t5, out / "umt5.bin")
+    torch.save({"model_state_dict": t5, "iteration": 3, "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(2)}}}},
+               out / "umt5.bin")
     bert = load_file(PARITY / "bert-hub" / "model.safetensors")
     weight_map = {}
     for shard in (1, 2):

@@ -8,5 +8,5 @@
 
 /* Whether a file that starts with these bytes is a pointer. */
 bool git_lfs_is_pointer(const void *data, size_t bytes);
-/* Fails with a user's error that says so; returns false. */
+/* Fails with a user's error that the file is a Git LFS pointer; returns false. */
 bool git_lfs_fail(const char *path, GError **error);

@@ -3,7 +3,7 @@
  *
  * Key = (seed, purpose, layer). Counter for the dropout of a hidden element = (sample index, token position in the
  * sample, channel / 4); of an attention weight = (sample index, head, query, key / 4). Word i of the result belongs to
- * channel or key 4c + i. */
+ * channel or key 4c + i, where c is the last number of the counter. */
 #pragma once
 
 #include <stdint.h>

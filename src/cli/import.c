@@ -1,6 +1,7 @@
 /* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
+#include "model/fairseq_lm.h"
 #include "model/hf/hf.h"
 #include "model/t5x.h"
 #include "text/tokenizer.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x]";
+static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x|fairseq]";
 static const char about[] =
     "Turns a folder of Hugging Face (T5, mT5, umT5, BERT, RoBERTa, ModernBERT, GPT-2, XGLM or Llama: config.json;\n"
     "model.safetensors or pytorch_model.bin, whole or in shards; a tokenizer) into a checkpoint of loam: weights and,\n"
@@ -16,11 +17,12 @@ static const char about[] =
     "A Hugging Face folder also does wherever a model is asked for, so importing is needed\n"
     "only to keep a copy.\n"
     "\n"
-    "With --from t5x it reads a legacy checkpoint of T5X, the MessagePack file or its folder: weights only.\n"
+    "With --from t5x it reads a legacy checkpoint of T5X, the MessagePack file or its folder; with --from fairseq a\n"
+    "checkpoint (.pt) of a transformer_lm: weights only.\n"
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-/* Beside the weights, where model_open_path looks for it. */
+/* Copies the tokenizer to the folder of the weights, where model_open_path looks for it. */
 static bool copy_tokenizer(const char *from, const char *to, GError **error)
 {
     g_autofree char *path = tokenizer_find(from, NULL);
@@ -38,26 +40,51 @@ static bool out_is_free(const char *out, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another --out, or remove it", out);
 }
 
+static Model *import_hf(Device *dev, const char *folder, GError **error)
+{
+    return hf_import(dev, folder, false, error);
+}
+
+typedef struct Form {
+    const char *name;
+    Model *(*import)(Device *dev, const char *path, GError **error);
+    bool has_tokenizer;
+} Form;
+
+static const Form forms[] = {
+    { "hf", import_hf, true },
+    { "t5x", t5x_import, false },
+    { "fairseq", fairseq_import, false },
+};
+
+static const Form *form_named(const char *name, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(forms); i++)
+        if (strcmp(forms[i].name, name ? name : "hf") == 0)
+            return &forms[i];
+    fail_user(error, "--from %s is unknown, want hf, t5x or fairseq", name);
+    return NULL;
+}
+
 bool verb_import(int argc, char **argv, GError **error)
 {
     g_autofree char *out = NULL, *from = NULL;
     const GOptionEntry entries[] = {
         { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the checkpoint to write, absent or empty", "DIR" },
-        { "from", 0, 0, G_OPTION_ARG_STRING, &from, "the form: hf (standard) or t5x", "FORM" },
+        { "from", 0, 0, G_OPTION_ARG_STRING, &from, "the form: hf (default), t5x or fairseq", "FORM" },
         { NULL, 0, 0, 0, NULL, NULL, NULL },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
     if (argc != 2 || out == NULL)
         return fail_user(error, "want one FOLDER and --out; usage: %s", usage);
-    bool t5x = from && strcmp(from, "t5x") == 0;
-    if (from && !t5x && strcmp(from, "hf") != 0)
-        return fail_user(error, "--from %s is unknown, want hf or t5x", from);
-    if (!out_is_free(out, error))
+    const Form *form = form_named(from, error);
+    if (form == NULL || !out_is_free(out, error))
         return false;
     Device *dev = device_open_cpu(0);
-    Model *model = t5x ? t5x_import(dev, argv[1], error) : hf_import(dev, argv[1], false, error);
-    bool done = model && checkpoint_save_weights(out, model, error) && (t5x || copy_tokenizer(argv[1], out, error));
+    Model *model = form->import(dev, argv[1], error);
+    bool done = model && checkpoint_save_weights(out, model, error) &&
+                (!form->has_tokenizer || copy_tokenizer(argv[1], out, error));
     if (model)
         model_close(model);
     device_close(dev);

@@ -11,11 +11,11 @@ typedef struct DataConfig {
     char *split;         /* shares such as "949,50,1" of each dataset of `train` (sources.h); "" means
                             that all of it is for training */
     MixtureRule mixture;
-    int objective;                       /* index into objective_names */
-    int compat;                          /* Compat */
-    int64_t compat_samples;              /* samples that a reference system's order is made for; 0 means auto */
-    int break_mode;                      /* BreakMode */
-    Amount compat_batch;                 /* samples or tokens; 0 means train.micro_batch */
+    int objective;          /* index into objective_names */
+    int compat;             /* Compat */
+    int64_t compat_samples; /* samples in a reference system's order; 0 means those of the run (train.length) */
+    int break_mode;         /* BreakMode */
+    Amount compat_batch;    /* samples or tokens; 0 means train.micro_batch */
     int64_t input_length, target_length; /* tokens; target_length 0 means that the objective derives it */
     int64_t raw_length;                  /* tokens; 0 means that the objective derives it */
     double noise_density;                /* share of the tokens that is masked */
@@ -30,5 +30,5 @@ typedef struct DataConfig {
 void data_option_groups(GArray *groups, size_t offset);
 /* The objective in the form that suits the model. */
 const Objective *data_objective_row(const DataConfig *config);
-/* What the options ask of the objective: not planned yet, and without the tokenizer's ids. */
+/* The objective's configuration from the options: without token ids, before Objective.plan. */
 ObjectiveConfig data_objective(const DataConfig *config);

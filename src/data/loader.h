@@ -22,9 +22,9 @@ void loader_close(Loader *loader);
 /* Sets the id before the targets in the decoder's stream, which is the tokenizer's padding otherwise. To be called
  * before the first batch. */
 void loader_start_decoder(Loader *loader, int32_t id);
-/* Rows of an epoch. Options such as train.batch count rows as samples. */
+/* Packed sequences of an epoch, which options such as train.batch count as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
-/* The planned objective. */
+/* The objective's configuration, after Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
 /* A hash of the datasets (indexed_fingerprint): a resumed run must have the same. */
 int64_t loader_fingerprint(const Loader *loader);

@@ -26,11 +26,11 @@ typedef struct Loader {
                              never share dropout masks */
     bool held_out, static_masks;
     const Objective *objective;
-    ObjectiveConfig config;   /* planned */
+    ObjectiveConfig config;   /* after Objective.plan */
     bool *continues;          /* (vocab) for config.continues, or NULL */
     PackPlan *plan;           /* NULL means that every sample is a packed sequence by itself */
     const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, over `chunks` */
-    void *index;              /* of `compat`, in place of chunks and plan */
+    void *index;              /* index of `compat`; used instead of chunks and plan */
     int64_t n_rows;           /* packed sequences of an epoch */
 
     GMutex mutex;        /* guards the fields below, chunks and mixture */

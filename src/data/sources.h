@@ -8,8 +8,8 @@ bool sources_check(const DataConfig *config, GError **error);
 /* The list of datasets to train on, for loader_open: data.train, or with data.split the training part of each dataset.
  * g_free; NULL on an error. */
 char *sources_train(const DataConfig *config, GError **error);
-/* The list of their validation parts, which are used where data.valid is empty; "" where data.split has none. g_free;
- * NULL on an error. */
+/* The list of the validation parts of the datasets of data.train, used where data.valid is empty; "" where data.split
+ * has none. g_free; NULL on an error. */
 char *sources_split_valid(const DataConfig *config, GError **error);
 /* Bytes of NAME in an item "NAME:PATH" of data.valid; 0 means that it has no name. */
 size_t sources_valid_name(const char *item);

@@ -56,7 +56,7 @@ static inline void cast_store(void *memory, DType dtype, const double *values, i
 }
 #undef CAST_EACH
 
-/* n numbers of `from` as numbers of `to`, which is other memory. */
+/* Converts n numbers from from_dtype to to_dtype; `to` and `from` may not overlap. */
 static inline void cast_numbers(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t n)
 {
     enum { CHUNK = 256 };

@@ -20,42 +20,42 @@ typedef uint64_t DeviceMark;
 
 /* What a tensor is for in an operation. A device has a set of dtypes for each role. */
 typedef enum Role {
-    ROLE_COMPUTE,    /* factors of products: weights, activations */
-    ROLE_ACCUMULATE, /* summed up: the residual stream, parameter gradients */
-    ROLE_STATISTIC,  /* of rows: means, 1/deviations, log-sum-exps, losses */
+    ROLE_COMPUTE,    /* operands of matrix products: weights, activations */
+    ROLE_ACCUMULATE, /* tensors that are added to: the residual stream, parameter gradients */
+    ROLE_STATISTIC,  /* one number a row: means, 1/deviations, log-sum-exps, losses */
     ROLE_MASTER,     /* weights as the optimizer updates them */
     ROLE_STATE,      /* moments of an optimizer */
-    ROLE_INDEX,      /* token ids, position ids, rows */
+    ROLE_INDEX,      /* token ids, position ids, indices of rows */
     ROLE_TOTAL,      /* sums over a whole batch or model */
     ROLE_COUNT
 } Role;
 
-/* The dtypes that a model computes and is stored in. */
+/* The dtypes of weights and activations (compute), residual stream, gradients, master weights and optimizer state. */
 typedef struct Precision {
     DType compute, residual, grad, master, state;
 } Precision;
 
 /* Everything in one dtype. */
 Precision precision_uniform(DType dtype);
-/* The dtype of ROLE_STATISTIC: that of the masters. */
+/* The dtype of ROLE_STATISTIC, which is precision.master. */
 DType precision_statistic(Precision precision);
 
 struct Device {
     const char *name;
     const OpTable *ops;
-    Precision precision;         /* of models that are opened on it */
+    Precision precision;         /* dtypes of the models on this device */
     unsigned dtypes[ROLE_COUNT]; /* bit d is set where a tensor of the role may have DType d */
     bool computes;               /* false for null, whose addresses must never be followed */
     DeviceCounts counts;         /* kept by null alone */
     int threads;
     const char *isa;  /* instruction set: "avx2", "avx512", "f64" (reference), "none" (null) */
     Profile *profile; /* times of operations, in memory of the caller; NULL means that they are not timed */
-    void *impl;       /* the backend's own */
+    void *impl;       /* data of the backend's own */
 };
 
 Device *device_open_cpu(int threads);             /* 0 means OMP_NUM_THREADS, or every core; never fails */
-Device *device_open_null(void);                   /* as the cpu, in f32 */
-Device *device_open_null_of(Precision precision); /* as a device of that precision would be */
+Device *device_open_null(void);                   /* a null device with the f32 dtypes of the cpu */
+Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 int device_threads(const Device *dev);

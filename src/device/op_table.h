@@ -7,7 +7,7 @@
 struct OpTable {
     void (*close)(Device *dev); /* frees dev->impl; device_close frees dev itself */
 
-    /* See device_alloc and what follows it in device.h. */
+    /* Each does what the function device_NAME of device.h says. */
     void *(*alloc)(Device *dev, size_t bytes);
     void (*free)(Device *dev, void *p);
     void (*upload)(Device *dev, void *to, const void *from, size_t bytes);

@@ -17,8 +17,8 @@ typedef struct Dropout {
     float rate;              /* in [0, 1); 0 means none, and nothing else here is read */
     const int64_t *sample;   /* (N) global sample index of each token */
     const int32_t *position; /* (N) dropout_position of each token: its position in the sample */
-    int64_t first_channel;   /* where a part of a tensor's channels is computed: number of its channel 0 in the whole, a
-                                multiple of 4; 0 in the whole */
+    int64_t first_channel;   /* number of channel 0 in the whole tensor, a multiple of 4; above 0 where only a part of a
+                                tensor's channels is computed */
 } Dropout;
 
 /* Every activation function: the enum, the names and the loops of kernels follow from this list. */
@@ -36,14 +36,14 @@ typedef enum Activation { ACTIVATIONS(ACTIVATION_CONSTANT) ACT_COUNT } Activatio
 /* Cross-entropy. */
 typedef struct XentSpec {
     float label_smoothing, z_loss;
-    float scale; /* of the gradient: 1 / number of target tokens of the whole batch */
+    float scale; /* factor on the gradient: 1 / number of target tokens of the whole batch */
     bool grad;   /* logits are replaced by their gradient; else they stay, and only the statistics are written */
 } XentSpec;
-/* Columns of its statistics: see op_xent. */
+/* Columns of `stats` of op_xent. */
 enum { XENT_LOSS, XENT_NLL, XENT_CORRECT, XENT_WEIGHT, XENT_STATS };
 
-/* The numbers of an optimizer that change from step to step; in memory of the device, so that a recorded step can run
- * again. */
+/* The numbers of an optimizer that change from step to step; in memory of the device, so that an update is the same
+ * sequence of calls in every step. */
 typedef struct StepScalars {
     float lr;       /* of this update, schedule included */
     float clip;     /* factor on every gradient; 1 when not clipped */
@@ -55,15 +55,15 @@ typedef struct AdamwSpec {
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
      * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
     bool scale_by_rms;
-    int64_t count; /* elements of the whole tensor, for its rms */
+    int64_t count; /* elements of the whole tensor, for rms(w) */
 } AdamwSpec;
 
 typedef struct AdafactorSpec {
     double eps1, eps2;     /* 1e-30, 1e-3 */
-    double clip_threshold; /* 1.0; 0: off */
+    double clip_threshold; /* 1.0; 0 means no clipping */
     double decay_rate;     /* 0.8: beta2 = 1 - t^-0.8, t = update + step_offset */
-    double beta1;          /* 0: no momentum */
-    double weight_decay;   /* already decided per parameter */
+    double beta1;          /* 0 means no momentum */
+    double weight_decay;   /* 0 for parameters without weight decay */
     int64_t step_offset;
     int64_t rows, cols;   /* of the whole tensor; a vector has 1 row */
     bool scale_parameter; /* α = lr × max(eps2, rms(w)) */

@@ -1,4 +1,4 @@
-/* profile.h: time and number of calls of each operation, for `loam bench step`; taken by op_NAME(), on any device. */
+/* profile.h: time and number of calls of each operation, for `loam bench step`; measured by op_NAME() of ops.h. */
 #pragma once
 
 #include "device/device.h"

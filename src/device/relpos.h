@@ -12,13 +12,13 @@ typedef enum RelposRule {
 
 typedef struct RelposSpec {
     int32_t first;        /* relative position (key - query) of column 0 of the bias */
-    int32_t n_buckets;    /* rows of the table */
+    int32_t n_buckets;    /* rows of the embedding table */
     int32_t max_distance; /* all distances from here on share the last bucket */
     RelposRule rule;
-    bool bidirectional; /* keys after the query have buckets of their own; else they share that of distance 0 */
+    bool bidirectional; /* keys after the query have buckets of their own; false: they share the bucket of distance 0 */
 } RelposSpec;
 
-/* Bucket of a relative position (key - query). Bounds of buckets are exact where a logarithm is a whole number. */
+/* Bucket of a relative position (key - query). Rounding of the logarithm never moves a distance to a wrong bucket. */
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
 /* ALiBi's slope of a head of `heads` (Press et al. 2022); any number of heads. */
 double alibi_slope(int32_t head, int32_t heads);

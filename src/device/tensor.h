@@ -1,4 +1,4 @@
-/* tensor.h: a view of numbers, by value; it owns nothing. No GLib here: device kernels include this file.
+/* tensor.h: a view of numbers, passed by value, that owns no memory. No GLib here: device kernels include this file.
  *
  * Shapes are written (rows, columns). The last dimension is contiguous; rows are `ld` elements apart (a vector has rank
  * 1 and ld = d[0]). Activations are (N, C): the tokens of a packed microbatch, never (B, T, C). */

@@ -72,7 +72,7 @@ static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
     return false;
 }
 
-/* Event.step; 0, its default, where there is none. */
+/* Event.step; protobuf leaves a step of 0 out. */
 static int64_t step_of(const guint8 *at, size_t bytes)
 {
     const guint8 *end = at + bytes;
@@ -114,7 +114,7 @@ static uint32_t masked_crc(const void *data, size_t bytes)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* Frees the event. What the disk did not take is gone with all that came after the last flush. */
+/* Appends a record of the event, which is freed. After a failure everything since the last flush is lost. */
 static bool write_record(EventsWriter *writer, GByteArray *event, GError **error)
 {
     uint64_t bytes = event->len;
@@ -126,7 +126,7 @@ static bool write_record(EventsWriter *writer, GByteArray *event, GError **error
     return ok;
 }
 
-/* Bytes of the payload of the record at `at`; -1 if it is torn or damaged. */
+/* Bytes of the payload of the record at `at`; -1 if the record is torn or corrupt. */
 static int64_t payload_bytes(const guint8 *at, size_t left)
 {
     uint64_t bytes;
@@ -263,7 +263,7 @@ bool events_cut(const char *folder, int64_t step, GError **error)
     const char *name;
     while ((name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        bool unfinished = g_str_has_suffix(name, ".tmp"); /* an earlier cut that did not get to its end */
+        bool unfinished = g_str_has_suffix(name, ".tmp"); /* left by an earlier cut that was interrupted */
         if (g_str_has_prefix(name, PREFIX) && !(unfinished ? io_remove_file(path, error) : cut_file(path, step, error)))
             return false;
     }

@@ -1,5 +1,5 @@
-/* events.h: TensorBoard event files (scalars and texts). Records: u64 length, masked CRC-32C of it, payload, masked
- * CRC-32C of that. */
+/* events.h: TensorBoard event files (scalars and texts). A record is a u64 length, the masked CRC-32C of the length, a
+ * protobuf message Event, and the masked CRC-32C of the message. */
 #pragma once
 
 #include "base/error.h"
@@ -7,15 +7,16 @@
 #include <stdint.h>
 
 typedef struct EventsWriter EventsWriter;
-/* Opens FOLDER/events.out.tfevents.TIME.HOST.PID.N for appending; a run has one writer. */
+/* Creates FOLDER/events.out.tfevents.TIME.HOST.PID.N; a run has one writer at a time. */
 EventsWriter *events_open(const char *folder, GError **error);
 bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error);
-/* A text, which TensorBoard shows as Markdown. */
+/* Appends a text, which TensorBoard shows as Markdown. */
 bool events_text(EventsWriter *writer, const char *tag, int64_t step, const char *markdown, GError **error);
-/* After a failure what was written since the last flush is gone; the file stays readable and writing may go on. */
+/* Events are buffered until a flush. A failed flush loses the buffered events; the file stays readable, and later
+ * events can be written. */
 bool events_flush(EventsWriter *writer, GError **error);
 void events_close(EventsWriter *writer);
-/* Drops every event after `step` from the event files of the folder, and what is torn or damaged at their ends; each
- * file is replaced in one step. No writer may be open. Fine if there is no such folder. */
+/* Removes every event after `step`, and torn or corrupt records at the end, from the event files of the folder. Each
+ * file is replaced atomically. No writer may be open. A missing folder is no error. */
 bool events_cut(const char *folder, int64_t step, GError **error);
 uint32_t crc32c(const void *data, size_t bytes);

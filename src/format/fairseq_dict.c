@@ -56,7 +56,7 @@ GHashTable *fairseq_dict_ids(const FairseqDict *dict)
     return ids;
 }
 
-/* The symbols that a new one must differ from: keys borrowed from `dict`. */
+/* The set of all symbols so far, specials included; keys borrowed from `dict`. */
 static GHashTable *new_seen(void)
 {
     GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -65,7 +65,7 @@ static GHashTable *new_seen(void)
     return seen;
 }
 
-/* "SYMBOL COUNT" or "SYMBOL COUNT #fairseq:overwrite"; a symbol may hold spaces. The line is cut up. */
+/* "SYMBOL COUNT" or "SYMBOL COUNT #fairseq:overwrite"; a symbol may contain spaces. The line is modified. */
 static bool add_line(FairseqDict *dict, GHashTable *seen, char *line, GError **error)
 {
     bool overwrite = g_str_has_suffix(line, OVERWRITE);

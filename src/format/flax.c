@@ -18,7 +18,7 @@ typedef struct Reader {
     GHashTable *others; /* names of leaves that are no arrays, owned */
 } Reader;
 
-/* One MessagePack value without what follows it: a number, or how many bytes or values follow. */
+/* The head of a MessagePack value: its kind, and its number or how many bytes or values follow. */
 typedef enum ValueKind { VALUE_SCALAR, VALUE_TEXT, VALUE_BINARY, VALUE_ARRAY, VALUE_MAP, VALUE_EXTENSION } ValueKind;
 typedef struct Value {
     ValueKind kind;
@@ -32,7 +32,7 @@ static bool fail_short(const Reader *reader, GError **error)
     return fail_user(error, "it ends in the middle of %s", reader->path->len ? reader->path->str : "its first value");
 }
 
-/* The next bytes; NULL if there are fewer. */
+/* The next bytes of the file; NULL with an error if there are fewer. */
 static const unsigned char *take(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *p = reader->at;
@@ -44,7 +44,7 @@ static const unsigned char *take(Reader *reader, uint64_t bytes, GError **error)
     return p;
 }
 
-/* A number of 1, 2, 4 or 8 bytes, the highest first. */
+/* A number of 1, 2, 4 or 8 bytes, the highest byte first. */
 static bool take_big_endian(Reader *reader, int bytes, uint64_t *out, GError **error)
 {
     const unsigned char *p = take(reader, (uint64_t)bytes, error);
@@ -56,8 +56,8 @@ static bool take_big_endian(Reader *reader, int bytes, uint64_t *out, GError **e
     return true;
 }
 
-/* First bytes from 0xc0 to 0xdf: the kind, and how many bytes of a length or number follow. Fixed extensions have their
- * length in `fixed`; what has neither is a scalar of one byte. */
+/* First bytes from 0xc0 to 0xdf: the kind of the value, and how many bytes of a length or number follow. An extension
+ * of fixed length has it in `fixed`; a value with neither is a scalar of one byte. */
 static const struct {
     unsigned char kind, bytes, fixed;
 } wide[32] = {
@@ -145,7 +145,7 @@ static bool read_shape(Reader *reader, FileTensor *array, uint64_t *count, GErro
     return true;
 }
 
-/* An array of three: the shape, numpy's name of the type, the bytes. */
+/* A numpy array is a MessagePack array of three: shape, name of the type, bytes. */
 static bool read_array(Reader *reader, FileTensor *array, GError **error)
 {
     Value value;
@@ -178,7 +178,7 @@ static bool count_leaf(Reader *reader, GError **error)
     return ++reader->n_leaves <= MAX_LEAVES || fail_user(error, "it has more than %d leaves", MAX_LEAVES);
 }
 
-/* The array fills its extension; nothing in it is read beyond. */
+/* Reads the array in an extension of so many bytes, which it must fill. */
 static bool add_array(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *start, *end = reader->end;

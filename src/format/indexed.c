@@ -12,15 +12,15 @@
 
 #define STORED_BYTES ((size_t)16 << 10) /* of tokens as stored, read at a time */
 
-/* The .idx is mapped. The .bin is read: where it was cut or its disk fails, a read tells so, while touching a mapping
- * would kill the program. */
+/* The .idx is mapped. The .bin is read: where it was truncated or its disk fails, a read returns an error, while
+ * touching a mapping would kill the program. */
 struct Indexed {
     GMappedFile *idx_map;
-    int bin; /* descriptor; -1: none */
+    int bin; /* file descriptor; -1 means none */
     size_t bin_bytes;
     char *bin_path;
     IndexView view;
-    int64_t first_document, first_sequence; /* where the window begins */
+    int64_t first_document, first_sequence; /* the first ones of indexed_window */
     int64_t n_documents, n_sequences, n_tokens;
 };
 
@@ -80,7 +80,7 @@ Indexed *indexed_open(const char *prefix, GError **error)
     return g_steal_pointer(&set);
 }
 
-/* The first sequence of a document of the whole set. */
+/* The first sequence of a document, both numbered in the whole file. */
 static int64_t boundary(const Indexed *set, int64_t document)
 {
     return set->view.documents ? index_load_i64(set->view.documents, document) : document;
@@ -137,7 +137,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
     *last = boundary(set, set->first_document + document + 1) - set->first_sequence;
 }
 
-/* Copies n elements of TYPE; `from` is not aligned to anything. */
+/* Copies n elements of TYPE, at any alignment. */
 #define WIDEN(TYPE)                                                                                                    \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         TYPE value;                                                                                                    \
@@ -146,7 +146,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
     }                                                                                                                  \
     break;
 
-/* The same where not every value fits. */
+/* The same for a TYPE that is wider than i32. */
 #define NARROW(TYPE, FITS)                                                                                             \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         TYPE value;                                                                                                    \
@@ -231,14 +231,14 @@ int64_t indexed_locate(const Indexed *set, int64_t sequence)
     return low;
 }
 
-/* The xxh3 of n bytes of the .bin, chained to another hash; 0 where they cannot be read. */
+/* The xxh3 of n bytes of the .bin, seeded with another hash; 0 where they cannot be read. */
 static uint64_t hash_bin(const Indexed *set, size_t at, size_t n, uint64_t seed)
 {
     g_autofree char *bytes = g_malloc(n);
     return read_bin(set, at, n, bytes, NULL) ? XXH3_64bits_withSeed(bytes, n, seed) : 0;
 }
 
-/* The .bin is sampled, for a corpus of terabytes must not be read before the first step. */
+/* Only the two ends of the .bin are hashed: a corpus of terabytes cannot be read before the first step. */
 int64_t indexed_fingerprint(const Indexed *set)
 {
     const size_t sample = (size_t)1 << 20, bin = set->bin_bytes;

@@ -1,5 +1,6 @@
-/* indexed.h: token datasets, PREFIX.bin and PREFIX.idx: Megatron's and fairseq's (MMIDIDX version 1, read and written
- * byte for byte), and the TNTIDX form of both from before (read). */
+/* indexed.h: token datasets of two files, PATH.bin (token ids) and PATH.idx (lengths, offsets, documents): Megatron's
+ * and fairseq's MMIDIDX format, version 1, read and written byte for byte; and the older TNTIDX format of both, read
+ * only. */
 #pragma once
 
 #include "base/error.h"
@@ -8,14 +9,14 @@
 
 typedef enum IndexedDType { INDEXED_U16 = 8, INDEXED_I32 = 4, INDEXED_U32 = 9 } IndexedDType;
 
-/* fairseq's forms know no documents: every sequence is one. */
+/* In fairseq's formats every sequence is a document. */
 typedef enum IndexedForm { INDEXED_MEGATRON, INDEXED_FAIRSEQ, INDEXED_LEGACY, INDEXED_LEGACY_FAIRSEQ } IndexedForm;
 
 typedef struct Indexed Indexed; /* read-only; thread-safe */
-/* Every length, offset and document boundary is checked against the files' sizes. */
+/* prefix: the path without .bin. Every length, offset and document boundary is checked against the files' sizes. */
 Indexed *indexed_open(const char *prefix, GError **error);
 void indexed_close(Indexed *set);
-/* From now on the set holds documents [first, last) alone, numbered from 0 like their sequences. */
+/* Restricts the set to documents [first, last), renumbered from 0, as are their sequences. */
 void indexed_window(Indexed *set, int64_t first, int64_t last);
 IndexedForm indexed_form(const Indexed *set);
 int64_t indexed_sequences(const Indexed *set);
@@ -24,21 +25,26 @@ int64_t indexed_tokens(const Indexed *set);
 int32_t indexed_length(const Indexed *set, int64_t sequence);
 /* Sequences [first, last) of a document. */
 void indexed_document(const Indexed *set, int64_t document, int64_t *first, int64_t *last);
-/* Copies tokens [from, from + n) of a sequence as i32; one that does not fit becomes -1. Fails where the .bin cannot be
- * read, or was cut since it was opened. */
+/* Copies tokens [from, from + n) of a sequence as i32; an id that does not fit into i32 becomes -1. Fails where the
+ * .bin cannot be read, or has become shorter since it was opened. */
 bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error);
-/* The document that a sequence belongs to, numbered from 0 in the whole set, whatever the window. */
+/* The document that a sequence belongs to, numbered from 0 in the whole file, whatever indexed_window says. */
 int64_t indexed_locate(const Indexed *set, int64_t sequence);
-/* xxh3 of the .idx, of the first and last MiB of the .bin and of a window, with the top bit clear. */
+/* xxh3 of the .idx, of the first and the last MiB of the .bin, and of the bounds of indexed_window; the top bit is 0.
+ */
 int64_t indexed_fingerprint(const Indexed *set);
-int indexed_dtype(const Indexed *set); /* code: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16; fairseq's 9 u32, 10 u64 */
+/* The code of the tokens' type in the .idx: 1 u8, 2 i8, 3 i16, 4 i32, 5 i64, 8 u16; in fairseq's also 9 u32, 10 u64. */
+int indexed_dtype(const Indexed *set);
 
-typedef struct IndexedWriter IndexedWriter; /* lengths and offsets spill to a temporary file: memory stays bounded */
-/* Megatron's: u16 if vocab < 65500, else i32. Files appear under their names only at finish. */
+/* Lengths and offsets are kept in a temporary file, so memory is bounded. */
+typedef struct IndexedWriter IndexedWriter;
+/* Megatron's format; token ids are u16 if vocab < 65500, else i32. The files get their names in indexed_writer_finish.
+ */
 IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error);
-/* fairseq's: u16 if vocab < 65500, else u32; the ends of documents are not written. */
+/* fairseq's format; token ids are u16 if vocab < 65500, else u32; ends of documents are not written. */
 IndexedWriter *indexed_writer_open_fairseq(const char *prefix, int64_t vocab, GError **error);
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error); /* one sequence */
 bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
-bool indexed_writer_finish(IndexedWriter *writer, GError **error); /* frees */
-void indexed_writer_abort(IndexedWriter *writer);                  /* frees, removes what was written */
+/* Both free the writer; indexed_writer_abort removes its files. */
+bool indexed_writer_finish(IndexedWriter *writer, GError **error);
+void indexed_writer_abort(IndexedWriter *writer);

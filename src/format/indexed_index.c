@@ -78,7 +78,7 @@ static bool check_counts(uint64_t sequences, uint64_t entries, GError **error)
     return true;
 }
 
-/* Megatron's and fairseq's have the same magic and version; only their sizes tell them apart. */
+/* Megatron's and fairseq's MMIDIDX have the same magic and version; only the sizes of the files tell them apart. */
 static bool read_mapped(IndexView *view, const char *idx, size_t bytes, GError **error)
 {
     if (bytes < FAIRSEQ_BYTES)
@@ -106,7 +106,7 @@ static bool read_mapped(IndexView *view, const char *idx, size_t bytes, GError *
     return true;
 }
 
-/* A legacy sequence may have more than one dimension; tokens have one. */
+/* A sequence of TNTIDX may have more than one dimension; one of tokens has one. */
 static bool check_dimensions(const char *dimensions, int64_t n, GError **error)
 {
     for (int64_t i = 0; i <= n; i++)
@@ -116,7 +116,7 @@ static bool check_dimensions(const char *dimensions, int64_t n, GError **error)
     return true;
 }
 
-/* The index of Megatron's and fairseq's `lazy` and `cached` datasets; only Megatron's counts documents. */
+/* TNTIDX, of Megatron's and fairseq's `lazy` and `cached` datasets; only Megatron's has documents. */
 static bool read_legacy(IndexView *view, const char *idx, size_t bytes, GError **error)
 {
     if (bytes < LEGACY_FAIRSEQ_BYTES)

@@ -1,22 +1,22 @@
-/* indexed_index.h: the four indices that a token dataset may have, read into one view. Shared by indexed.c and
- * indexed_index.c only. */
+/* indexed_index.h: the .idx of a token dataset, of any of the four formats of IndexedForm, as one view. Shared by
+ * indexed.c and indexed_index.c only. */
 #pragma once
 
 #include "format/indexed.h"
 
-/* Arrays lie in the mapped .idx; nothing in it is aligned. */
+/* Pointers are into the mapped .idx, at any alignment. */
 typedef struct IndexView {
     IndexedForm form;
-    const char *lengths;   /* (sequences) of length_bytes, tokens each */
-    const char *offsets;   /* i64 (sequences) into the .bin, in units of offset_bytes */
-    const char *documents; /* i64 (documents + 1), first sequence of each; NULL: every sequence is a document */
+    const char *lengths;   /* (n_sequences) integers of length_bytes: tokens of each sequence */
+    const char *offsets;   /* (n_sequences) i64: start of each sequence in the .bin, in units of offset_bytes */
+    const char *documents; /* (n_documents + 1) i64: first sequence of each; NULL means a document per sequence */
     int64_t n_sequences, n_documents;
     int dtype;
     size_t token_bytes, length_bytes, offset_bytes;
-    bool plus_one; /* fairseq's legacy files hold every id plus one */
+    bool plus_one; /* stored ids are one too large, as in fairseq's TNTIDX format */
 } IndexView;
 
-/* Everything about the index that does not need the .bin. */
+/* Reads the index and checks everything that can be checked without the .bin. */
 bool index_view_read(IndexView *view, const char *idx, size_t bytes, GError **error);
 
 int64_t index_load_i64(const char *array, int64_t i);

@@ -11,28 +11,29 @@
 
 #define CHUNK 4096 /* elements converted at a time */
 
-/* The files of a set while it is being written. */
+/* Writes token datasets (indexed.h). These are the files of a dataset that is being written. */
 enum { BIN, LENGTHS, DOCUMENTS, IDX, N_PARTS };
 static const char *const part_names[N_PARTS] = { ".bin.tmp", ".lengths.tmp", ".documents.tmp", ".idx.tmp" };
 
 struct IndexedWriter {
     char *prefix;
     char *paths[N_PARTS];
-    IoFile *files[N_PARTS];                                   /* NULL: not open */
-    int64_t vocab, n_sequences, n_documents, sequences_ended; /* those before the last document boundary */
+    IoFile *files[N_PARTS]; /* NULL means not open */
+    int64_t vocab, n_sequences, n_documents,
+        sequences_ended; /* sequences_ended: those before the last document boundary */
     IndexedForm form;
     int dtype;
-    IndexedWriter *next; /* of those that are open */
+    IndexedWriter *next; /* in the list of open writers */
 };
 
-/* A program that must end at once (base/fatal.h) removes what it has not finished. */
+/* A program that must end at once (base/fatal.h) removes its unfinished files. */
 static GMutex open_mutex;
 static IndexedWriter *open_writers;
 
 static void remove_unfinished(void)
 {
     if (!g_mutex_trylock(&open_mutex))
-        return; /* the end came while a writer was opened */
+        return; /* the program ends while a writer is being opened */
     for (IndexedWriter *writer = open_writers; writer; writer = writer->next)
         for (int i = 0; i < N_PARTS; i++)
             unlink(writer->paths[i]);
@@ -181,7 +182,8 @@ static bool write_index(IndexedWriter *writer, GMappedFile *lengths, GMappedFile
            close_part(writer, IDX, true, error);
 }
 
-/* The old index goes first and the new one comes last, so that no index ever stands beside another set's tokens. */
+/* The old index is removed first and the new one renamed last, so that an index never lies beside the .bin of another
+ * dataset. */
 static bool move_into_place(IndexedWriter *writer, GError **error)
 {
     g_autofree char *bin = g_strconcat(writer->prefix, ".bin", NULL), *idx = g_strconcat(writer->prefix, ".idx", NULL);
@@ -202,6 +204,6 @@ bool indexed_writer_finish(IndexedWriter *writer, GError **error)
               write_index(writer, lengths, documents, error) && move_into_place(writer, error);
     g_clear_pointer(&lengths, g_mapped_file_unref);
     g_clear_pointer(&documents, g_mapped_file_unref);
-    indexed_writer_abort(writer); /* what is left are the spilled lengths and boundaries */
+    indexed_writer_abort(writer); /* only the temporary files are left */
     return ok;
 }

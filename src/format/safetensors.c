@@ -47,7 +47,7 @@ static bool read_shape(FileTensor *tensor, const Json *shape, int64_t *elements,
     return true;
 }
 
-/* The bytes that shape and dtype ask for must be those between the offsets. */
+/* Shape and dtype must need exactly the bytes between the offsets. */
 static bool check_bytes(const FileTensor *tensor, const SafeDType *dtype, int64_t elements, GError **error)
 {
     int64_t bits;
@@ -135,7 +135,7 @@ static bool read_header_bytes(const char *file, size_t bytes, size_t *header_byt
     return true;
 }
 
-/* Appends the tensors that the header lists; their names are the header's. */
+/* Appends the tensors of the header; their names belong to the header. */
 static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const char *data, size_t data_bytes,
                          GError **error)
 {
@@ -156,7 +156,7 @@ static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const 
     return true;
 }
 
-/* Appends the tensors of one mapped file, by offset, without those that its index places elsewhere or does not list. */
+/* Appends those tensors of a mapped file that the shard holds, in the order of their offsets. */
 static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     tensor_file_own(file, g_mapped_file_get_bytes(map));

@@ -6,7 +6,7 @@
 
 /* One .safetensors file; tensors in the order of their offsets. */
 TensorFile *safetensors_open(const char *path, GError **error);
-/* The same of a file that the caller has mapped; the tensors keep a reference to the mapping. */
+/* Opens a .safetensors file that the caller has mapped; the tensors keep a reference to the mapping. */
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error);
 /* Appends the tensors of one file that the shard holds. */
 bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error);
@@ -19,7 +19,7 @@ void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char
 /* data: elements in row-major order, which must stay alive until the write. */
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data);
-/* The same for a tensor that is fetched when it is written, alone: fetch(context, out) fills `out`. The writer frees
+/* Declares a tensor whose data is fetched only while it is written: fetch(context, out) fills `out`. The writer frees
  * the context with g_free. */
 typedef void (*SafeFetch)(const void *context, void *out);
 void safetensors_writer_add_later(SafeWriter *writer, const char *name, const char *dtype, int rank,
@@ -27,7 +27,7 @@ void safetensors_writer_add_later(SafeWriter *writer, const char *name, const ch
 /* Call before the write: F32 tensors are stored as this type, "BF16" or "F16", rounded to the nearest. A value that f16
  * cannot hold is a user's error. */
 void safetensors_writer_store_as(SafeWriter *writer, const char *dtype);
-/* Writes and syncs one file at `path`, in place: the caller renames it where a torn file would be seen. */
+/* Writes and syncs one file at `path`, in place: a caller that must never leave a torn file renames it afterwards. */
 bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **error);
 /* xxh3-64 and the size of the file that was written last, computed while it was written. */
 uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes);

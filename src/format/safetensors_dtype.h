@@ -7,11 +7,12 @@
 typedef struct SafeDType {
     const char *name;
     int bits;
-    /* Widens n elements; NULL for types that f32 does not stand for. from is not aligned to anything. */
+    /* Converts n elements, at any alignment, to f32; NULL for a type that loam does not compute with. */
     void (*to_f32)(float *out, const char *from, int64_t n);
-    /* Rounds n elements to the nearest, ties to even; NULL where nothing is written from f32. */
+    /* Rounds n f32 elements to the nearest, ties to even; NULL for a type that loam does not write. */
     void (*from_f32)(void *out, const float *from, int64_t n);
 } SafeDType;
 
-/* NULL if unknown. Rows lie by rising alignment, as in the reference writer: a later row is written first. */
+/* NULL if unknown. Entries of the table are ordered by ascending alignment: safetensors_write.c writes tensors of later
+ * entries first, as the reference writer does. */
 const SafeDType *safetensors_dtype(const char *name);

@@ -14,10 +14,10 @@ typedef json_t Json;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Json, json_decref)
 
 typedef struct Declared {
-    FileTensor tensor; /* its name is owned */
+    FileTensor tensor; /* with an owned name */
     const SafeDType *dtype;
-    bool rounded;    /* the data are f32, the dtype is another */
-    SafeFetch fetch; /* NULL: the data are there */
+    bool rounded;    /* the data are f32 and stored as another dtype */
+    SafeFetch fetch; /* NULL means that tensor.data holds the values */
     void *context;   /* owned */
 } Declared;
 
@@ -25,10 +25,10 @@ typedef struct Declared {
 
 struct SafeWriter {
     GArray *declared;          /* Declared */
-    GTree *metadata;           /* by key, so that the order of calls does not show */
-    const SafeDType *store_as; /* of F32 tensors; NULL: as they are */
+    GTree *metadata;           /* sorted by key, so that the order of calls does not matter */
+    const SafeDType *store_as; /* of F32 tensors; NULL means F32 */
     XXH3_state_t *hash;        /* of the file that is written */
-    int64_t bytes;             /* in it so far */
+    int64_t bytes;             /* written so far */
 };
 
 static const FileTensor *tensor_at(const SafeWriter *writer, guint i)
@@ -109,7 +109,7 @@ void safetensors_writer_add_later(SafeWriter *writer, const char *name, const ch
     declared->context = context;
 }
 
-/* By falling row of the dtype table (hence falling alignment), then name. */
+/* By descending entry of the dtype table, hence descending alignment, then by name. */
 static int by_alignment(const void *a, const void *b)
 {
     const Declared *x = a, *y = b;
@@ -126,7 +126,7 @@ static int add_metadata(void *key, void *value, void *object)
     return FALSE;
 }
 
-/* Of tensors [first, last). */
+/* The header of a file of tensors [first, last). */
 static Json *header_json(const SafeWriter *writer, guint first, guint last)
 {
     Json *header = json_object();
@@ -149,7 +149,7 @@ static Json *header_json(const SafeWriter *writer, guint first, guint last)
     return header;
 }
 
-/* The length, the JSON, and spaces up to a multiple of 8. */
+/* Writes the length, the JSON, and spaces up to a multiple of 8 bytes. */
 static GString *header_text(const SafeWriter *writer, guint first, guint last)
 {
     g_autoptr(Json) header = header_json(writer, first, last);
@@ -165,7 +165,7 @@ static GString *header_text(const SafeWriter *writer, guint first, guint last)
     return text;
 }
 
-/* Gives F32 tensors the type that they are stored as, and all their order. */
+/* Sets the stored type of F32 tensors, and sorts all tensors. */
 static void settle(SafeWriter *writer)
 {
     for (guint i = 0; writer->store_as && i < writer->declared->len; i++) {
@@ -236,7 +236,7 @@ static bool write_tensor(SafeWriter *writer, IoFile *file, const Declared *decla
                              : put(writer, file, data, declared->tensor.bytes, error);
 }
 
-/* Tensors [first, last). */
+/* Writes a file of tensors [first, last). */
 static bool write_file(SafeWriter *writer, guint first, guint last, const char *path, GError **error)
 {
     IoFile *file = io_create(path, error);
@@ -262,7 +262,7 @@ bool safetensors_writer_write(SafeWriter *writer, const char *path, GError **err
     return write_file(writer, 0, writer->declared->len, path, error);
 }
 
-/* The first tensor of each shard, and the end: a shard takes what fits, and at least one. */
+/* The first tensor of each shard, and the number of tensors at the end. A shard takes as many as fit, at least one. */
 static GArray *cut_shards(const SafeWriter *writer, int64_t shard_bytes)
 {
     GArray *cuts = g_array_new(FALSE, FALSE, sizeof(guint));

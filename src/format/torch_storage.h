@@ -14,11 +14,11 @@ const PickleValue *torch_storages_root(const TorchStorages *storages);
 /* A storage as a tensor refers to it. */
 typedef struct TorchStorage {
     GBytes *memory;    /* of the whole storage; borrowed */
-    const char *dtype; /* as safetensors calls it: "F32"; NULL where it has no such type, or the storage has none */
-    int64_t first;     /* number of the element that counts as the first */
+    const char *dtype; /* "F32", as in safetensors; NULL for a dtype that safetensors lacks or an untyped storage */
+    int64_t first;     /* index in `memory` of the storage's element 0; above 0 for a view */
 } TorchStorage;
 
-/* The storage of a PICKLE_PERSISTENT. */
+/* Finds the storage that a PICKLE_PERSISTENT value names. */
 bool torch_storage_find(TorchStorages *storages, const PickleValue *persistent, TorchStorage *storage, GError **error);
-/* safetensors' name of a dtype, PICKLE_NAME "torch.float32"; NULL where it has no such type. */
+/* safetensors' name of a dtype, PICKLE_NAME "torch.float32"; NULL for a dtype that safetensors lacks. */
 const char *torch_dtype(const PickleValue *name);

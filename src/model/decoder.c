@@ -276,6 +276,19 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
 /* Of a prompt and of steps: keeps every count of rows within 32 bits. */
 #define MOST_ROWS (1 << 20)
 
+/* The rows of a block's cache are numbered in 32 bits too. */
+static bool check_cache(const Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)
+{
+    int64_t longest = 0;
+    for (int32_t p = 0; model->config.n_enc == 0 && p < prompts->n; p++)
+        longest = MAX(longest, prompts->cu[p + 1] - prompts->cu[p]);
+    int64_t rows = (int64_t)prompts->n * n_each * (longest + max_tokens);
+    return rows <= INT32_MAX || fail_user(error,
+                                          "%d prompts with %d sequences of up to %" G_GINT64_FORMAT
+                                          " tokens each at once: at most %d tokens in all",
+                                          prompts->n, n_each, longest + max_tokens, INT32_MAX);
+}
+
 static bool check_request(const Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens,
                           GError **error)
 {
@@ -298,7 +311,7 @@ static bool check_request(const Model *model, const Prompts *prompts, int32_t n_
     if ((int64_t)prompts->n * n_each > MOST_ROWS)
         return fail_user(error, "%d prompts with %d sequences each at once: at most %d in all", prompts->n, n_each,
                          MOST_ROWS);
-    return true;
+    return check_cache(model, prompts, n_each, max_tokens, error);
 }
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)

@@ -104,18 +104,6 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
                : fail_user(error, "its arrays make no encoder and decoder of T5");
 }
 
-/* The arrays of the model, by name, without the optimizer's; borrowed from the file. */
-static GHashTable *target_of(const TensorFile *file)
-{
-    GHashTable *tensors = g_hash_table_new(g_str_hash, g_str_equal);
-    for (int i = 0; i < tensor_file_count(file); i++) {
-        const FileTensor *array = tensor_file_get(file, i);
-        if (g_str_has_prefix(array->name, TARGET))
-            g_hash_table_insert(tensors, (char *)array->name, (gpointer)array);
-    }
-    return tensors;
-}
-
 /* No array of the model lies in a folder beside the file. */
 static bool check_whole(GHashTable *others, GError **error)
 {
@@ -142,7 +130,7 @@ Model *t5x_import(Device *dev, const char *path, GError **error)
     ModelConfig config;
     Model *model = NULL;
     model_config_defaults(&config);
-    g_autoptr(GHashTable) tensors = target_of(file);
+    g_autoptr(GHashTable) tensors = tensor_names_select(file, TARGET);
     if (check_whole(others, error) && read_config(file, &config, error))
         model = tensor_names_open_model(&names, tensors, "the other arrays make it", dev, &config, false, error);
     if (model)

@@ -95,6 +95,17 @@ void tensor_name_write(float *tensor, const TensorName *name, const ParamSpec *s
             tensor[c * wide + name->part * rows + r] = in[r * cols + c];
 }
 
+GHashTable *tensor_names_select(const TensorFile *file, const char *prefix)
+{
+    GHashTable *tensors = g_hash_table_new(g_str_hash, g_str_equal);
+    for (int i = 0; i < tensor_file_count(file); i++) {
+        const FileTensor *tensor = tensor_file_get(file, i);
+        if (g_str_has_prefix(tensor->name, prefix))
+            g_hash_table_insert(tensors, (char *)tensor->name, (gpointer)tensor);
+    }
+    return tensors;
+}
+
 /* ---- a model from tensors ---- */
 
 static char *shape_text(int rank, const int64_t *shape)

@@ -43,6 +43,8 @@ bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const Pa
 /* The reverse: copies a parameter (rows, cols) to its elements of `tensor`, which has the whole tensor's shape. */
 void tensor_name_write(float *tensor, const TensorName *name, const ParamSpec *spec, const float *in);
 
+/* The tensors whose names start with `prefix`: name -> const FileTensor *, borrowed from the file. */
+GHashTable *tensor_names_select(const TensorFile *file, const char *prefix);
 /* A model of this configuration whose parameters are read from `tensors` (name -> const FileTensor *). A missing,
  * unexpected or misshapen tensor is an error that names it, found before memory is allocated; a second matrix for tied
  * logits is ignored. shaped_by says in messages where the shapes come from: "config.json makes it". */

@@ -35,21 +35,21 @@ void optimizer_close(Optimizer *opt);
  * where it is on, else lr. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm);
 
-/* Elements [begin, end) of a bucket: those of its parameters that are not frozen, one parameter after another. */
+/* Elements [begin, end) of a bucket (param.h), counted over its trained parameters, one after another. */
 typedef struct Range {
     int64_t begin, end;
 } Range;
-/* From here on a step updates these ranges of the bucket alone, in this order; no element twice. For Adafactor a row of
- * a matrix belongs to the range that its first element lies in. Without this call a bucket is one range. */
+/* Later steps update only these ranges of the bucket, in this order; ranges must not overlap. For Adafactor a row of a
+ * matrix belongs to the range that its first element lies in. Without this call the whole bucket is updated. */
 void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
-/* reduce(context, sums) is called between the operations of an update with the sums (n) f64, device memory, that its
- * ranges added up for a bucket: Σ w², Adafactor's row and column sums, Σ u². Who holds other ranges adds theirs. NULL:
- * the ranges are all there is. */
+/* reduce(context, sums) is called between the operations of an update. `sums` (n, f64, device memory) are this rank's
+ * sums over its ranges of a bucket: Σ w², Adafactor's row and column sums, Σ u². It must replace them by the sums over
+ * all ranks. NULL means that one rank holds all ranges. */
 typedef void (*SumsFn)(void *context, Tensor sums);
 void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
 
-/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0:
- * a vector of `rows`. */
+/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0
+ * means a vector of `rows`. */
 typedef struct OptimState {
     const char *name;
     int64_t rows, cols;
@@ -57,6 +57,6 @@ typedef struct OptimState {
 int optimizer_state_count(const Optimizer *opt);
 OptimState optimizer_state(const Optimizer *opt, int index);
 size_t optimizer_bytes(const Optimizer *opt); /* of all states */
-/* As params_read and params_write. */
+/* Copies a box of a state to or from host memory, as params_read and params_write do. */
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host);

@@ -4,10 +4,10 @@
 #include "param/optim.h"
 #include "param/store.h"
 
-/* Sums over whole tensors (f64) that the operations of an update pass on, by the operation that adds to them. Ranks
- * that each hold a range of a bucket add theirs up in between. */
+/* Sums over whole tensors (f64), which one operation of an update adds up and a later one reads. SumsFn (optim.h)
+ * reduces them over ranks in between. */
 typedef enum SumsKind {
-    SUMS_MOMENTS, /* of a parameter (2 + C): Σ w², Σ of its row moments, Σ g² of each column */
+    SUMS_MOMENTS, /* (2 + C) of a parameter with C columns: Σ w², Σ of its row moments, Σ g² of each column */
     SUMS_SIZE,    /* (1): Σ u² of the update u */
     SUMS_KINDS
 } SumsKind;
@@ -15,7 +15,7 @@ typedef enum SumsKind {
 /* One parameter that is not frozen; a tensor that its optimizer does not keep is NO_TENSOR. */
 typedef struct State {
     Param *param;
-    int64_t first; /* its first element among those of its bucket */
+    int64_t first; /* its offset among the trained elements of its bucket (Range) */
     Tensor m, v, row, col;
     Tensor sums[SUMS_KINDS];
 } State;
@@ -25,7 +25,7 @@ typedef struct Part {
     Tensor w, g, m, v, row;
 } Part;
 
-/* One operation of an update: on every part, or `once` a parameter, whatever the ranges. */
+/* One operation of an update: run for every Part of a parameter, or with `once` one time for each parameter. */
 typedef struct Phase {
     void (*run)(const Optimizer *opt, const State *state, const Part *part);
     bool once;
@@ -35,10 +35,10 @@ typedef struct Phase {
 
 /* An optimizer: an entry of a table by OptimKind. */
 typedef struct Method {
-    void (*state)(const OptimConfig *config, DType dtype, State *state, Arena *arena); /* pushes its moments */
-    int64_t (*sums)(const State *state, SumsKind kind);                                /* their length, 0 for none */
+    void (*state)(const OptimConfig *config, DType dtype, State *state, Arena *arena); /* allocates moments */
+    int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind]; 0 means none */
     bool by_rows;    /* ranges are cut between rows of matrices, else between any two elements */
-    Phase phases[5]; /* run NULL ends them */
+    Phase phases[5]; /* an entry with run NULL ends the list */
     double beta1, beta2, eps;
 } Method;
 extern const Method optim_methods[];
@@ -51,24 +51,24 @@ typedef struct NamedTensor {
 typedef struct OptimBucket {
     State *states;
     int n_states;
-    Tensor sums[SUMS_KINDS]; /* vectors of those of all its states, or NO_TENSOR */
-    GArray *ranges;          /* of Range; NULL means one of all its elements */
+    Tensor sums[SUMS_KINDS]; /* the sums of all its states in one vector, or NO_TENSOR */
+    GArray *ranges;          /* of Range; NULL means that all its elements are updated */
 } OptimBucket;
 
 struct Optimizer {
     ParamStore *store;
     OptimConfig config; /* with the optimizer's own defaults in place of -1 */
     const Method *method;
-    State *states; /* by rising bucket */
+    State *states; /* of all trained parameters, ordered by bucket */
     int n_states;
     OptimBucket *buckets;
     GArray *named; /* NamedTensor */
-    void *memory;  /* of the states; device memory, as are the next two */
-    void *sums;    /* of one bucket after another */
+    void *memory;  /* device memory of the states */
+    void *sums;    /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
     StepScalars *scalars;
-    SumsFn reduce; /* or NULL */
+    SumsFn reduce; /* reduces the sums over ranks; NULL means one rank */
     void *reduce_context;
 };
 
-/* The update of all parameters of a bucket; scalars are set. */
+/* Updates all parameters of a bucket; the caller has set opt->scalars. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);

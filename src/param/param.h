@@ -1,7 +1,7 @@
 /* param.h: parameters in buckets. A bucket (one block, the embedding, the head, a stack's shared tensors) is one flat
  * allocation for weights, one for gradients, and one for master weights where their dtype is another than the weights'.
- * Layers reach a bucket only between acquire and release; files and tools read and write logical tensors by boxes.
- * Sharding can therefore change the bodies of these functions and nothing else. */
+ * Layers reach a bucket only between acquire and release; files and tools read and write boxes (parts) of whole
+ * tensors. Sharding can therefore change the bodies of these functions and nothing else. */
 #pragma once
 
 #include "base/error.h"
@@ -9,17 +9,18 @@
 
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
 
-/* One logical tensor. (rows, cols) as Hugging Face stores it: a linear is (out, in). cols 0: a vector of `rows`. */
+/* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: a linear is (out, in); cols
+ * 0 means a vector. */
 typedef struct ParamSpec {
     char name[56]; /* "encoder.3.self.q.w" */
     int bucket;
     size_t field;    /* offset of its Tensor in the view struct of its bucket */
-    ptrdiff_t group; /* offset of the Tensor that spans a fusion group (q, k, v rows adjacent), or -1 */
+    ptrdiff_t group; /* offset of the view of a fusion group (q, k, v: adjacent rows, one product); -1 means no group */
     int64_t rows, cols;
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
     bool decay;  /* a matrix: gets weight decay under `optim.decay: matrices` */
-    bool frozen; /* never updated: no gradient, no master weights, no optimizer state; alike within a fusion group */
+    bool frozen; /* never updated: no gradient, master weights or optimizer state; the same for all of a fusion group */
 } ParamSpec;
 
 /* A part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, columns likewise. A vector has the box of a
@@ -28,18 +29,17 @@ typedef struct Box {
     int64_t start[2], shape[2];
 } Box;
 
-/* Elements [first, first + n) of a box, counted row after row, as up to three boxes, in this order. Returns how many.
- */
+/* Elements [first, first + n) of a box, counted row after row, as up to three boxes in order. Returns their number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
 typedef struct ParamStore ParamStore;
 
-/* uses[b]: how often one microbatch contributes to the gradients of bucket b, its calls of grads_ready (3 for an
- * embedding that both stacks and the head share; 0 for a bucket that no loss reaches); NULL means once each. Weights,
- * gradients and masters have the dtypes of the device's precision. NULL: no memory. */
+/* uses[b]: calls of grads_ready for bucket b in one microbatch (3 for an embedding shared by encoder, decoder and head;
+ * 0 for a bucket that backward never reaches); uses NULL means 1 each. Weights, gradients and masters have the dtypes
+ * of the device's precision. Returns NULL if out of memory. */
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients);
 void params_close(ParamStore *store);
-/* Fills every parameter from (seed, its name): independent of order, device and layout. */
+/* Initialises every parameter from (seed, its name), independent of order, device and layout. */
 void params_init(ParamStore *store, uint64_t seed);
 int params_count(const ParamStore *store);
 const ParamSpec *params_spec(const ParamStore *store, int index);
@@ -47,7 +47,7 @@ int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
 Device *params_device(const ParamStore *store);
 
-/* Bytes of all logical tensors; masters are 0 where weights are their own masters. */
+/* Bytes of all logical tensors; masters is 0 where the weights have the dtype of the masters. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
 } ParamBytes;
@@ -59,24 +59,24 @@ ParamBytes params_bytes(const ParamStore *store);
 void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host);
 void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host);
 
-/* Parameter `index` becomes `source` of another store, of the same shape. */
+/* Copies parameter `source` of another store, of the same shape, into parameter `index`. */
 void params_copy(ParamStore *to, int index, ParamStore *from, int source);
 
 /* Fills the Tensor fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
 void params_release(ParamStore *store, int bucket);
-/* The same with gradients, NO_TENSOR where a parameter is frozen; returns the beta to write them with: 0 at the first
- * touch since grads_begin, then 1. The first touch must write every tensor of the bucket: a tensor that it leaves out
- * keeps the gradient of the step before. */
+/* Fills the Tensor fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that
+ * write them (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of
+ * the bucket must be written: one left out keeps the gradient of the step before. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
-/* One contribution is made. The bucket is ready after the last one of the step, the uses × microbatches that
- * grads_begin counted; one more is a bug. */
+/* To be called after each write of a bucket's gradients. The bucket is ready after uses (params_open) × microbatches
+ * calls since grads_begin; one more is a bug. */
 void grads_ready(ParamStore *store, int bucket);
-/* A step of so many microbatches starts: no gradient has been touched. */
+/* Starts a step of n_microbatches: the next write of each gradient replaces its value. */
 void grads_begin(ParamStore *store, int64_t n_microbatches);
 /* fn(context, bucket) is called when a bucket's gradients are ready, once a step, in the order in which backward
- * finishes them: the place where a reduction over ranks starts. NULL: nobody is told. */
+ * finishes them: the place where a reduction over ranks starts. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
-/* After all contributions: gradients of buckets without uses become zeros; returns the global L2 norm. */
+/* When all buckets are ready: zeroes gradients that nothing wrote, and returns the global L2 norm. */
 double grads_norm(ParamStore *store);

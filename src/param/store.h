@@ -7,13 +7,12 @@
 
 typedef struct Param {
     ParamSpec spec;
-    Tensor w; /* weights that layers compute with */
-    Tensor
-        master; /* weights that the optimizer updates and files hold; the same memory as w where no other is needed */
-    Tensor g;   /* NO_TENSOR: frozen, or a store without gradients */
+    Tensor w;      /* weights that layers compute with */
+    Tensor master; /* weights that the optimizer updates and files hold; the same memory as w if of its dtype */
+    Tensor g;      /* gradient; NO_TENSOR for a frozen parameter, or in a store without gradients */
 } Param;
 
-/* Master weights apart from those that layers compute with. */
+/* Whether the master weights are other memory than the weights that layers compute with. */
 static inline bool param_has_master(const Param *param)
 {
     return param->master.dtype != param->w.dtype;
@@ -24,10 +23,10 @@ typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_C
 
 typedef struct Bucket {
     GArray *views;                /* of View */
-    Tensor regions[REGION_COUNT]; /* vectors, gaps between tensors included, which are zeros; or NO_TENSOR */
-    int uses;                     /* contributions of a microbatch */
-    int64_t awaited;              /* contributions that this step still brings */
-    bool g_touched;               /* since grads_begin */
+    Tensor regions[REGION_COUNT]; /* as vectors, with zeros in gaps between tensors; or NO_TENSOR */
+    int uses;                     /* calls of grads_ready in one microbatch */
+    int64_t awaited;              /* calls of grads_ready still to come in this step */
+    bool g_touched;               /* whether grads_acquire was called since grads_begin */
 } Bucket;
 
 struct ParamStore {
@@ -37,8 +36,8 @@ struct ParamStore {
     Bucket *buckets;
     int n_buckets;
     GHashTable *by_name; /* char * of the spec -> Param * */
-    void *sum;           /* device memory, one f64 */
-    BucketFn ready;      /* or NULL */
+    void *sum;           /* device memory, one f64, for the norm */
+    BucketFn ready;      /* hook of grads_on_ready; NULL means none */
     void *ready_context;
 };
 

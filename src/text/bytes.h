@@ -3,7 +3,7 @@
 
 #include "text/kind.h"
 
-#define BYTES_PATH "bytes"                                      /* the path by which tokenizer_open knows it */
-#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* the tokenizer_config.json that stands for it */
+#define BYTES_PATH "bytes"                                      /* tokenizer_open: the path of ByT5's tokenizer */
+#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* its tokenizer_config.json */
 
 extern const TokenizerKind kind_bytes;

@@ -42,6 +42,6 @@ typedef struct TokenizerKind {
      * NULL means text is not normalized. */
     char *(*normalize)(const void *model, const char *text, size_t bytes);
     /* The model as a tokenizer.json, a new reference; `data` is its own file. NULL means that this kind cannot be
-     * written as one, or has no other form. */
+     * exported as tokenizer.json, or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;

@@ -38,7 +38,7 @@ const char *const *token_role_pieces(TokenRole role);
 /* Reads a special token written as "ROLE=PIECE" or "PIECE": *piece points into `entry`. Returns TOKEN_ROLES for
  * "PIECE". */
 TokenRole token_role_parse(const char *entry, const char **piece);
-/* The same, but for "PIECE" returns the role that this piece has by convention, if any. */
+/* token_role_parse, but for "PIECE" returns the role that this piece has by convention, if any. */
 TokenRole token_role_of(const char *entry, const char **piece);
 /* {"pad_token": "<pad>", …}: the entries (NULL-terminated) written as "ROLE=PIECE". A new reference. */
 json_t *token_roles_given(const char *const *entries);

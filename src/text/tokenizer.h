@@ -32,7 +32,7 @@ int tokenizer_size(const Tokenizer *tok);         /* ids are 0 to size - 1, with
 /* Id of the token with a role. Sources, in this order: the model's file, the files beside it, for cls, sep and mask the
  * pieces that have the role by convention. -1 if there is none. */
 int tokenizer_role(const Tokenizer *tok, TokenRole role);
-/* The same for cls, sep and mask of an encoder, with substitutes where there is none: eos for sep, sep for cls,
+/* tokenizer_role for cls, sep and mask of an encoder, with substitutes where there is none: eos for sep, sep for cls,
  * <extra_id_0> for mask. */
 int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 #define tokenizer_pad(tok) tokenizer_role(tok, ROLE_PAD)
@@ -56,5 +56,5 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
 /* Writes a tokenizer.json that gives Hugging Face's tokenizers library the same ids; sentinels are added tokens. */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);
 bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be written as one */
-/* The same with this post-processor, a reference that is taken; NULL means the tokenizer's own. */
+/* tokenizer_write_json with this post-processor, a reference that is taken; NULL means the tokenizer's own. */
 bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);

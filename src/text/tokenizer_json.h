@@ -35,5 +35,5 @@ GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
 void added_token_read(const json_t *object, AddedToken *token);
 /* Parses a JSON object, with U+FFFF for "\u0000"; json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
-/* The same with all numbers as reals, for tokenizer_config.json, where model_max_length may be 10^30. */
+/* tokenizer_json_parse with all numbers as reals, for tokenizer_config.json, where model_max_length may be 10^30. */
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);

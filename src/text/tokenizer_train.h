@@ -7,7 +7,8 @@
 
 #define TOKENIZER_MAX_MEMORY (32 << 10) /* MiB */
 
-/* 0 or NULL means the default of the tokenizer's kind. An option that the kind does not have is a user's error. */
+/* A field that is 0 or NULL means the default of the tokenizer's kind. An option that the kind does not have is a
+ * user's error. */
 typedef struct TokenizerTraining {
     const char *type; /* "sentencepiece-unigram" or "unigram", "sentencepiece-bpe" or "bpe", "byte-bpe", "wordpiece" */
     int vocab_size;   /* pieces, without sentinels */
@@ -16,7 +17,7 @@ typedef struct TokenizerTraining {
     /* SentencePiece */
     int64_t max_sentences;     /* lines sampled uniformly from the input; 0 means all */
     double character_coverage; /* share of the text's characters that get a piece; default 0.9995 */
-    bool byte_fallback;        /* other characters become the pieces of their bytes */
+    bool byte_fallback;        /* characters without a piece become the pieces of their bytes */
 
     /* all kinds */
     const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens it gets */

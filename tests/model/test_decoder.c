@@ -98,19 +98,21 @@ static void cached_equals_uncached_in_f64(void)
     cached_equals_uncached(device_open_reference(), 2.5e-7);
 }
 
-static void refuses_inputs_it_cannot_encode(void)
+static void refuses_what_it_cannot_decode(void)
 {
     static const struct {
         int32_t ids[2];
-        int32_t n_inputs;
+        int32_t n_inputs, n_each;
         int64_t max_tokens;
         const char *says;
     } wrong[] = {
-        { { 0 }, 0, 6, "from 1 to" },
-        { { 1 }, 1, 0, "from 1 to" },
-        { { 1 }, 1, INT64_MAX, "from 1 to" },
-        { { 1, 23 }, 2, 6, "input token 1 has id 23; the model's ids are 0 to 22" },
-        { { -1 }, 1, 6, "id -1" },
+        { { 0 }, 0, 1, 6, "from 1 to" },
+        { { 1 }, 1, 1, 0, "from 1 to" },
+        { { 1 }, 1, 1, INT64_MAX, "from 1 to" },
+        { { 1, 23 }, 2, 1, 6, "input token 1 has id 23; the model's ids are 0 to 22" },
+        { { -1 }, 1, 1, 6, "id -1" },
+        { { 1 }, 1, 1 << 21, 6, "2097152 sequences each at once: at most 1048576" },
+        { { 1 }, 1, 1 << 12, 1 << 20, "4096 sequences of up to 1048576 tokens each at once: at most 2147483647" },
     };
     Device *dev = device_open_reference();
     Model *model = tiny_open(dev, &tiny_relu);
@@ -118,7 +120,8 @@ static void refuses_inputs_it_cannot_encode(void)
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;
         const int32_t cu[] = { 0, wrong[i].n_inputs };
-        g_assert_null(decoder_open(model, &(Prompts){ wrong[i].ids, cu, 1 }, 1, wrong[i].max_tokens, &error));
+        g_assert_null(
+            decoder_open(model, &(Prompts){ wrong[i].ids, cu, 1 }, wrong[i].n_each, wrong[i].max_tokens, &error));
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, wrong[i].says));
     }
@@ -133,6 +136,6 @@ int main(int argc, char **argv)
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
     g_test_add_func("/decoder/sequences_side_by_side_do_not_see_each_other",
                     sequences_side_by_side_do_not_see_each_other);
-    g_test_add_func("/decoder/refuses_inputs_it_cannot_encode", refuses_inputs_it_cannot_encode);
+    g_test_add_func("/decoder/refuses_what_it_cannot_decode", refuses_what_it_cannot_decode);
     return g_test_run();
 }

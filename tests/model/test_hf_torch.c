@@ -35,7 +35,7 @@ typedef struct Case {
     const char *same;     /* the folder whose model.safetensors the imported model is exported as */
 } Case;
 
-/* The older form; a zip with copies of the embedding; shards with BERT's names of old. */
+/* The older form; a zip with copies of the embedding, beside an optimizer; shards with BERT's names of old. */
 static const Case cases[] = {
     { { "gpt2-hub.bin" }, "gpt2-hub", "gpt2" },
     { { "umt5.bin" }, "umt5", "umt5" },

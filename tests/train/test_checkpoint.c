@@ -386,12 +386,13 @@ static json_t *load_state_json(const char *folder)
     return json_load_file(path, 0, NULL);
 }
 
-/* Writes state.json without one number of the progress, sealed again. whole: as the checkpoint has it. */
-static void remove_number(const char *folder, const json_t *whole, const char *name)
+/* Writes state.json with another value for one number of the progress, or without it (value NULL), sealed again. whole:
+ * as the checkpoint has it. */
+static void set_number(const char *folder, const json_t *whole, const char *name, json_t *value)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
-    json_t *root = json_deep_copy(whole);
-    g_assert_cmpint(json_object_del(json_object_get(root, "state"), name), ==, 0);
+    json_t *root = json_deep_copy(whole), *state = json_object_get(root, "state");
+    g_assert_cmpint(value ? json_object_set_new(state, name, value) : json_object_del(state, name), ==, 0);
     checkpoint_seal(root);
     g_assert_cmpint(json_dump_file(root, path, JSON_INDENT(1) | JSON_SORT_KEYS), ==, 0);
     json_decref(root);
@@ -408,7 +409,7 @@ static void a_number_that_a_checkpoint_lacks_gets_its_default(Fixture *f, gconst
     for (const StateField *field = state_fields; field->name; field++) {
         g_autoptr(GError) error = NULL;
         TrainState read, wanted = saved;
-        remove_number(f->folder, state_json, field->name);
+        set_number(f->folder, state_json, field->name, NULL);
         memset(&read, 0xff, sizeof read);
         checkpoint.state = &read;
         bool loaded = checkpoint_load(f->folder, &checkpoint, NULL, &error);
@@ -417,11 +418,31 @@ static void a_number_that_a_checkpoint_lacks_gets_its_default(Fixture *f, gconst
             g_assert_nonnull(strstr(error->message, field->name));
             continue;
         }
-        if (field->type == STATE_COUNT)
-            G_STRUCT_MEMBER(int64_t, &wanted, field->offset) = (int64_t)field->absent;
-        else
+        if (field->type == STATE_REAL)
             G_STRUCT_MEMBER(double, &wanted, field->offset) = field->absent;
+        else
+            G_STRUCT_MEMBER(int64_t, &wanted, field->offset) = (int64_t)field->absent;
         g_assert_true(memcmp(&read, &wanted, sizeof read) == 0);
+    }
+    json_decref(state_json);
+}
+
+/* Values that no run has: each is refused by name. */
+static void a_number_of_another_type_or_out_of_range_is_refused(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    Checkpoint checkpoint = whole(f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    json_t *state_json = load_state_json(f->folder);
+    for (const StateField *field = state_fields; field->name; field++) {
+        json_t *wrong[] = { json_string("3"), json_null(), json_integer(-2) };
+        for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+            g_autoptr(GError) error = NULL;
+            set_number(f->folder, state_json, field->name, wrong[i]);
+            bool loaded = checkpoint_load(f->folder, &checkpoint, NULL, &error);
+            g_assert_true(loaded == (i == 2 && field->type != STATE_COUNT));
+            g_assert_true(loaded || strstr(error->message, field->name));
+        }
     }
     json_decref(state_json);
 }
@@ -433,7 +454,7 @@ static void tokens_of_an_early_run_are_counted_by_capacity(Fixture *f, gconstpoi
     Checkpoint checkpoint = whole(f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
     json_t *state_json = load_state_json(f->folder);
-    remove_number(f->folder, state_json, "tokens_by_capacity");
+    set_number(f->folder, state_json, "tokens_by_capacity", NULL);
     json_decref(state_json);
     g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, NULL));
     g_assert_cmpint(f->state.tokens_by_capacity, ==, 1);
@@ -507,6 +528,7 @@ int main(int argc, char **argv)
     TEST(damage_is_found_and_the_one_before_used);
     TEST(state_json_is_sealed);
     TEST(a_number_that_a_checkpoint_lacks_gets_its_default);
+    TEST(a_number_of_another_type_or_out_of_range_is_refused);
     TEST(tokens_of_an_early_run_are_counted_by_capacity);
     TEST(a_checkpoint_tells_its_vocabulary);
     TEST(checkpoints_above_are_set_aside);

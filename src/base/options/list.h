@@ -1,4 +1,4 @@
-/* options/list.h: a YAML list of maps, and the one text that an OPT_LIST keeps of it. */
+/* options/list.h: a YAML list of maps, and the string "ITEM,ITEM" that an OPT_LIST option stores for it. */
 #pragma once
 
 #include "base/options/options.h"

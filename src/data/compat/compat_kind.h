@@ -15,7 +15,7 @@ typedef enum BreakMode { BREAK_NONE, BREAK_COMPLETE, BREAK_COMPLETE_DOC, BREAK_E
 typedef struct CompatSpec {
     const Dataset *data;
     const Objective *objective;
-    const ObjectiveConfig *config; /* planned */
+    const ObjectiveConfig *config; /* after Objective.plan */
     uint32_t seed;
     int64_t n_samples;    /* Megatron and t5-experiments: samples that the order is made for; 0 means one pass over the
                              text */

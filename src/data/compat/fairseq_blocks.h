@@ -14,9 +14,8 @@ typedef struct FairseqBlock {
 
 /* The blocks, (*n_blocks), to g_free. sizes: (n_items) tokens of each item. BREAK_NONE: blocks of block_size tokens;
  * BREAK_COMPLETE: as many whole items as fit; BREAK_COMPLETE_DOC: likewise, but of one document, where an item of one
- * token
- * (</s>) ends a document and belongs to no block; BREAK_EOS: one item. An item longer than block_size, which fairseq
- * refuses, is cut into several blocks. */
+ * token (</s>) ends a document and belongs to no block; BREAK_EOS: one item. An item longer than block_size, which
+ * fairseq refuses, is cut into several blocks. */
 FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mode, int64_t block_size,
                              int64_t *n_blocks);
 

@@ -1,6 +1,6 @@
 /* megatron_bert.h: the samples of Megatron's BERT dataset as t5-experiments draws them. A mapping says which sentences
- * a sample takes; it is drawn from C++'s Mersenne Twisters. Halves and masks of a sample are drawn from numpy's
- * RandomState(seed + sample), so a sample has the same masks in every epoch. */
+ * a sample takes; it is drawn from C++'s Mersenne Twisters. The halves A and B and the masks of a sample are drawn from
+ * numpy's RandomState(seed + sample), so a sample has the same masks in every epoch. */
 #pragma once
 
 #include "data/compat/compat_kind.h"
@@ -31,7 +31,7 @@ void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t 
 /* The functions of a CompatKind. */
 void *megatron_bert_open(const CompatSpec *spec, GError **error);
 /* The same samples in the order of torch's DistributedSampler: epoch e = 0, 1, … visits them as torch.randperm with
- * seed + e does; held-out data as it is mapped. */
+ * seed + e does; held-out data is visited in the order of the mapping. */
 void *t5_experiments_bert_open(const CompatSpec *spec, GError **error);
 void megatron_bert_close(void *bert);
 int64_t megatron_bert_count(const void *bert);

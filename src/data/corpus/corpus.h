@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 typedef struct CorpusOptions {
-    const char *field; /* the field of JSON objects that is the text */
-    char **fields; /* NULL-terminated: several fields in place of it, joined by newlines; NULL means `field` alone */
+    const char *field;     /* the field of JSON objects that is the text */
+    char **fields;         /* NULL-terminated fields instead of `field`, joined by newlines; NULL means `field` alone */
     bool fields_apart;     /* corpus_field tells where the text of each field is; files that are no JSON are errors */
     bool whole_file;       /* a .txt is one document */
     bool without_last_end; /* with whole_file: the end of the last line is left out */
@@ -38,7 +38,7 @@ int corpus_fields(const Corpus *corpus);
 /* The text of a field is bytes [*begin, *begin + *bytes) of the current document. */
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* bytes of all files as stored (compressed) */
-uint64_t corpus_done_bytes(const Corpus *corpus);  /* those of them that have been read */
+uint64_t corpus_done_bytes(const Corpus *corpus);  /* bytes of the files as stored that have been read */
 /* Whether the current document is a whole .txt, or the first part of one that is longer than max_bytes. */
 bool corpus_is_whole_text(const Corpus *corpus);
 /* Number of .txt files read so far, and of their documents. */

@@ -58,16 +58,16 @@ bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error);
 bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error);
 /* Sets corpus->where to the current line. */
 void corpus_set_where(Corpus *corpus);
-/* corpus->document is the text of the current document. */
+/* Makes corpus->document the current text. */
 Found corpus_take_document(Corpus *corpus);
 
 /* ---- corpus_text.c: the next document of a text file ---- */
 
-/* A document that an empty line ends. */
+/* Reads the next document, which ends at an empty line. */
 Found corpus_next_block(Corpus *corpus, GError **error);
-/* The whole file; a file found in a folder is ignored if it is no text. */
+/* Reads the whole file as a document; a file found in a folder is ignored if it is no text. */
 Found corpus_next_whole_file(Corpus *corpus, GError **error);
-/* A .txt as one document, or the next part of one that is longer than max_bytes. */
+/* Reads a .txt as one document, or the next part of a .txt longer than max_bytes. */
 Found corpus_next_whole_text(Corpus *corpus, GError **error);
 
 /* ---- corpus_json.c: the next document of JSON lines ---- */

@@ -9,7 +9,7 @@ typedef struct Dataset {
     char *prefix;         /* path prefix of the files */
     Indexed *set;         /* random access to the tokens */
     char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
-    char *tokenizer_kind; /* likewise */
+    char *tokenizer_kind; /* from PREFIX.json; NULL where another program wrote the dataset */
     int64_t vocab;        /* vocabulary size from PREFIX.json or the dictionary; 0 means unknown */
     bool append_eod;      /* every document ends with EOS: PREFIX.json says so, or fairseq wrote the dataset */
 } Dataset;

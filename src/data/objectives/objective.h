@@ -126,7 +126,7 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
 /* Expected share of the tokens of the loss stream that have a target. */
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config);
 
-/* Memory for any example of a planned objective. */
+/* Allocates memory for any example; config is as Objective.plan left it. */
 void example_init(Example *example, const ObjectiveConfig *config);
 void example_clear(Example *example);
 /* Starts an example of one stream with n inputs and n targets: every token has weight 1 and token type 0, position ids

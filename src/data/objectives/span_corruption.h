@@ -14,7 +14,7 @@ const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *co
 /* T5's random_spans_noise_mask. Of `length` tokens, length * density rounded half to even in f32 are masked, at least 1
  * and at most length - 1. */
 int64_t span_corruption_noise(int64_t length, double density);
-/* Masked spans: n_noise / mean_span_length rounded likewise, 1 … n_noise. */
+/* Number of masked spans: n_noise / mean_span_length rounded half to even in f32, 1 … n_noise. */
 int64_t span_corruption_spans(int64_t n_noise, double mean_span_length);
 /* mask (length): true for masked tokens. Masked and kept tokens are divided into spans uniformly at random; the first
  * span is kept. */

@@ -4,8 +4,7 @@
 
 #include "data/objectives/objective.h"
 
-/* The mode tokens [NLU] (R), [S2S] (S) and [NLG] (X) are the three last sentinels; spans have the sentinels before
- * them. */
+/* The mode tokens [NLU] (R), [S2S] (S) and [NLG] (X) are the last three sentinels; spans use the others. */
 enum { UL2_REGULAR, UL2_SEQUENTIAL, UL2_EXTREME, UL2_MODES };
 
 typedef struct Ul2Denoiser {
@@ -21,5 +20,5 @@ extern const Objective ul2_objective;
 
 /* The denoiser that `choose` drew. */
 const Ul2Denoiser *ul2_denoiser(const Choice *choice);
-/* Id of a mode token; config is planned. */
+/* Id of a mode token; config is as Objective.plan left it. */
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode);

@@ -14,7 +14,7 @@ typedef struct PrepareCounts {
 
 typedef struct PrepareStats {
     int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
-    PrepareCounts fields[PREPARE_FIELDS]; /* of each field; of one without corpus.fields_apart */
+    PrepareCounts fields[PREPARE_FIELDS]; /* counts of each field; without corpus.fields_apart only fields[0] */
     int64_t too_short, too_long;          /* documents outside min_tokens and max_tokens */
     int64_t ignored;                      /* files in folders that are no text */
     int64_t nuls;                         /* NUL characters of JSON that were replaced by U+FFFD */

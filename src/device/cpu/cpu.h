@@ -12,12 +12,12 @@ typedef struct Cpu {
  * stops allocating after its first step. Call it outside parallel regions. */
 void *cpu_workspace(Device *dev, size_t bytes);
 
-/* Makes oneDNN use no newer instructions than `isa`; before its first use. */
+/* Makes oneDNN use no newer instructions than `isa`; to be called before the first use of oneDNN. */
 void cpu_gemm_limit(const char *isa);
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
-/* Before a parallel region that multiplies tiles. */
+/* To be called before a parallel region that uses cpu_gemm_tile. */
 void cpu_gemm_enter(const Device *dev);
-/* The same over plain row-major arrays, y (m,n), of one thread: for tiles inside a parallel region. */
+/* y (m,n) = alpha a b + beta y over row-major arrays, by the calling thread: for tiles in a parallel region. */
 typedef struct Panel {
     const float *p;
     int64_t ld;

@@ -8,24 +8,42 @@
 
 #include <string.h>
 
-/* An opened folder: its tensors by the names of its architecture. */
+/* An opened folder. */
 typedef struct Source {
     const HfArchitecture *arch;
     TensorFile *file;
-    GHashTable *tensors;
-    bool says_untied; /* config.json says that the logits have a matrix of their own */
+    GHashTable *tensors; /* name in the tables of `arch` -> const FileTensor * */
+    bool says_untied;    /* config.json says that the logits have a matrix of their own */
 } Source;
 
-/* The prefix is left out of every name but the heads' where the file is of a bare model (BertModel). */
-static bool is_bare(const TensorNames *names, const TensorFile *file)
+/* Keys under which training programs save the model beside their optimizer. */
+static const char *const holders[] = { "model_state_dict/", "state_dict/", "model/" };
+
+static bool any_starts_with(const TensorFile *file, const char *start)
 {
     for (int i = 0; i < tensor_file_count(file); i++)
-        if (g_str_has_prefix(tensor_file_get(file, i)->name, names->prefix))
-            return false;
-    return true;
+        if (g_str_has_prefix(tensor_file_get(file, i)->name, start))
+            return true;
+    return false;
 }
 
-/* The name of today: BERT's norms have TensorFlow's names in old files. g_free. */
+/* The start of the name of every tensor of the model: one of `holders`, or "" for a file of nothing but the model. */
+static const char *holder_of(const TensorFile *file)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(holders); i++)
+        if (any_starts_with(file, holders[i]))
+            return holders[i];
+    return "";
+}
+
+/* A file of a bare model (BertModel) has names without the prefix ("bert."), except for heads. */
+static bool is_bare(const TensorNames *names, const TensorFile *file, const char *holder)
+{
+    g_autofree char *start = g_strconcat(holder, names->prefix, NULL);
+    return !any_starts_with(file, start);
+}
+
+/* The current name of a tensor: old BERT files have TensorFlow's names for the weights of norms. g_free. */
 static char *modern_name(const char *name)
 {
     GString *text = g_string_new(name);
@@ -34,14 +52,17 @@ static char *modern_name(const char *name)
     return g_string_free(text, FALSE);
 }
 
-/* name -> const FileTensor *, by the names that transformers gives them today, with their prefix. */
+/* The tensors by their current names, with prefix. */
 static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool bare = is_bare(names, file);
+    const char *holder = holder_of(file);
+    bool bare = is_bare(names, file, holder);
     for (int i = 0; i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
-        g_autofree char *name = modern_name(tensor->name);
+        if (!g_str_has_prefix(tensor->name, holder))
+            continue;
+        g_autofree char *name = modern_name(tensor->name + strlen(holder));
         bool prefixed = bare && !tensor_name_is_head(names, name);
         if (!g_hash_table_insert(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor)) {
             fail_user(error, "tensor %s is there twice, once under an old name", tensor->name);
@@ -66,7 +87,7 @@ static bool file_is_tied(const Source *source)
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
-/* transformers would draw random logits. */
+/* Warns, because transformers would give such a model a random matrix. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
     g_autofree char *head = NULL;

@@ -55,7 +55,7 @@ static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
            hf_rotary_read(root, NULL, "rope_theta", 10000, &config->rotary_base, error);
 }
 
-/* transformers 4 reads rope_theta, transformers 5 rope_parameters. */
+/* transformers 4 reads rope_theta, transformers 5 reads rope_parameters. */
 static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));

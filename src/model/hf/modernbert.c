@@ -61,7 +61,7 @@ static void shape(ModelConfig *config)
     config->head_activation = was.head_activation;
 }
 
-/* transformers 5 lists the kind of every layer instead of saying how often one is global. */
+/* transformers 5 writes layer_types, a list, in place of global_attn_every_n_layers. */
 static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
 {
     const json_t *types = json_object_get(root, "layer_types");

@@ -16,7 +16,7 @@ static json_t *read_object(const char *folder, const char *name, GError **error)
     return g_file_test(path, G_FILE_TEST_EXISTS) ? hf_read_object(path, error) : NULL;
 }
 
-/* *out: the id, or -1 where the value is null, negative or beyond the vocabulary. */
+/* *out becomes the id, or -1 where the value is null, negative or beyond the vocabulary. */
 static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t *out, GError **error)
 {
     *out = -1;
@@ -32,7 +32,7 @@ static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t
     return true;
 }
 
-/* The id at `key`; default_id where there is no such key. */
+/* Reads the id at `key`; an absent key gives default_id. */
 static bool read_id(const json_t *root, const char *key, int32_t default_id, int64_t vocab, int32_t *out,
                     GError **error)
 {
@@ -44,7 +44,7 @@ static bool read_id(const json_t *root, const char *key, int32_t default_id, int
     return true;
 }
 
-/* One id or a list of them. */
+/* eos_token_id is one id or a list of ids. */
 static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GError **error)
 {
     const json_t *value = json_object_get(root, "eos_token_id");

@@ -1,5 +1,4 @@
-/* T5ForConditionalGeneration, T5EncoderModel without its decoder, and its multilingual sisters MT5 and UMT5.
- */
+/* T5: T5ForConditionalGeneration and, without a decoder, T5EncoderModel; the same for MT5 and UMT5. */
 #include "model/hf/architecture.h"
 
 #include <string.h>
@@ -40,7 +39,7 @@ static const TensorName body[] = {
     { 0 },
 };
 
-/* Copies of the embedding, and a table that no layer reads. */
+/* Copies of the embedding, and a table of cross-attention that transformers does not use. */
 static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
@@ -66,7 +65,7 @@ static const HfKey t5_keys[] = {
     { 0 },
 };
 
-/* Other defaults for the same keys. */
+/* The same keys with other defaults. */
 static const HfKey mt5_keys[] = {
     HF_INT("vocab_size", vocab, 250112, 1, 1 << 24),
     HF_INT("d_ff", ffn, 1024, 1, 1 << 20),

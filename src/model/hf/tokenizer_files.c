@@ -20,14 +20,14 @@ static bool write_object(const char *folder, const char *name, const json_t *roo
     return io_write_file(path, text, strlen(text), error);
 }
 
-/* Whether texts of this tokenizer stand between cls and sep: those of an encoder, or, where no model is known, of a
- * tokenizer with a mask. */
+/* Whether texts are put between [CLS] and [SEP]: those of an encoder or, where no model is given, of a tokenizer with a
+ * mask token. */
 static bool is_encoder_s(const Tokenizer *tok, const ModelConfig *model)
 {
     return model ? model->n_dec == 0 : tokenizer_role(tok, ROLE_MASK) >= 0;
 }
 
-/* The ids of the roles that transformers is told. BERT's [CLS] and [SEP] are not a beginning and an end too. */
+/* The special tokens that the files name; -1 means none. BERT's [CLS] and [SEP] are not bos and eos as well. */
 static void find_roles(const Tokenizer *tok, const ModelConfig *model, int ids[TOKEN_ROLES])
 {
     bool encoder = is_encoder_s(tok, model);
@@ -58,9 +58,9 @@ static json_t *special_tokens(const Tokenizer *tok, const int ids[TOKEN_ROLES])
     return root;
 }
 
-/* ---- what stands around a text ---- */
+/* ---- tokens added around a text ---- */
 
-/* RoBERTa has two ends between the texts of a pair and no types; others have BERT's way. */
+/* RoBERTa has two separators between the texts of a pair and no token types; other encoders have BERT's template. */
 static json_t *encoder_template(const Tokenizer *tok, int cls, int sep)
 {
     const char *begin = tokenizer_piece(tok, cls), *end = tokenizer_piece(tok, sep);
@@ -70,8 +70,8 @@ static json_t *encoder_template(const Tokenizer *tok, int cls, int sep)
     return json_template(&(JsonTemplate){ begin, end, cls, sep, true });
 }
 
-/* The post-processor that the model's texts need where the tokenizer's own puts something else around them; NULL: its
- * own is right. */
+/* The post-processor of tokenizer.json where the model needs other tokens around a text than the tokenizer adds; NULL
+ * means that the tokenizer's own is right. */
 static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                               PostProcessor own)
 {
@@ -83,11 +83,11 @@ static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, co
     if (!encoder && both && own.after < 0 && ids[ROLE_EOS] >= 0)
         return json_template(&(JsonTemplate){ .end = tokenizer_piece(tok, ids[ROLE_EOS]), .end_id = ids[ROLE_EOS] });
     if (model && model->n_enc == 0 && own.after == ids[ROLE_EOS] && ids[ROLE_BOS] < 0)
-        return json_null(); /* T5's layout: what a decoder goes on with has not ended */
+        return json_null(); /* the tokenizer adds an end, as T5 wants: a prompt that a decoder continues has none */
     return NULL;
 }
 
-/* tokenizer.json, and once more where the model wants something else around its texts than the tokenizer has. */
+/* Writes tokenizer.json, with the post-processor that the model needs. */
 static bool write_json(const char *folder, const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                        GError **error)
 {
@@ -100,13 +100,13 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
     return around == NULL || tokenizer_write_json_with(tok, path, around, error);
 }
 
-/* The general class takes tokenizer.json as it stands; those named after a model build one of their own. Types of
- * tokens are for models that have them. */
+/* tokenizer_config.json. PreTrainedTokenizerFast takes tokenizer.json as it is; classes named after a model would build
+ * their own tokenizer. token_type_ids are for models with segments. */
 static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const json_t *special)
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");
     bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
-    if (model ? model->segments > 1 : tokenizer_id(tok, "[CLS]") >= 0)
+    if (model ? model->token_types > 1 : tokenizer_id(tok, "[CLS]") >= 0)
         json_array_append_new(inputs, json_string("token_type_ids"));
     json_object_set_new(config, "tokenizer_class", json_string(is_bytes ? "ByT5Tokenizer" : "PreTrainedTokenizerFast"));
     json_object_set_new(config, "model_input_names", inputs);
@@ -114,7 +114,7 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
     return config;
 }
 
-/* Of the settings that tokenizer_copy wrote, those that say how text is read; others name programs. */
+/* Copies those settings of the tokenizer_config.json that tokenizer_copy wrote that change how text is read. */
 static bool keep_settings(const char *folder, json_t *config, GError **error)
 {
     static const char *const kept[] = { "added_tokens_decoder", "do_lower_case", "strip_accents",
@@ -133,7 +133,7 @@ static bool keep_settings(const char *folder, json_t *config, GError **error)
     return true;
 }
 
-/* What other programs read too; ranks are tiktoken's alone. */
+/* Copies the tokenizer's own files, except a .tiktoken file, which only tiktoken reads. */
 static bool copy_own_files(const char *folder, const Tokenizer *tok, GError **error)
 {
     return g_str_has_suffix(tokenizer_path(tok), ".tiktoken") || tokenizer_copy(tok, folder, error);

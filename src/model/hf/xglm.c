@@ -1,29 +1,7 @@
 /* XGLM: XGLMForCausalLM, fairseq's transformer_lm with sinusoidal positions. */
 #include "base/log.h"
+#include "model/fairseq_lm.h"
 #include "model/hf/architecture.h"
-
-static const TensorName body[] = {
-    TENSOR("shared", "embed_tokens.weight"),
-    TENSOR("decoder.#.self.norm", "layers.#.self_attn_layer_norm.weight"),
-    TENSOR("decoder.#.self.norm.bias", "layers.#.self_attn_layer_norm.bias"),
-    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
-    TENSOR("decoder.#.self.q.bias", "layers.#.self_attn.q_proj.bias"),
-    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
-    TENSOR("decoder.#.self.k.bias", "layers.#.self_attn.k_proj.bias"),
-    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
-    TENSOR("decoder.#.self.v.bias", "layers.#.self_attn.v_proj.bias"),
-    TENSOR("decoder.#.self.o", "layers.#.self_attn.out_proj.weight"),
-    TENSOR("decoder.#.self.o.bias", "layers.#.self_attn.out_proj.bias"),
-    TENSOR("decoder.#.mlp.norm", "layers.#.final_layer_norm.weight"),
-    TENSOR("decoder.#.mlp.norm.bias", "layers.#.final_layer_norm.bias"),
-    TENSOR("decoder.#.mlp.wi", "layers.#.fc1.weight"),
-    TENSOR("decoder.#.mlp.wi.bias", "layers.#.fc1.bias"),
-    TENSOR("decoder.#.mlp.wo", "layers.#.fc2.weight"),
-    TENSOR("decoder.#.mlp.wo.bias", "layers.#.fc2.bias"),
-    TENSOR("decoder.final_norm", "layer_norm.weight"),
-    TENSOR("decoder.final_norm.bias", "layer_norm.bias"),
-    { 0 },
-};
 
 static const char *const ignored[] = { "model.embed_positions.weights", NULL };
 
@@ -93,7 +71,11 @@ static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
 
 const HfArchitecture hf_xglm = {
     .model_type = "xglm",
-    .names = { .model = "XGLMForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .names = { .model = "XGLMForCausalLM",
+               .prefix = "model.",
+               .body = fairseq_lm_body,
+               .heads = hf_lm_head,
+               .ignored = ignored },
     .keys = keys,
     .default_ids = { 1, 0, 2, -1 },
     .init = INIT_SCHEME_NORMAL,

@@ -23,6 +23,6 @@ MergesScratch *merges_scratch_open(void);
 void merges_scratch_close(MergesScratch *scratch);
 /* Encodes a word: *ids points to its ids, in the scratch until its next use. Returns their number. */
 size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids);
-/* The same with only the merges of ranks below `below`. */
+/* merges_apply with only the merges of ranks below `below`. */
 size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
                           const int32_t **ids);

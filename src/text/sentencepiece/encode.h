@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 typedef struct SpEncoder SpEncoder; /* read-only once open */
 
-/* Takes the model, on failure too. */
+/* Takes ownership of the model, on failure too. */
 SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
 /* Appends the ids (int32_t) of UTF-8 text. */

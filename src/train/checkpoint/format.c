@@ -22,11 +22,11 @@ const StateField state_fields[] = {
     { "window_label_weight", ROW(window.head[HEAD_LABELS].weight), STATE_REAL, false, 0 },
     { "best_loss", ROW(best_loss), STATE_REAL, false, 0 },
     { "best_step", ROW(best_step), STATE_COUNT, false, -1 },
-    { "best_data", ROW(best_data), STATE_COUNT, false, 0 },
+    { "best_data", ROW(best_data), STATE_HASH, false, 0 },
     { "evaluated", ROW(evaluated), STATE_COUNT, false, -1 },
     { "evaluation_left", ROW(evaluation_left), STATE_COUNT, false, 0 },
     { "tokens_by_capacity", ROW(tokens_by_capacity), STATE_COUNT, false, 1 },
-    { "data", ROW(data), STATE_COUNT, true, 0 },
+    { "data", ROW(data), STATE_HASH, true, 0 },
     { NULL, 0, STATE_COUNT, false, 0 },
 };
 #undef ROW
@@ -36,31 +36,39 @@ json_t *state_to_json(const TrainState *state)
     json_t *object = json_object();
     for (const StateField *field = state_fields; field->name; field++)
         json_object_set_new(object, field->name,
-                            field->type == STATE_COUNT ? json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset))
-                                                       : json_real(G_STRUCT_MEMBER(double, state, field->offset)));
+                            field->type == STATE_REAL ? json_real(G_STRUCT_MEMBER(double, state, field->offset))
+                                                      : json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
     return object;
 }
 
-bool state_from_json(const json_t *object, TrainState *state, const char **missing)
+/* Counts are 0 or more, or the value that means none. */
+static bool in_range(const StateField *field, int64_t value)
+{
+    return field->type != STATE_COUNT || value >= 0 || value == (int64_t)field->absent;
+}
+
+bool state_from_json(const json_t *object, TrainState *state, GError **error)
 {
     *state = (TrainState){ 0 };
     for (const StateField *field = state_fields; field->name; field++) {
         const json_t *value = json_object_get(object, field->name);
-        bool there = field->type == STATE_COUNT ? json_is_integer(value) : json_is_number(value);
-        *missing = field->name;
-        if (!there && field->required)
-            return false;
-        if (field->type == STATE_COUNT)
-            G_STRUCT_MEMBER(int64_t, state, field->offset) = there ? json_integer_value(value) : (int64_t)field->absent;
+        bool real = field->type == STATE_REAL;
+        if (value == NULL && field->required)
+            return fail_user(error, "no %s in it: it holds a model, not a run to go on with", field->name);
+        if (value &&
+            (real ? !json_is_number(value) : !json_is_integer(value) || !in_range(field, json_integer_value(value))))
+            return fail_user(error, "%s is not %s", field->name, real ? "a number" : "a whole number in its range");
+        if (real)
+            G_STRUCT_MEMBER(double, state, field->offset) = value ? json_number_value(value) : field->absent;
         else
-            G_STRUCT_MEMBER(double, state, field->offset) = there ? json_number_value(value) : field->absent;
+            G_STRUCT_MEMBER(int64_t, state, field->offset) = value ? json_integer_value(value) : (int64_t)field->absent;
     }
     return true;
 }
 
 OptionTable checkpoint_model_table(OptionGroup *group)
 {
-    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
     return (OptionTable){ group, 1, sizeof(ModelConfig) };
 }
 

@@ -12,15 +12,15 @@
 typedef struct StateField {
     const char *name;
     size_t offset;
-    enum { STATE_COUNT, STATE_REAL } type; /* int64_t or double */
-    bool required;                         /* state.json without it holds no progress of a run */
+    enum { STATE_COUNT, STATE_HASH, STATE_REAL } type; /* int64_t from 0 or `absent` on, any int64_t, double */
+    bool required;                                     /* state.json without it holds no progress of a run */
     double absent;
 } StateField;
 extern const StateField state_fields[]; /* ends with name NULL */
 
 json_t *state_to_json(const TrainState *state);
-/* false where a required number is missing; *missing is its name. */
-bool state_from_json(const json_t *object, TrainState *state, const char **missing);
+/* false where a required number is missing, or a number is of another type or out of its range. */
+bool state_from_json(const json_t *object, TrainState *state, GError **error);
 
 /* The option table of a ModelConfig alone. group: memory that the table points to. */
 OptionTable checkpoint_model_table(OptionGroup *group);

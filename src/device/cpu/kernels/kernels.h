@@ -15,14 +15,14 @@
 #define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
 
-/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). The product is gemm.c's. */
+/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). That of gemm is cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
 
 #define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
 #include "device/op_list.inc"
 #undef OP
 
-/* Those of a spec with distances. */
+/* The attention kernels for a spec with spec->distance. */
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop);
 void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
@@ -31,7 +31,7 @@ void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor 
 /* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
 #define SIMD _Pragma("omp simd")
 
-/* Threads for an operation over `work` numbers: waking the others costs about as much as 16 Ki of them. */
+/* Threads for an operation over `work` numbers: waking other threads costs as much as about 16 Ki numbers. */
 static inline int team(const Device *dev, int64_t work)
 {
     return work < 16384 ? 1 : dev->threads;
@@ -69,7 +69,7 @@ static inline size_t align64(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Tensors of one shape as runs of contiguous numbers: pieces of a few thousand where all are contiguous, else rows. */
+/* Tensors of one shape as runs of contiguous numbers: chunks of RUN_LENGTH where all are contiguous, else rows. */
 typedef struct Runs {
     int64_t n, length, last, work; /* `last` is the length of run n - 1 */
 } Runs;

@@ -29,7 +29,7 @@ typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
 typedef uint32_t Words __attribute__((vector_size(8 * LANES)));
 typedef float Factors __attribute__((vector_size(8 * LANES)));
 
-/* A mask is written in steps of this many factors: its memory needs room for n rounded up to it. */
+/* A mask is written MASK_STEP factors at a time: the memory for n factors needs room for n rounded up to MASK_STEP. */
 enum { MASK_STEP = 4 * LANES };
 
 /* One row of a mask: counters (c0, c1, c2, index / 4), `kept` where the word is at least `threshold`. */

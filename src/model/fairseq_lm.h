@@ -1,0 +1,11 @@
+/* fairseq_lm.h: a decoder-only language model (transformer_lm) from a checkpoint of fairseq (.pt). */
+#pragma once
+
+#include "model/tensor_names.h"
+
+/* Of XGLM too. */
+extern const TensorName fairseq_lm_body[];
+
+/* The tensors under "model" and the options under "cfg" or "args" give the configuration; optimizer and dictionary are
+ * not read. A missing, unexpected or misshapen tensor is an error that names it, as is an option that loam has not. */
+Model *fairseq_import(Device *dev, const char *path, GError **error);
