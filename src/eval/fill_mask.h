@@ -1,4 +1,4 @@
-/* fill_mask.h: an encoder's most probable tokens at each mask token (masked language model). */
+/* fill_mask.h: the most likely tokens at the masks of a text, from an encoder with a language-model head. */
 #pragma once
 
 #include "base/error.h"
@@ -7,13 +7,13 @@
 #define MASK_GUESSES 5
 
 typedef struct MaskGuesses {
-    int64_t place; /* index of the mask token in ids */
-    int32_t n;     /* guesses; < MASK_GUESSES only in a smaller vocabulary */
+    int64_t index; /* of the mask in ids */
+    int32_t n;     /* guesses: MASK_GUESSES, or fewer where the vocabulary is smaller */
     int32_t ids[MASK_GUESSES];
-    double probability[MASK_GUESSES]; /* of each id, the largest first */
+    double probability[MASK_GUESSES]; /* in falling order */
 } MaskGuesses;
 
-/* Appends a MaskGuesses for every mask in ids (n), from left to right, with guesses below n_pieces, the tokenizer's
- * size: the embedding may have more rows. The model's family must be bert. */
+/* Appends a MaskGuesses for every mask in ids (n), from left to right. Only ids below n_pieces, the size of the
+ * tokenizer, are guessed: the embedding may have more rows than that. The model is of family bert. */
 bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_t n_pieces, GArray *out,
                GError **error);

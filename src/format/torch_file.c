@@ -43,6 +43,14 @@ static const PickleValue *tensor_arguments(const PickleValue *value)
     return NULL;
 }
 
+/* A lazily negated tensor: its storage has the elements with the other sign. The last argument of the call says so. */
+static bool is_negated(const PickleValue *arguments)
+{
+    guint n = pickle_items(arguments);
+    const PickleValue *negated = n > 6 ? pickle_find(pickle_item(arguments, n - 1), "neg") : NULL;
+    return negated && negated->type == PICKLE_BOOL && negated->integer;
+}
+
 /* A tuple of up to FILE_TENSOR_MAX_RANK whole numbers from 0; returns how many, -1 where it is none. */
 static int read_numbers(const PickleValue *tuple, int64_t *numbers)
 {
@@ -139,6 +147,8 @@ static bool add_tensor(Walk *walk, const PickleValue *arguments, GError **error)
         return fail_user(error, "tensor %s is not of the form that torch.save writes", tensor.name);
     if (!shard_holds(walk->shard, tensor.name))
         return true;
+    if (is_negated(arguments))
+        return fail_user(error, "tensor %s has its elements negated in its storage", tensor.name);
     if (!torch_storage_find(walk->storages, source, &storage, error))
         return fail_context(error, "tensor %s", tensor.name);
     tensor.dtype = storage.dtype ? storage.dtype : torch_dtype(dtype);
@@ -286,9 +296,13 @@ TensorFile *torch_open(const char *path, GError **error)
     return torch_read(file, path, &(Shard){ 0 }, error) ? g_steal_pointer(&file) : NULL;
 }
 
+/* The older form starts with a pickle of one number, which protocol 4 and newer put into a frame of 13 bytes. None of
+ * these starts is that of a safetensors file: its first 8 bytes, the length of a header, would be beyond the header's
+ * limit. */
 bool torch_recognises(const char *path)
 {
-    static const char *const starts[] = { "PK\003\004", "\x80\x02" };
+    static const char *const starts[] = { "PK\003\004", "\x80\x02\x8a\x0a", "\x80\x03\x8a\x0a", "\x80\x04\x95\x0d",
+                                          "\x80\x05\x95\x0d" };
     size_t bytes;
     char start[4];
     int fd = open_regular(path, &bytes, NULL);

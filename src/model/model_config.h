@@ -51,7 +51,7 @@ typedef struct ModelConfig {
     bool bias;       /* every linear of the blocks adds a bias */
     int norm;        /* NormKind */
     bool norm_bias;  /* LayerNorm adds a bias */
-    bool norm_after; /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool post_norm;  /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     bool first_norm; /* pre-LN: the first block's self-attention has a norm */
     bool final_norm; /* norm after the last block of the encoder and of the decoder */
     bool embed_norm; /* norm after the embedding */
@@ -69,7 +69,7 @@ typedef struct ModelConfig {
     int rel_rule;             /* RelposRule */
     bool rel_per_block;       /* relative bias: each block has a table of its own (umT5); else all blocks share one */
     bool rel_encoder_only;    /* relative bias: the decoder has none */
-    int64_t segments;         /* token types, each with an embedding; 0 means none */
+    int64_t token_types;      /* token types, each with an embedding; 0 means none */
 
     /* Which keys a query attends to. */
     int64_t window; /* encoder: window / 2 tokens to each side; decoder: itself and window - 1 before; 0 means all */
@@ -106,6 +106,7 @@ typedef struct ModelConfig {
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
+extern const OptionRename model_renames[];
 /* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
 /* The copy has strings of its own, until model_config_clear. */

@@ -40,7 +40,7 @@ typedef struct ModelSpec {
     int32_t heads, kv_heads; /* of queries; of keys and values */
     Activation activation;   /* of the feed-forward layers */
     NormKind norm;
-    bool norm_after;    /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     float eps;          /* of the norms */
     float score_scale;  /* factor on q·k */
     bool distance_keys; /* AttnDistance.keys: embeddings of distances are multiplied with keys as well as queries */

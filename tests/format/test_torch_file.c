@@ -70,6 +70,26 @@ static void names_join_keys_and_options_are_metadata(gconstpointer name)
         g_assert_cmpstr(tensor_file_metadata(file, settings[i][0]), ==, settings[i][1]);
 }
 
+static void expect_recognised(const char *start, size_t n, bool wanted)
+{
+    g_autofree char *path = g_build_filename(folder, "start.bin", NULL);
+    g_assert_true(g_file_set_contents(path, start, (gssize)n, NULL));
+    g_assert_true(torch_recognises(path) == wanted);
+}
+
+/* The first 8 bytes of a safetensors file are the length of its header: one of 640 bytes starts with 0x80 0x02. */
+static void every_protocol_is_recognised_and_no_safetensors(void)
+{
+    expect_recognised("PK\003\004", 4, true);
+    expect_recognised("\x80\x02\x8a\x0a\x6c\xfc", 6, true);
+    expect_recognised("\x80\x03\x8a\x0a\x6c\xfc", 6, true);
+    expect_recognised("\x80\x04\x95\x0d\x00\x00", 6, true);
+    expect_recognised("\x80\x05\x95\x0d\x00\x00", 6, true);
+    expect_recognised("\x80\x02\x00\x00\x00\x00\x00\x00{", 9, false);
+    expect_recognised("\x80\x04\x00\x00\x00\x00\x00\x00{", 9, false);
+    expect_recognised("\x80", 1, false);
+}
+
 /* ---- files that are not as torch.save writes them ---- */
 
 static void expect_refused(const char *bytes, size_t n, const char *words)
@@ -157,6 +177,15 @@ static void zips_of_others_are_refused(void)
     expect_refused(bytes, n, "CRC");
 }
 
+/* A view of a conjugated complex tensor's imaginary part: the storage has the elements with the other sign. */
+static void a_tensor_of_negated_elements_is_refused(void)
+{
+    static const char pickle[] = "\x80\x02}U\x01tctorch._utils\n_rebuild_tensor_v2\n((U\x07storage"
+                                 "ctorch\nFloatStorage\nU\x01kU\x03"
+                                 "cpuK\x01tQK\x00K\x01\x85K\x01\x85\x89}}U\x03neg\x88stRs.";
+    expect_zip_refused("a/data.pkl", pickle, sizeof pickle - 1, ZIP_CM_STORE, "tensor t has its elements negated");
+}
+
 /* Each value of a list of lists is reached by many paths. */
 static void a_tree_of_many_paths_ends(void)
 {
@@ -184,8 +213,11 @@ int main(int argc, char **argv)
         g_test_add_data_func(name, checkpoints[i], names_join_keys_and_options_are_metadata);
         g_test_add_data_func(cut, checkpoints[i], every_cut_is_an_error);
     }
+    g_test_add_func("/torch_file/every_protocol_is_recognised_and_no_safetensors",
+                    every_protocol_is_recognised_and_no_safetensors);
     g_test_add_func("/torch_file/tensors_beyond_their_storage_are_refused", tensors_beyond_their_storage_are_refused);
     g_test_add_func("/torch_file/zips_of_others_are_refused", zips_of_others_are_refused);
+    g_test_add_func("/torch_file/a_tensor_of_negated_elements_is_refused", a_tensor_of_negated_elements_is_refused);
     g_test_add_func("/torch_file/a_tree_of_many_paths_ends", a_tree_of_many_paths_ends);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
