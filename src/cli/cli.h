@@ -1,5 +1,5 @@
-/* cli.h: shared by the verbs: parsing of the command line, help, and lines of output. A verb is one file cli/NAME.c, or
- * a folder cli/NAME/ where it has several, and one row of verbs.inc. */
+/* cli.h: shared by the verbs: parsing of the command line, help, and lines of output. A verb is one row of
+ * verbs.inc and one file cli/NAME.c, or a folder cli/NAME/ of several files. */
 #pragma once
 
 #include "base/error.h"
@@ -37,18 +37,18 @@ void cli_print_verbs(FILE *out);
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error);
 
-/* null where the value is not finite: JSON has no word for it. */
+/* The value as a JSON number; null where it is NaN or infinite, which JSON cannot express. */
 json_t *json_finite(double value);
-/* The object as one line on standard output, and frees it. An error where a string in it is not UTF-8 (jansson then
- * makes no object at all: NULL will do). */
+/* Prints the object as one line on standard output and frees it. NULL is an error: jansson returns it where a string
+ * is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);
 
-/* Text as one line: line ends in it become \n and \r. g_free. */
+/* The text with line ends escaped as \n and \r. g_free. */
 char *one_line(const char *text);
-/* UTF-8, with U+FFFD in place of what is not; *replaced is set where there was any. g_free. */
+/* The text with invalid UTF-8 replaced by U+FFFD; *replaced becomes true where there was any. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
-/* Runs the action that argv[1] names; its help lists them ("loam bench WHAT …"), `example` ends it. */
+/* Runs the action that argv[1] names. With --help, lists the actions ("loam bench WHAT …") and `example` instead. */
 bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
                       GError **error);
 

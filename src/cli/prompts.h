@@ -6,39 +6,38 @@
 
 #include <jansson.h>
 
-#define MAX_PROMPT_TOKENS 32768 /* an encoder's work grows with the square: more would not end */
+#define MAX_PROMPT_TOKENS 32768 /* attention's work grows with the square: more take too long */
 
 typedef struct Prompt {
-    char *text;  /* as it was given */
-    GArray *ids; /* int32_t, with what the format puts around text */
+    char *text;  /* the prompt as read */
+    GArray *ids; /* int32_t, special tokens of the format included */
 } Prompt;
 
 typedef struct PromptFormat {
-    const Tokenizer *tok; /* NULL: prompts are ids, and text is an error */
+    const Tokenizer *tok; /* NULL means that prompts must be ids */
     int64_t vocab;
-    int32_t before, after; /* ids put around text; -1: none */
-    int32_t start;         /* what a prompt without tokens is; -1: an error */
-    int32_t mask;          /* what hides a word of a BERT's text, which may hold its piece; -1: none */
-    const char *field; /* NULL, or lines are JSON objects and the prompt is this field: a string, or an array of ids */
-    bool any_length;   /* more than MAX_PROMPT_TOKENS too: the reader of prompts cuts them */
+    int32_t before, after; /* ids added before and after the text's; -1 means none */
+    int32_t start;         /* the one id of an empty prompt; -1 means that an empty prompt is an error */
+    int32_t mask;          /* id of BERT's mask token, whose piece ("[MASK]") may stand in text; -1 means none */
+    const char *field; /* field of JSON lines with the prompt, a string or ids; NULL means lines that are not JSON */
+    bool any_length;   /* accepts more than MAX_PROMPT_TOKENS tokens: the caller truncates */
     bool as_ids;       /* text is token ids, separated by spaces */
 } PromptFormat;
 
-/* What a model of this family reads: EOS after a T5's text, [CLS] and [SEP] around a BERT's, a GPT's as it is, or bos
- * of model_roles where it is empty. Where the tokenizer lies beside the weights, in the folder model_path, what its
- * files put around a text; without one, ids.
- */
+/* The format for the model's family: EOS after T5's text; [CLS] and [SEP] around BERT's; nothing around GPT's, bos of
+ * model_roles if it is empty. A tokenizer in the folder model_path overrides this in one-stack models. tok NULL means
+ * ids. */
 PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 
-/* `name` of the descriptor, for errors: the caller's. */
+/* name: how errors call the descriptor; borrowed. */
 PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format);
 void prompts_close(PromptReader *reader);
-/* Waits for a line, then takes all that have arrived, up to `most`: prompts (Prompt *, freed with the array) is empty
- * at the end. False with *error set after a bad line; the prompts before it are there. */
+/* Waits for a line, then appends all prompts that have arrived, up to `most` (Prompt *, freed with the array); none at
+ * the end of input. Returns false with *error set after a bad line, with the prompts before it appended. */
 bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error);
 void prompt_free(void *prompt);
 
-/* Appends the ids of a JSON value: a string, or an array of ids. `name` is what errors call it. */
+/* Appends the ids of a JSON value: a string, or an array of ids. name: how errors call the value. */
 bool prompt_parse_json(const PromptFormat *format, const json_t *value, const char *name, GArray *ids, GError **error);

@@ -20,6 +20,6 @@ typedef struct History {
  * no loss. history_clear frees the points, also after an error. */
 bool history_read(History *history, const char *dir, GError **error);
 void history_clear(History *history);
-/* The loss at a step, or after so many tokens, interpolated linearly between two points; NAN outside the points. */
+/* The loss at a step, or after `tokens` input tokens, interpolated linearly; NAN before and after all points. */
 double history_at_step(const GArray *points, double step);
 double history_at_tokens(const GArray *points, double tokens);

@@ -17,20 +17,21 @@ typedef struct LoadedModel {
     Tokenizer *tok; /* NULL means none */
 } LoadedModel;
 typedef struct LoadedModelSource {
-    const char *path;      /* of the model */
-    const char *tokenizer; /* of the tokenizer, from the command line; NULL means the one that lies with the model */
-    const char *otherwise; /* of the tokenizer where none lies with the model; NULL and "" mean none */
+    const char *path;      /* path of the model */
+    const char *tokenizer; /* path of the tokenizer (command line); NULL means the one that lies with the model */
+    const char *otherwise; /* tokenizer to use where none lies with the model; NULL and "" mean none */
     const char *advice;    /* end of the error where no tokenizer is found ("give --tokenizer FILE"); NULL means that
                               a model without tokenizer is no error */
     int threads;           /* 0 means one per core */
 } LoadedModelSource;
 /* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
- * source->tokenizer names it. To be closed whatever the result. */
+ * source->tokenizer names it. Call loaded_model_close also after an error. */
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error);
 void loaded_model_close(LoadedModel *loaded);
 
-/* Reads the configuration of a model without its weights, into zeroed memory (model_config_clear). *tokenizer_path as
- * above; *run is the run directory that a checkpoint would belong to, or NULL. g_free both, whatever the result. */
+/* Reads the configuration of a model without its weights, into zeroed memory (model_config_clear). *tokenizer_path is
+ * the tokenizer that lies with the model, *run a checkpoint's run directory; each may be NULL. g_free both, also on
+ * error. */
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error);
 /* The options that decide about weights and differ, as text: "its model.width is 512, this model's is 256; …". NULL
  * means that none differs. g_free. */

@@ -1,4 +1,4 @@
-/* curves.h: losses of runs as a picture. */
+/* curves.h: plots the losses of runs. */
 #pragma once
 
 #include "train/history.h"
@@ -10,12 +10,12 @@ typedef struct Curve {
     const History *history;
 } Curve;
 
-/* A horizontal line with a name: a loss to be measured against. */
+/* A named loss, drawn as a horizontal line. */
 typedef struct Baseline {
-    char *name; /* NULL: none */
+    char *name; /* NULL means no line */
     double loss;
 } Baseline;
 
 /* An SVG: for each run the training loss as a line and the held-out losses as points, over input tokens, or over steps
- * where every run has as many tokens a step. */
+ * where all runs read equally many tokens per step. */
 void curves_write(FILE *out, const Curve *curves, int n, Baseline baseline);

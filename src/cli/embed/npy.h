@@ -1,4 +1,4 @@
-/* npy.h: a matrix of f32 as NumPy's .npy, written row by row. */
+/* npy.h: writes a matrix of f32 as NumPy's .npy, row by row. */
 #pragma once
 
 #include "base/error.h"
@@ -7,9 +7,9 @@
 
 typedef struct NpyWriter NpyWriter;
 
-/* Writes a file beside PATH, which gets its name when it is whole. */
+/* Writes to a temporary file, which npy_close renames to PATH. */
 NpyWriter *npy_create(const char *path, int64_t cols, GError **error);
 bool npy_write_row(NpyWriter *writer, const float *row, GError **error);
-/* Says how many rows there are, syncs and renames; always frees. */
+/* Writes the number of rows into the header, syncs and renames the file. Frees the writer, also on error. */
 bool npy_close(NpyWriter *writer, GError **error);
-void npy_abort(NpyWriter *writer); /* leaves nothing; NULL will do */
+void npy_abort(NpyWriter *writer); /* removes the file and frees; writer may be NULL */

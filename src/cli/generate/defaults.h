@@ -1,5 +1,5 @@
-/* generation_defaults.h: how `loam generate` answers: what the command line says, else what the model's
- * generation_config.json says, else greedy decoding of 64 tokens. */
+/* defaults.h: settings of `loam generate`: the command line's, else those of the model's generation_config.json, else
+ * greedy decoding of 64 tokens. */
 #pragma once
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ typedef struct GenerationSettings {
         COUNT_UNSET, COUNT_UNSET, COUNT_UNSET, REAL_UNSET, REAL_UNSET, REAL_UNSET                                      \
     }
 
-/* Sets what is unset. `model`: TokenRoles.generation, may be NULL; encodes: whether it has an encoder. *used and
- * *unused: the model's settings that hold now, and those that change nothing here ("top_p 0.9, …"); g_free. */
+/* Fills the unset fields. model: TokenRoles.generation, may be NULL; encodes: whether the model has an encoder. *used
+ * and *unused list the settings of generation_config.json that apply and that do not ("top_p 0.9, …"); g_free. */
 bool generation_defaults(GenerationSettings *settings, const json_t *model, bool encodes, char **used, char **unused,
                          GError **error);

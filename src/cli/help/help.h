@@ -7,7 +7,7 @@
 /* The words of a usage that name the verb: "loam bench step". g_free. */
 char *help_name(const HelpPage *page);
 
-/* Writes DIR/loam.1, a page a verb, and loam-config.5. */
+/* Writes DIR/loam.1, one page per verb, and loam-config.5. */
 bool help_write_man(const char *dir, const OptionTable *options, GError **error);
 /* A script for a shell: "bash", "zsh" or "fish". g_free; NULL where there is none for this shell. */
 char *help_completion(const char *shell, const OptionTable *options);

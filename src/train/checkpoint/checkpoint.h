@@ -1,8 +1,8 @@
 /* checkpoint.h: saving and loading the state of a run. A checkpoint is a folder: safetensors files with the weights and
- * the optimizer state, and state.json (format version 1) with everything else, the size and the xxh3-64 checksum of
- * every file among it. For each tensor of a file state.json says which box (start, shape) of the whole parameter it
- * holds. No time, host name or path is stored, so equal states give equal bytes. A checkpoint is written to a temporary
- * folder, synced and renamed, so a folder that has its final name is complete. */
+ * the optimizer state, and state.json (format version 1) with everything else, such as each file's size and xxh3-64
+ * sum. For each tensor of a file state.json says which box (start, shape) of the whole parameter it holds. No time,
+ * host name or path is stored, so equal states give equal bytes. A checkpoint is written to a temporary folder, synced
+ * and renamed, so a folder that has its final name is complete. */
 #pragma once
 
 #include "model/model.h"
@@ -11,8 +11,8 @@
 /* The progress of a run after `attempts` steps. */
 typedef struct TrainState {
     int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
-    int64_t samples, tokens, target_tokens; /* read so far; tokens: of the encoder, or of a decoder alone */
-    LossSums window;                        /* sums since the last log line, so that logged means survive a restart */
+    int64_t samples, tokens, target_tokens; /* read so far; tokens: the encoder's, or a decoder-only model's */
+    LossSums window;                        /* losses since the last log line, so that their means survive a restart */
     int64_t window_steps;
     double best_loss;           /* lowest held-out loss so far, unless best_step is -1 */
     int64_t best_step;          /* step of best_loss; -1 means none */
@@ -39,9 +39,10 @@ bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **
 /* Saves the weights and token roles of a model, without optimizer and progress. */
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
 
-/* The state of a run at one moment, apart from writing it. A snapshot owns its configuration, counters and token roles.
- * It reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at a time, until
- * snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was closed. */
+/* Contents of a checkpoint, written later. A snapshot owns its configuration, counters and
+ * token roles. It reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at
+ * a time, until snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model
+ * was closed. */
 typedef struct Snapshot Snapshot;
 Snapshot *snapshot_take(const Checkpoint *checkpoint);
 void snapshot_detach(Snapshot *snapshot);
@@ -52,9 +53,9 @@ void snapshot_free(Snapshot *snapshot);
  * while tensors are loaded. *damaged (may be NULL) is set where the reason of a failure is a file that is missing,
  * truncated or corrupt; the destination is then partly overwritten. */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, bool *damaged, GError **error);
-/* Checks the size and the checksum of every file. *damaged as above. */
+/* Checks the size and the checksum of every file. *damaged: see checkpoint_load. */
 bool checkpoint_verify(const char *folder, bool *damaged, GError **error);
 /* Reads the model's configuration, without any tensor. config is zeroed memory; checkpoint_clear_config frees it.
- * tokenizer_hash may be NULL; g_free. *damaged as above. */
+ * tokenizer_hash may be NULL; g_free. *damaged: see checkpoint_load. */
 bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, bool *damaged, GError **error);
 void checkpoint_clear_config(ModelConfig *config);

@@ -12,8 +12,8 @@
 typedef struct StateField {
     const char *name;
     size_t offset;
-    enum { STATE_COUNT, STATE_HASH, STATE_REAL } type; /* int64_t from 0 or `absent` on, any int64_t, double */
-    bool required;                                     /* state.json without it holds no progress of a run */
+    enum { STATE_COUNT, STATE_HASH, STATE_REAL } type; /* int64_t, ≥ 0 or == `absent`; any int64_t; double */
+    bool required;                                     /* without it state.json is not accepted */
     double absent;
 } StateField;
 extern const StateField state_fields[]; /* ends with name NULL */

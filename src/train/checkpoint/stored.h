@@ -1,5 +1,5 @@
-/* stored.h: the tensors that a checkpoint holds: parameters, and the states of an optimizer. Both are read and written
- * by boxes, as f32. */
+/* stored.h: the tensors that a checkpoint holds: parameters, and the states of an optimizer. Values are f32; a write
+ * may cover a Box, a rectangular part. */
 #pragma once
 
 #include "param/optim.h"
@@ -9,7 +9,7 @@ typedef struct StoredTensor {
     Optimizer *optimizer; /* NULL means a parameter */
     int index;            /* of the parameter, or of the optimizer's state */
     const char *name;     /* belongs to params or optimizer */
-    int64_t rows, cols;   /* cols 0: a vector */
+    int64_t rows, cols;   /* cols 0 means a vector */
 } StoredTensor;
 
 StoredTensor stored_param(ParamStore *params, int index);

@@ -50,11 +50,11 @@ extern const char *const recipe_options[];
 /* Reads the YAML file PATH (NULL means none) and then the overrides ("group.key=value"), fills in defaults and checks
  * the result. config is zeroed memory; config_clear frees it, also after an error. */
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
-/* The same where PATH is a configuration file, a run directory, or the config.yaml in one. For a run directory run.dir
- * is the directory as PATH names it, and tokenizer.path the run's own copy, unless an override sets them. */
+/* config_load, where PATH is a configuration file, a run directory, or the config.yaml in one. For a run directory
+ * run.dir is the directory as PATH names it, and tokenizer.path the run's own copy, unless an override sets them. */
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
 void config_clear(Config *config);
-/* Rules across options. */
+/* Checks rules that involve several options. */
 bool config_check(const Config *config, GError **error);
 /* An error unless the objective fills the streams (encoder, decoder) that the model has. */
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error);

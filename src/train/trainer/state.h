@@ -1,6 +1,6 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
  * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
- * (what is due and what is left), evaluation.c (held-out losses) and saving.c (checkpoints). */
+ * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints). */
 #pragma once
 
 #include "data/prefetch.h"
@@ -24,8 +24,8 @@ typedef struct Trainer {
     const Batch **batch;           /* (accum) microbatches of a step, borrowed from `prefetch`; NULL between steps */
     int64_t accum, micro, samples; /* microbatches of a step, samples of a microbatch, samples of a step */
     Schedule schedule;
-    int64_t total;       /* steps of the run; -1 means unknown: its length is a time, or in tokens that are counted */
-    double total_tokens; /* length of the run in tokens that are counted; 0 means that it has another unit */
+    int64_t total;       /* steps of the run; -1 means unknown: train.length is in time or in counted tokens */
+    double total_tokens; /* train.length in counted tokens; 0 means that it has another unit */
     Every log_every, eval_every, save_every, save_within;
     TrainState state;
     ModelLoss loss;
@@ -48,7 +48,7 @@ typedef struct StepStats {
     LossSums sums;
     double lr, norm; /* learning rate; L2 norm of the gradients before clipping */
     int64_t tokens;  /* read */
-    bool updated;    /* false: the step was skipped, its loss or gradients were not finite */
+    bool updated;    /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
