@@ -72,7 +72,7 @@ void cli_each_page(HelpTaker take, gpointer data)
 
 /* ---- command lines ---- */
 
-/* GLib says "Unknown option --foo"; a person wants the name they meant. */
+/* Replaces GLib's "Unknown option --foo" by an error that names the nearest option. */
 static bool explain_unknown(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();

@@ -1,5 +1,5 @@
 /* cli.h: shared by the verbs: parsing of the command line, help, and lines of output. A verb is one file cli/NAME.c, or
- * a folder cli/NAME/ where it has several, and one row of the table in main.c. */
+ * a folder cli/NAME/ where it has several, and one row of verbs.inc. */
 #pragma once
 
 #include "base/error.h"
@@ -26,22 +26,9 @@ bool cli_fail_unknown_verb(const char *name, GError **error);
 /* The list of verbs that `loam --help` prints. */
 void cli_print_verbs(FILE *out);
 
-bool verb_tokenizer(int argc, char **argv, GError **error);
-bool verb_prepare(int argc, char **argv, GError **error);
-bool verb_dataset(int argc, char **argv, GError **error);
-bool verb_plan(int argc, char **argv, GError **error);
-bool verb_train(int argc, char **argv, GError **error);
-bool verb_eval(int argc, char **argv, GError **error);
-bool verb_scores(int argc, char **argv, GError **error);
-bool verb_generate(int argc, char **argv, GError **error);
-bool verb_embed(int argc, char **argv, GError **error);
-bool verb_import(int argc, char **argv, GError **error);
-bool verb_export(int argc, char **argv, GError **error);
-bool verb_compare(int argc, char **argv, GError **error);
-bool verb_inspect(int argc, char **argv, GError **error);
-bool verb_bench(int argc, char **argv, GError **error);
-bool verb_help(int argc, char **argv, GError **error);
-bool verb_env(int argc, char **argv, GError **error);
+#define VERB(name, does) bool verb_##name(int argc, char **argv, GError **error);
+#include "cli/verbs.inc"
+#undef VERB
 
 /* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and
  * the rest. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what it does and an example, one screen.

@@ -29,7 +29,7 @@ static bool parse_dtype(const char *text, HfForm *form, GError **error)
     return text == NULL || fail_user(error, "--dtype %s is unknown, want f32, bf16 or f16", text);
 }
 
-/* "2GB", "500MB", "1.5GiB": Hugging Face's units. */
+/* Parses "2GB", "500MB" or "1.5GiB", the units of Hugging Face. */
 static bool parse_shard_size(const char *text, HfForm *form, GError **error)
 {
     static const struct {

@@ -22,7 +22,7 @@ static const char about[] =
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-/* Beside the weights, where model_open_path looks for it. */
+/* Copies the tokenizer to the folder of the weights, where model_open_path looks for it. */
 static bool copy_tokenizer(const char *from, const char *to, GError **error)
 {
     g_autofree char *path = tokenizer_find(from, NULL);

@@ -1,5 +1,4 @@
-/* loam: one program that trains T5, BERT and GPT from raw text. The first argument is a verb; each verb is a file of
- * this folder. */
+/* main.c: the program `loam`: runs the verb that the first argument names. */
 #include "base/fatal.h"
 #include "cli/cli.h"
 
@@ -8,25 +7,12 @@
 #include <string.h>
 
 static const SubVerb verbs[] = {
-    { "tokenizer", verb_tokenizer, "train, encode, decode, describe a tokenizer" },
-    { "prepare", verb_prepare, "corpus to token dataset" },
-    { "dataset", verb_dataset, "merge, shuffle and split token datasets" },
-    { "plan", verb_plan, "what a configuration will do, before it does it" },
-    { "train", verb_train, "pre-train a model, or go on from one" },
-    { "eval", verb_eval, "loss and perplexity on held-out data" },
-    { "scores", verb_scores, "predictions against references: accuracy, F1, ROUGE, BLEU and others" },
-    { "generate", verb_generate, "fill the blanks of lines, guess masks, or go on from them" },
-    { "embed", verb_embed, "vectors of lines, from an encoder" },
-    { "import", verb_import, "a Hugging Face folder to a loam model" },
-    { "export", verb_export, "a loam model to a Hugging Face folder" },
-    { "compare", verb_compare, "how runs differ: their options and their losses" },
-    { "inspect", verb_inspect, "look inside a dataset, a batch, a checkpoint, a model file" },
-    { "bench", verb_bench, "speed of operations and steps on this machine" },
-    { "help", verb_help, "what a verb does; every option; manual pages and completion" },
-    { "env", verb_env, "versions, processor, libraries: for bug reports" },
+#define VERB(name, does) { #name, verb_##name, does },
+#include "cli/verbs.inc"
+#undef VERB
 };
 
-/* The status of the program, once all it printed is known to have arrived. */
+/* The exit status: a failure of the machine if standard output could not be written. */
 static int finish(int status)
 {
     errno = 0;
@@ -50,7 +36,7 @@ static int run_verb(int argc, char **argv)
 int main(int argc, char **argv)
 {
     fatal_install();
-    setlocale(LC_CTYPE, "C.UTF-8"); /* numbers stay as C writes them */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* UTF-8 text; the decimal point stays a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_verbs(argc < 2 ? stderr : stdout);

@@ -16,7 +16,7 @@
 
 #define USAGE        "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
 #define PEAK_SECONDS 0.2
-#define USUAL_SHARE  0.7 /* of the rate of products that whole training steps reach */
+#define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
 
 static const char about[] =
     "What a configuration will do, before it does it: time, milestones, memory, parameters, work a step. Nothing is\n"
@@ -49,10 +49,10 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
 
 typedef struct Sources {
     Tokenizer *tok;
-    Loader *loader; /* NULL: the dataset is not there yet */
+    Loader *loader; /* NULL means that the dataset does not exist yet */
 } Sources;
 
-/* Resolves the vocabulary and opens what the run would read, as far as it is there. */
+/* Resolves the vocabulary and opens the datasets, as far as they exist. */
 static bool resolve(Config *config, Sources *sources, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -81,15 +81,16 @@ static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GS
 
 static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
 {
-    const char *row = objective->choose ? "at most, in a row of" : "->"; /* several may share it */
+    const char *row =
+        objective->choose ? "at most, in a row of" : "->"; /* several samples may share a packed sequence */
     if (enc > 0 && dec > 0)
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d input, %d target tokens", raw_length, row, enc, dec);
     else
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
-/* tokens: that the rows have room for. How full they are only the samples' lengths tell, so that a length in tokens may
- * take more steps, and another length fewer tokens. */
+/* tokens counts full sequences. Packed sequences may be shorter, so a train.length in tokens may take more steps than
+ * this, and another length fewer tokens. */
 static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
 {
     bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
@@ -98,14 +99,16 @@ static void add_length(GString *lines, const Config *config, const Objective *ob
              counted || objective->choose ? " (an estimate: of full rows)" : "");
 }
 
-/* What a run is made of, from its configuration alone. */
+/* The numbers of a run, computed from its configuration. */
 typedef struct Outline {
     const Config *config;
     const Objective *objective;
     ObjectiveConfig planned;
-    int32_t micro, enc, dec;         /* samples of a microbatch; tokens of a sample in either stream */
-    int64_t samples, epoch, steps;   /* of a step; of an epoch, 0 where the dataset is not there; of the run, or -1 */
-    double step_flops, step_s, peak; /* step_s: seconds, measured or estimated from the peak; 0: not known */
+    int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
+    int64_t samples, epoch,
+        steps; /* samples of a step; samples of an epoch, 0 means unknown; steps of the run, -1 means unknown */
+    double step_flops, step_s,
+        peak; /* step_s: seconds of a step, measured or estimated from the peak; 0 means unknown */
 } Outline;
 
 static bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
@@ -128,7 +131,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
     return true;
 }
 
-/* Seconds of a step: a few are run on request, else products of this machine are timed for a moment. */
+/* Seconds of a step: measured with --measure, else estimated from the measured peak of matrix products. */
 static bool time_step(Outline *o, Config *config, GError **error)
 {
     if (measure_s > 0) {
@@ -162,7 +165,7 @@ static void add_time(GString *lines, const Outline *o)
         add_line(lines, "", "estimated from its products, %.0f GFLOP/s; --measure 20 runs steps", o->peak / 1e9);
 }
 
-/* When something happens that comes again and again, and at the end: "every 1000 steps, about every 12m5s". */
+/* When something periodic happens: "every 1000 steps, about every 12m5s", or "at the end of the run". */
 static void add_every(GString *lines, const Outline *o, const char *what, Amount every)
 {
     int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
@@ -214,7 +217,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     return true;
 }
 
-/* Megatron pads the vocabulary so that every rank holds a multiple of 128 rows, and counts the padding. */
+/* The vocabulary as Megatron pads it, to a multiple of 128 rows; its counts of parameters include the padding. */
 static void add_megatron(GString *plan, const ModelConfig *config)
 {
     ModelConfig padded = *config;
@@ -224,7 +227,7 @@ static void add_megatron(GString *plan, const ModelConfig *config)
     add_line(plan, "Megatron", "vocabulary %s, parameters %s at tensor parallel size %d", vocab, params, megatron_tp);
 }
 
-/* With the options the lines are comments behind them, so that the whole is a configuration. */
+/* With --options the plan is printed as comments after the options, so that the output is a valid configuration. */
 static void print_plan(const Config *config, const char *lines)
 {
     if (!show_options) {

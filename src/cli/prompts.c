@@ -14,15 +14,15 @@
 
 struct PromptReader {
     int descriptor;
-    const char *name; /* of what is read, for errors */
+    const char *name; /* of the input, for errors */
     PromptFormat format;
-    GString *buffer; /* what has arrived and is not yet taken */
+    GString *buffer; /* bytes that were read and are not yet split into lines */
     bool end;
-    int64_t number; /* of the last line taken, from 1 */
+    int64_t number; /* number of the last line, counted from 1 */
 };
 
-/* Whether the tokenizer lies in the very folder of the weights, as in Hugging Face's folders and what is imported from
- * them; a run keeps it two folders above. */
+/* Whether the tokenizer lies in the folder of the weights, as in Hugging Face folders and imported models. In a run
+ * directory it lies two folders above. */
 static bool lies_beside(const char *model_path, const Tokenizer *tok)
 {
     g_autofree char *model = g_canonicalize_filename(model_path, NULL);
@@ -31,7 +31,8 @@ static bool lies_beside(const char *model_path, const Tokenizer *tok)
     return strcmp(model, folder) == 0;
 }
 
-/* What transformers would put around a text for this model, as the files with it say: [CLS] and [SEP], </s>, or <s>. */
+/* Takes the special tokens that transformers puts around a text from the tokenizer's files: [CLS] and [SEP], </s>, or
+ * <s>. */
 static void take_frame(PromptFormat *format, const ModelConfig *config, const Tokenizer *tok)
 {
     PostProcessor frame;
@@ -115,7 +116,7 @@ static bool parse_ids(const char *line, int64_t vocab, GArray *ids, GError **err
     return true;
 }
 
-/* Ids of text; where it says [MASK] stands the mask. */
+/* Appends the ids of a text; the piece of the mask token in it becomes the mask's id. */
 static bool encode(const PromptFormat *format, const char *text, GArray *ids, GError **error)
 {
     if (format->mask < 0)
@@ -157,7 +158,7 @@ static bool parse_array(const PromptFormat *format, const json_t *array, GArray 
     return true;
 }
 
-/* What has no tokens becomes the start that the model has for that. */
+/* Appends the model's first token to a prompt without tokens. */
 static void start_empty(const PromptFormat *format, GArray *ids)
 {
     if (ids->len == 0 && format->start >= 0)
@@ -204,7 +205,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
            fail_user(error, "an empty prompt, and nothing says which token a text of this model begins with");
 }
 
-/* Until the buffer holds a whole line, or all there is. */
+/* Reads until the buffer holds a complete line, or the input ends. */
 static bool fill(PromptReader *reader, GError **error)
 {
     const GString *buffer = reader->buffer;
@@ -224,7 +225,7 @@ static bool fill(PromptReader *reader, GError **error)
     return true;
 }
 
-/* The next line of the buffer from *at on, without its end; false where none is whole. */
+/* The next line of the buffer from *at on, without its line end; false where no complete line is left. */
 static bool next_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
     size_t left = reader->buffer->len - *at;

@@ -5,7 +5,8 @@ static const char *const train_keys[] = { "path", "weight?", NULL }, *const vali
 #define AT(field) offsetof(DataConfig, field)
 static const OptionRow data_options[] = {
     { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
-      "token dataset to train on: PREFIX of loam prepare, or several: PREFIX,PREFIX or PREFIX:WEIGHT,PREFIX:WEIGHT",
+      "token dataset to train on: path prefix as given to loam prepare --out, or several: PREFIX,PREFIX or "
+      "PREFIX:WEIGHT,PREFIX:WEIGHT",
       train_keys },
     { "data.valid", OPT_LIST, AT(valid), "", 0, 0, OPT_TUNABLE,
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", valid_keys },
@@ -31,7 +32,7 @@ static const OptionRow data_options[] = {
     { "data.compat_batch", OPT_AMOUNT, AT(compat_batch), "0 samples", 0, 1e9, OPT_IDENTITY,
       "fairseq: samples or tokens of the batches that are shuffled; 0: train.micro_batch", NULL },
     { "data.break_mode", OPT_ENUM, AT(break_mode), "none", 0, 0, OPT_IDENTITY,
-      "fairseq: where the text is cut: anywhere, between lines, between lines and documents, after every line",
+      "fairseq: where text is cut into samples: anywhere, at lines, at lines and documents, after each line",
       break_mode_names },
     { "data.input_length", OPT_I64, AT(input_length), "512", 2, 1e6, OPT_IDENTITY,
       "maximum tokens of an input, EOS included; samples are packed up to it", NULL },
@@ -40,15 +41,21 @@ static const OptionRow data_options[] = {
     { "data.raw_length", OPT_I64, AT(raw_length), "0", 0, 1e6, OPT_IDENTITY,
       "maximum tokens of text of one sample; 0: as many as fit data.input_length", NULL },
     { "data.noise_density", OPT_F64, AT(noise_density), "0.15", 0.001, 0.999, OPT_IDENTITY,
-      "share of the text that is masked", NULL },
+      "share of the tokens that are masked", NULL },
     { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
       "a text has the same mask in every epoch", NULL },
 };
 #undef AT
 
+static const char *const sentence_order_values[] = { "true", "order", "false", "none", NULL };
+static const OptionRename data_renames[] = {
+    { "data.sentence_order", "data.sentence_pairs", sentence_order_values },
+    { NULL, NULL, NULL },
+};
+
 void data_option_groups(GArray *groups, size_t offset)
 {
-    const OptionGroup own = { data_options, G_N_ELEMENTS(data_options), offset };
+    const OptionGroup own = { data_options, G_N_ELEMENTS(data_options), offset, data_renames };
     g_array_append_val(groups, own);
     objective_options(groups, offset + offsetof(DataConfig, settings));
 }

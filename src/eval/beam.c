@@ -9,7 +9,7 @@
 typedef struct Hypothesis {
     int32_t *ids; /* (max_tokens) without EOS */
     int64_t n;
-    double logprob, score; /* -INFINITY: there is none */
+    double logprob, score; /* -INFINITY marks an empty slot */
 } Hypothesis;
 
 typedef struct Candidate {
@@ -19,12 +19,12 @@ typedef struct Candidate {
 
 struct BeamSearch {
     BeamOptions options;
-    int64_t length;                     /* tokens of the live ones */
-    Hypothesis *live, *next, *finished; /* (beams) each; finished: the best score first */
+    int64_t length;                     /* tokens of each live hypothesis */
+    Hypothesis *live, *next, *finished; /* (beams) each; finished: in falling order of their scores */
     Candidate *candidates;              /* (beams × n_candidates) */
 };
 
-/* So many that, whatever ends among them, there is one for each beam to go on with. */
+/* Candidates per hypothesis: enough that `beams` of them remain when all that can end do end. */
 static int64_t n_candidates(const BeamOptions *options)
 {
     return MAX(2, 1 + options->eos.n) * (int64_t)options->beams;
@@ -72,7 +72,7 @@ void beam_close(BeamSearch *search)
     g_free(search);
 }
 
-/* The likeliest first; ties go to the earlier hypothesis, then to the lower id. */
+/* Falling order of log-probability; ties go to the earlier hypothesis, then to the lower id. */
 static int by_logprob(const void *a, const void *b)
 {
     const Candidate *x = a, *y = b;
@@ -83,7 +83,7 @@ static int by_logprob(const void *a, const void *b)
     return x->token - y->token;
 }
 
-/* Less likely is what the hypothesis says, and what was said before it. */
+/* Applies the repetition penalty to the tokens of a hypothesis and to those before it. */
 static void penalize(const BeamSearch *search, const Hypothesis *hypothesis, float *logits)
 {
     const BeamOptions *options = &search->options;
@@ -95,7 +95,7 @@ static void penalize(const BeamSearch *search, const Hypothesis *hypothesis, flo
     sampler_penalize(logits, (const int32_t *)(void *)ids->data, ids->len, options->repetition_penalty);
 }
 
-/* The `most` likeliest continuations of hypothesis `from`, in any order; returns how many there are. */
+/* The `most` most likely continuations of hypothesis `from`, in any order; returns their number. */
 static int64_t continuations(const BeamSearch *search, int32_t from, float *logits, int64_t most, Candidate *out)
 {
     const Hypothesis *hypothesis = &search->live[from];
@@ -116,7 +116,7 @@ static int64_t continuations(const BeamSearch *search, int32_t from, float *logi
     return n;
 }
 
-/* to = from, and with token >= 0 that token after it. */
+/* Copies hypothesis `from` to `to`, followed by `token` unless it is negative. */
 static void extend(Hypothesis *to, const Hypothesis *from, int32_t token, double logprob, double score)
 {
     for (int64_t i = 0; i < from->n; i++)
@@ -128,7 +128,7 @@ static void extend(Hypothesis *to, const Hypothesis *from, int32_t token, double
     to->score = score;
 }
 
-/* Puts a live hypothesis that ended among the finished ones, if it is better than the worst of them. */
+/* Inserts a hypothesis that ended into the finished ones, if it is better than the worst of them. */
 static void finish(BeamSearch *search, const Hypothesis *live, double logprob)
 {
     int32_t at = search->options.beams - 1;
@@ -142,7 +142,8 @@ static void finish(BeamSearch *search, const Hypothesis *live, double logprob)
     finished[at] = last;
 }
 
-/* No live hypothesis can still beat the worst finished one: at best it keeps its probability up to the limit. */
+/* Whether no live hypothesis can beat the worst finished one, even if its log-probability stays the same up to
+ * max_tokens. */
 static bool settled(const BeamSearch *search)
 {
     double best = -INFINITY;

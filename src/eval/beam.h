@@ -1,6 +1,6 @@
-/* beam.h: beam search for one prompt, apart from the model: it is fed the logits of its live hypotheses and says which
- * tokens to go on with. As in T5X: a finished hypothesis scores logp / ((5 + length) / 6)^alpha, its end included, and
- * the search stops when no live one can still beat the worst of the finished. */
+/* beam.h: beam search for one prompt. It knows no model: the caller gives it the logits of its live hypotheses, and it
+ * returns the tokens that continue them. As in T5X, a finished hypothesis scores logp / ((5 + length) / 6)^alpha, its
+ * EOS included, and the search stops when no live hypothesis can still beat the worst of the finished ones. */
 #pragma once
 
 #include "eval/generation.h"
@@ -9,20 +9,21 @@
 typedef struct BeamOptions {
     int32_t beams;
     double length_penalty;     /* alpha */
-    double repetition_penalty; /* of what was said and of `said`, n_said ids before it: the caller's */
-    const int32_t *said;
+    double repetition_penalty; /* of the hypothesis' own tokens and of those in `said`; 1 means none */
+    const int32_t *said;       /* (n_said) ids that precede every hypothesis; the caller's */
     int64_t n_said;
     int64_t max_tokens;
     TokenList eos;
-    int64_t vocab;
+    int64_t vocab; /* V */
 } BeamOptions;
 
 typedef struct BeamSearch BeamSearch;
 
 BeamSearch *beam_open(const BeamOptions *options);
 void beam_close(BeamSearch *search);
-/* logits (beams, V) of the live hypotheses, which may be changed; at the first call all rows are the same. Live
- * hypothesis i goes on from what was number from[i] with tokens[i]. False: the search is over. */
+/* logits (beams, V) of the live hypotheses, may be overwritten; at the first call all rows are equal. New live
+ * hypothesis i is old hypothesis from[i] followed by tokens[i]. Returns false when the search is over. */
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens);
-/* The best n ≤ beams, best first: finished ones, then those the limit cut. Returns how many there are. */
+/* The best n ≤ beams hypotheses, best first: finished ones, then those that reached max_tokens. Returns their number.
+ */
 int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ROW_TEXTS   64 /* most in as many tokens as one text may have */
+#define ROW_TEXTS   64 /* most texts in the tokens of one text of full length */
 #define MOST_TOKENS (1 << 20)
 
 const char *const pooling_names[] = { "mean", "first", "pooler", "none", NULL };
@@ -14,28 +14,28 @@ struct Embedder {
     Model *model;
     Pooling pooling;
     Batch *batch;
-    float *hidden; /* (rows of the batch, C) */
+    float *hidden; /* (tokens of the batch, C) */
     float *pooled; /* (texts of the batch, C) */
 };
 
-static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error)
 {
     const ModelConfig *config = model_config(model);
     if (config->n_enc == 0)
         return fail_user(error, "the model has no encoder: its tokens see only what stands before them");
     if (pooling == POOLING_POOLER && !config->pooler)
         return fail_user(error, "the model has no pooler: want mean, first or none");
-    if (max_tokens < 1 || rows < 1 || max_tokens > MOST_TOKENS / rows)
-        return fail_user(error, "%" PRId64 " texts of %" PRId64 " tokens side by side: at most %d tokens in all", rows,
-                         max_tokens, MOST_TOKENS);
+    if (max_tokens < 1 || texts_per_batch < 1 || max_tokens > MOST_TOKENS / texts_per_batch)
+        return fail_user(error, "%" PRId64 " texts of %" PRId64 " tokens side by side: at most %d tokens in all",
+                         texts_per_batch, max_tokens, MOST_TOKENS);
     return model_config_fits(config, max_tokens, error);
 }
 
-Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error)
+Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error)
 {
-    if (!check(model, pooling, max_tokens, rows, error))
+    if (!check(model, pooling, max_tokens, texts_per_batch, error))
         return NULL;
-    Batch *batch = batch_new_packed((int32_t)rows, ROW_TEXTS, (int32_t)max_tokens, 0);
+    Batch *batch = batch_new_packed((int32_t)texts_per_batch, ROW_TEXTS, (int32_t)max_tokens, 0);
     if (!model_reserve_encoder(model, batch, error)) {
         batch_free(batch);
         return NULL;
@@ -62,9 +62,9 @@ void embedder_close(Embedder *embedder)
 
 bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n)
 {
-    const TokenStream *rows = &embedder->batch->enc;
-    CHECK(n >= 1 && n <= rows->max_len, "a text of %" PRId64 " tokens", n);
-    if (rows->n_seq == rows->max_seq || n > rows->max_tokens - rows->n_tokens)
+    const TokenStream *stream = &embedder->batch->enc;
+    CHECK(n >= 1 && n <= stream->max_len, "a text of %" PRId64 " tokens", n);
+    if (stream->n_seq == stream->max_seq || n > stream->max_tokens - stream->n_tokens)
         return false;
     g_autofree float *weights = g_new0(float, (gsize)n);
     batch_add_sequence(embedder->batch,
@@ -90,19 +90,19 @@ static void mean(float *out, const float *rows, int32_t n, int64_t width)
 
 const float *embedder_run(Embedder *embedder)
 {
-    TokenStream *rows = &embedder->batch->enc;
+    TokenStream *stream = &embedder->batch->enc;
     int64_t width = model_config(embedder->model)->width;
-    int32_t capacity = rows->max_tokens;
+    int32_t capacity = stream->max_tokens;
     bool pooler = embedder->pooling == POOLING_POOLER;
 
-    rows->max_tokens = rows->n_tokens; /* nothing is computed for rows without a token */
+    stream->max_tokens = stream->n_tokens; /* compute no hidden states beyond the tokens of the batch */
     model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
-    rows->max_tokens = capacity;
-    for (int32_t s = 0; s < rows->n_seq; s++) {
-        const float *first = embedder->hidden + rows->cu[s] * width;
+    stream->max_tokens = capacity;
+    for (int32_t s = 0; s < stream->n_seq; s++) {
+        const float *first = embedder->hidden + stream->cu[s] * width;
         float *out = embedder->pooled + s * width;
         if (embedder->pooling == POOLING_MEAN)
-            mean(out, first, rows->cu[s + 1] - rows->cu[s], width);
+            mean(out, first, stream->cu[s + 1] - stream->cu[s], width);
         if (embedder->pooling == POOLING_FIRST)
             memcpy(out, first, sizeof *out * (size_t)width);
     }

@@ -1,20 +1,22 @@
-/* embed.h: vectors of texts, from an encoder. */
+/* embedder.h: vectors of texts, from the hidden states of an encoder. */
 #pragma once
 
 #include "model/model.h"
 
+/* How the hidden states of a text become its vector: their mean, the first token's, the output of BERT's pooler; or one
+ * vector for each token. */
 typedef enum Pooling { POOLING_MEAN, POOLING_FIRST, POOLING_POOLER, POOLING_NONE } Pooling;
 extern const char *const pooling_names[]; /* "mean", "first", "pooler", "none", NULL */
 
-/* Texts side by side, without padding. */
+/* A batch of texts, packed without padding. */
 typedef struct Embedder Embedder;
 
-/* Texts of at most `max_tokens` tokens, a batch holding as many tokens as `rows` of those. */
-Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t rows, GError **error);
+/* For texts of at most max_tokens tokens; a batch holds texts_per_batch × max_tokens tokens. */
+Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error);
 void embedder_close(Embedder *embedder);
-/* Adds a text to the batch; false, and nothing is done, where it is full. */
+/* Adds a text to the batch; false, and nothing changes, where the batch has no room for it. */
 bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n);
 int32_t embedder_count(const Embedder *embedder); /* texts in the batch */
-/* Runs the batch, which is empty afterwards, and returns its vectors one after another, of the model's width: one a
- * text, or with POOLING_NONE one a token. The embedder's until the next call. */
+/* Encodes the batch and empties it. Returns (texts, C) vectors in the order of embedder_add, or with POOLING_NONE
+ * (tokens, C); the embedder's memory, valid until the next call. */
 const float *embedder_run(Embedder *embedder);

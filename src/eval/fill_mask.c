@@ -18,9 +18,9 @@ static bool check_ids(const Model *model, const int32_t *ids, int64_t n, GError 
     return model_config_fits(model_config(model), n, error);
 }
 
-static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t n_pieces, int64_t place)
+static MaskGuesses guesses_at(const float *logits, int64_t vocab, int64_t n_pieces, int64_t index)
 {
-    MaskGuesses guesses = { .place = place };
+    MaskGuesses guesses = { .index = index };
     double log_sum = sampler_log_sum(logits, vocab);
     for (int64_t id = 0; id < MIN(vocab, n_pieces); id++) {
         double p = exp((double)logits[id] - log_sum);

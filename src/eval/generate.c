@@ -2,14 +2,14 @@
 
 #include "eval/beam.h"
 
-/* One sequence that is being written. */
+/* One answer that is being generated. */
 typedef struct Writer {
     Generation *out;
-    GArray *said; /* int32_t: what the repetition penalty makes less likely; NULL: there is none */
+    GArray *said; /* int32_t: tokens that the repetition penalty makes less likely; NULL means no penalty */
     Philox rng;
 } Writer;
 
-/* What a decoder has read before it writes: a prompt, or behind an encoder the start. */
+/* The tokens that precede an answer: the decoder start of an encoder-decoder, the prompt of a decoder alone. */
 static const int32_t *read_before(const Model *model, const Prompts *prompts, int32_t prompt,
                                   const GenerateOptions *options, int64_t *n)
 {
@@ -18,7 +18,7 @@ static const int32_t *read_before(const Model *model, const Prompts *prompts, in
     return encodes ? &options->decoder_start : prompts->ids + prompts->cu[prompt];
 }
 
-/* Appends the next token to what is written; false where that was the last. */
+/* Appends the next token to an answer; false where the answer ended. */
 static bool write_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
 {
     const Sampling *sampling = &options->sampling;
@@ -36,7 +36,7 @@ static bool write_token(Writer *writer, float *logits, int64_t vocab, const Gene
     return !writer->out->finished;
 }
 
-/* Each sequence on its own: the likeliest token, or a drawn one. */
+/* Greedy decoding and sampling: each answer on its own. */
 static void write_all(Decoder *decoder, const Model *model, const Prompts *prompts, int64_t first_prompt,
                       const GenerateOptions *options, Generation *out)
 {
@@ -66,7 +66,7 @@ static void write_all(Decoder *decoder, const Model *model, const Prompts *promp
         g_clear_pointer(&writers[r].said, g_array_unref);
 }
 
-/* Feeds every search that is not over its rows of logits; false when all are over. */
+/* Gives every search that is not over its rows of logits; false when all are over. */
 static bool advance_all(BeamSearch **searches, bool *over, int32_t n, const BeamOptions *options, float *logits,
                         int32_t *from, int32_t *tokens)
 {
@@ -127,7 +127,7 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
     return true;
 }
 
-/* Number of the sentinel that `id` is, or -1. */
+/* Index of the sentinel with this id; -1 means that the id is no sentinel. */
 static int sentinel_index(const Tokenizer *tok, int32_t id)
 {
     for (int i = 0; i < TOKENIZER_SENTINELS; i++)
@@ -136,7 +136,7 @@ static int sentinel_index(const Tokenizer *tok, int32_t id)
     return -1;
 }
 
-/* Appends what the answer says after the given sentinel; false if the sentinel is not in it. */
+/* Appends the span that follows the sentinel in the answer; false if the answer lacks the sentinel. */
 static bool append_span(const Tokenizer *tok, const GArray *answer, int32_t sentinel, GArray *out)
 {
     guint i = 0;

@@ -1,5 +1,5 @@
-/* generate.h: text from a model: greedy decoding, sampling and beam search over batches of prompts, and T5's span
- * filling. */
+/* generate.h: text generation for batches of prompts: greedy decoding, sampling and beam search; and T5's filling of
+ * masked spans. */
 #pragma once
 
 #include "eval/generation.h"
@@ -9,23 +9,23 @@
 
 typedef struct GenerateOptions {
     Sampling sampling;
-    int32_t beams;         /* 1: no search; more: temperature 0 */
-    double length_penalty; /* of the search, ≥ 0 */
-    int32_t n;             /* answers to a prompt: samples, or the best of the search (n ≤ beams) */
-    int64_t max_tokens;    /* of an answer, its end included */
+    int32_t beams;         /* 1 means no beam search; more require temperature 0 */
+    double length_penalty; /* of beam search, ≥ 0 */
+    int32_t n;             /* answers per prompt: samples, or the best n ≤ beams hypotheses */
+    int64_t max_tokens;    /* of an answer, EOS included */
     uint64_t seed;
-    TokenList eos;         /* each ends an answer; none: only max_tokens does */
-    int32_t decoder_start; /* what a decoder behind an encoder reads first */
+    TokenList eos;         /* each of these ids ends an answer; an empty list means that only max_tokens does */
+    int32_t decoder_start; /* first input token of the decoder of an encoder-decoder */
 } GenerateOptions;
 
-/* prompts: what the encoder reads, EOS included, or what a decoder alone goes on from. out (prompts->n × n); ids is
- * NULL where a search found fewer. The random numbers of an answer are a function of (seed, first_prompt + number of
- * the prompt, number of the answer): how prompts are batched does not matter. logprob is the model's, after the
- * repetition penalty and before temperature, top_k and top_p. */
+/* prompts: the encoder's input, EOS included, or the tokens that a decoder alone continues. out (prompts->n × n
+ * answers); ids is NULL where beam search found fewer than n. Random numbers depend on (seed, first_prompt + index of
+ * the prompt, index of the answer) only, not on how prompts are batched. logprob is after the repetition penalty and
+ * before temperature, top_k and top_p. */
 bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
               Generation *out, GError **error);
 
-/* The input with every sentinel replaced by what the answer puts in its place; a sentinel the answer lacks stays. Text;
- * g_free. */
+/* The text of the input with every sentinel replaced by the span that follows this sentinel in the answer; a sentinel
+ * that the answer lacks is left in. g_free. */
 char *generate_fill(const Tokenizer *tok, const int32_t *inputs, int64_t n_inputs, const GArray *answer,
                     GError **error);

@@ -1,4 +1,4 @@
-/* generation.h: an answer of a model. */
+/* generation.h: one sequence that a model generated. */
 #pragma once
 
 #include <glib.h>
@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 typedef struct Generation {
-    GArray *ids;    /* int32_t, without the decoder start and the closing EOS; owned */
-    double logprob; /* of what was generated, EOS included */
-    bool finished;  /* ended by EOS, not by the limit */
+    GArray *ids;    /* int32_t, without the decoder start and without EOS; owned */
+    double logprob; /* natural log-probability of the generated tokens, EOS included */
+    bool finished;  /* ended by EOS; false means that it reached the length limit */
 } Generation;
 
 static inline void generation_clear(Generation *generation)

@@ -17,7 +17,7 @@ static bool fail_stopped(GError **error)
     return false;
 }
 
-/* Calls `each` with batches of up to `micro` samples until n are seen. */
+/* Calls `each` for the first n samples, in batches of at most `micro` samples. */
 static bool for_batches(Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop,
                         void (*each)(void *, const Batch *), void *context, GError **error)
 {
@@ -90,14 +90,14 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
 
 typedef struct BytesContext {
     const Tokenizer *tok;
-    bool *special; /* (size of the vocabulary) sentinels */
+    bool *special; /* (size of the tokenizer) true for sentinels */
     GArray *ids;
-    int64_t bytes; /* -1: not known */
+    int64_t bytes; /* -1 means unknown */
     GError **error;
     bool done;
 } BytesContext;
 
-/* Ids of the targets from row `first` on that are text. */
+/* Collects the target ids of tokens first … end - 1 that are text; false where one of them is the unknown token. */
 static bool text_ids(const BytesContext *context, const Batch *batch, int32_t first, int32_t end)
 {
     g_array_set_size(context->ids, 0);

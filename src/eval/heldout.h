@@ -1,20 +1,20 @@
-/* heldout.h: loss on held-out data: the same samples with the same masks at every call. */
+/* heldout.h: loss on a held-out dataset. Every call uses the same samples with the same masks. */
 #pragma once
 
 #include "data/loader.h"
 #include "model/model.h"
 
-/* Asked before every microbatch: true ends the evaluation with LOAM_ERROR_STOPPED. */
+/* Asked before every microbatch; true abandons the evaluation with LOAM_ERROR_STOPPED. */
 typedef bool (*HeldoutStopFn)(void);
-/* Adds the loss of samples [0, n) of the loader's epoch 0 to *sums, micro samples at a time, dropout off; the loader
- * draws their order (loader.h), so that n of them stand for all. n 0: the whole epoch. stop may be NULL. A terminal
- * shows how far it is. */
+/* Adds the losses of samples 0 … n - 1 of the loader's epoch 0 to *sums, `micro` samples at a time, without dropout. n
+ * 0 means the whole epoch; the loader's order is random (loader.h), so n samples are a random subset. stop may be NULL.
+ * Shows progress on a terminal. */
 bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
                   GError **error);
-/* Nats per target token of the best unigram model of the very same targets, sentinels and EOS included: their entropy.
- * A model above it has learned nothing from the input. */
+/* Entropy, in nats per token, of the unigram distribution of these samples' targets (sentinels and EOS included): the
+ * lowest loss of a model that ignores its input. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);
-/* UTF-8 bytes of the text of the very same targets, without sentinels and EOS. What bits per byte divide by: the loss
- * of all targets, sentinels included, counts towards it. -1 where some target is the unknown token: what it stood for
- * is not known. A space that begins a sequence's targets is not counted. */
+/* UTF-8 bytes of the text of these samples' targets, without sentinels and EOS: the denominator of bits per byte, whose
+ * numerator is the loss of all targets. -1 where a target is the unknown token, whose text is lost. A space at the
+ * start of a sequence's targets does not count. */
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error);

@@ -9,7 +9,7 @@ static void set_free(void *memory)
     HeldoutSet *set = memory;
     g_clear_pointer(&set->loader, loader_close);
     g_free(set->name);
-    g_free(set->prefix);
+    g_free(set->path_prefix);
     g_free(set);
 }
 
@@ -22,7 +22,7 @@ static bool check_name(const GPtrArray *sets, const char *item, const char *name
         const HeldoutSet *set = sets->pdata[i];
         if (set->name == NULL)
             return fail_user(error, "data.valid: \"%s\" has no name; several sets are written NAME:PREFIX,NAME:PREFIX",
-                             set->prefix);
+                             set->path_prefix);
         if (strcmp(set->name, name) == 0)
             return fail_user(error, "data.valid: two sets are named \"%s\"", name);
     }
@@ -35,12 +35,12 @@ static bool add_set(GPtrArray *sets, const DataConfig *config, const char *name,
     HeldoutSet *set = g_new0(HeldoutSet, 1);
     g_ptr_array_add(sets, set);
     set->name = g_strdup(name);
-    set->prefix = g_strdup(prefix);
+    set->path_prefix = g_strdup(prefix);
     set->loader = loader_open(config, prefix, tok, seed, true, error);
     return set->loader != NULL;
 }
 
-/* What data.split keeps of data.train, as one set. */
+/* Adds the validation part of data.train (data.split) as the only set. */
 static bool add_split(GPtrArray *sets, const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error)
 {
     g_autofree char *parts = sources_split_valid(config, error);

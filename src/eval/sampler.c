@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct Candidate {
-    double weight; /* exp((logit - the largest) / temperature) */
+    double weight; /* exp((logit - largest logit) / temperature) */
     int32_t id;
 } Candidate;
 
@@ -39,7 +39,7 @@ double sampler_log_sum(const float *logits, int64_t vocab)
     return top + log(sum);
 }
 
-/* The likeliest first; the lower id wins ties. */
+/* Falling order of weight; ties go to the lower id. */
 static int by_weight(const void *a, const void *b)
 {
     const Candidate *x = a, *y = b;
@@ -48,7 +48,7 @@ static int by_weight(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* How many of the sorted candidates the share top_p of their weight takes. */
+/* Size of the smallest prefix of the sorted candidates that holds the share top_p of their weight. */
 static int64_t nucleus(const Candidate *sorted, int64_t n, double top_p)
 {
     double total = 0, sum = 0;

@@ -1,19 +1,21 @@
-/* sampler.h: the next token from a row of logits. Pure functions over host memory. */
+/* sampler.h: chooses the next token from one row of logits. Pure functions over host memory. */
 #pragma once
 
 #include <stdint.h>
 
 typedef struct Sampling {
-    double temperature; /* 0: the likeliest token, and nothing below is read */
-    int64_t top_k;      /* 0: all; else from the k likeliest tokens alone */
-    double top_p;       /* 1: all; else from the fewest likeliest tokens that hold this share of what top_k left */
-    double repetition_penalty; /* 1: none; > 1 makes tokens that were read or said before less likely, at every
-                                  temperature */
+    double temperature; /* 0 means greedy: the most likely token; top_k and top_p are then ignored */
+    int64_t top_k;      /* sample from the k most likely tokens; 0 means all */
+    double top_p; /* sample from the smallest set of most likely tokens with this share of top_k's mass; 1 means all */
+    double repetition_penalty; /* > 1 makes tokens of the prompt and of the answer less likely; 1 means none */
 } Sampling;
 
-/* Divides positive logits of the ids by the penalty and multiplies negative ones, each id once (Keskar et al. 2019). */
+/* Divides positive logits of the ids by the penalty and multiplies negative ones by it, each id once (Keskar et al.
+ * 2019).
+ */
 void sampler_penalize(float *logits, const int32_t *ids, int64_t n_ids, double penalty);
 /* log Σ exp(logits). */
 double sampler_log_sum(const float *logits, int64_t vocab);
-/* A token of the distribution softmax(logits / temperature), cut as told; uniform in [0, 1) chooses. */
+/* Samples a token from softmax(logits / temperature), restricted by top_k and top_p, by the inverse of its cumulative
+ * distribution at `uniform` in [0, 1). */
 int32_t sampler_pick(const float *logits, int64_t vocab, const Sampling *sampling, double uniform);

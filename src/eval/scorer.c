@@ -8,7 +8,7 @@
 
 struct Scorer {
     Model *model;
-    Batch *batch; /* one sample; NULL before the first */
+    Batch *batch; /* room for one pair; NULL before the first */
     int32_t enc_len, dec_len;
 };
 
@@ -25,7 +25,7 @@ void scorer_close(Scorer *scorer)
     g_free(scorer);
 }
 
-/* The next power of two, so that lengths that creep up are seldom reason to allocate. */
+/* Rounds a length up to a power of two, so that buffers are seldom reallocated. */
 static int32_t room_for(int64_t n, int32_t before)
 {
     int32_t room = MAX(before, 64);
@@ -34,7 +34,7 @@ static int32_t room_for(int64_t n, int32_t before)
     return room;
 }
 
-/* For inputs and targets, or for both in the one stream of a decoder alone. */
+/* Makes room for a pair; a decoder alone reads inputs and targets as one sequence. */
 static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GError **error)
 {
     bool encodes = model_config(scorer->model)->n_enc > 0;

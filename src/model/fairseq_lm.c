@@ -171,7 +171,7 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
     config->init = INIT_SCHEME_FAIRSEQ;
     config->dropout = 0.1;
     config->attention_dropout = config->activation_dropout = 0;
-    config->norm_after = !flag(file, "decoder_normalize_before");
+    config->post_norm = !flag(file, "decoder_normalize_before");
     config->scale_embedding = !flag(file, "no_scale_embedding");
     if (flag(file, "alibi"))
         return fail_user(error, "its option alibi is true, which loam does not read");

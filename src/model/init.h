@@ -1,10 +1,10 @@
-/* init.h: how initial weights are drawn: a rule a parameter, which the options model.init and model.init_std change. */
+/* init.h: how initial weights are drawn: one rule per parameter, read as model.init and model.init_std say. */
 #pragma once
 
 #include "model/model_config.h"
 #include "param/param.h"
 
-/* Under init t5 (T5X), which keeps the variance of activations. A matrix is (out, in). */
+/* Rules of model.init = t5 (T5X); other values of model.init replace the distributions. A matrix is (out, in). */
 typedef enum InitRule {
     RULE_ZEROS,
     RULE_ONES,
@@ -16,8 +16,8 @@ typedef enum InitRule {
     RULE_OUTPUT,           /* RULE_FAN_IN, of a sublayer's last matrix, whose product is added to the residual stream */
     RULE_OUTPUT_TRUNCATED, /* RULE_FAN_IN_TRUNCATED, of a sublayer's last matrix */
     RULE_AREA,             /* normal, std (in · out)^-1/2 */
-    RULE_QUERY,            /* normal, std (in · head_dim)^-1/2, in place of the scores' factor head_dim^-1/2; without
-                              head_dim where model.scale_scores has that factor */
+    RULE_QUERY,            /* normal, std (in · head_dim)^-1/2, which replaces the factor head_dim^-1/2 of the scores;
+                              with model.scale_scores, which has that factor, std in^-1/2 */
     RULE_GLOROT            /* uniform within ± sqrt(6 / (out + in)) */
 } InitRule;
 

@@ -8,7 +8,7 @@ ModelSpec model_spec(const ModelConfig *config)
                         .kv_heads = (int32_t)model_config_kv_heads(config),
                         .activation = (Activation)config->activation,
                         .norm = (NormKind)config->norm,
-                        .norm_after = config->norm_after,
+                        .post_norm = config->post_norm,
                         .eps = (float)config->norm_eps,
                         .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
                         .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,

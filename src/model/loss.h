@@ -1,4 +1,4 @@
-/* loss.h: how a pass over a microbatch is made, and the sums of the losses that it adds to. */
+/* loss.h: settings of a pass over a microbatch, and the sums of losses over passes. */
 #pragma once
 
 #include "data/batch.h"
@@ -12,12 +12,12 @@ typedef enum HeadId {
     HEAD_COUNT
 } HeadId;
 
-/* How the figures of a head are called. */
+/* Names of a head's metrics. */
 typedef struct HeadNames {
     const char *name;     /* "label" */
     const char *loss;     /* "loss_label": in metrics.jsonl and TensorBoard, where a model has several heads */
     const char *accuracy; /* "accuracy_label" */
-    const char *rows;     /* "sequences": what has a loss */
+    const char *rows;     /* "sequences": the unit that has a loss */
 } HeadNames;
 const HeadNames *loss_names(HeadId head);
 
@@ -47,7 +47,7 @@ typedef struct LossSums {
 } LossSums;
 
 void loss_sums_add(LossSums *sums, const LossSums *more);
-/* Heads that have rows. */
+/* Number of heads that have rows. */
 int loss_sums_heads(const LossSums *sums);
 /* Means over a head's rows; NaN where there are none. */
 double loss_sums_mean(const LossSums *sums, HeadId head);

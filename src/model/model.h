@@ -39,7 +39,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss);
 /* Adds to *sums the sums of all passes since the last call. Waits for the device. */
 void model_take_sums(Model *model, LossSums *sums);
-/* model_pass and model_take_sums. */
+/* Calls model_pass, then model_take_sums. */
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
 /* logits (tokens of batch_loss_stream, V) f32 on the host, without dropout: for tests and short inputs. */
 void model_logits(Model *model, const Batch *batch, float *logits);

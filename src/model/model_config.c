@@ -48,7 +48,7 @@ const OptionRow model_options[] = {
     ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
     ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of every norm", norm_names),
     ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "layernorm adds a bias", NULL),
-    ROW("norm_after",       OPT_BOOL, norm_after, "false", 0, 0, OPT_IDENTITY, "norm after each sublayer and its residual sum (post-LN, BERT), not before the sublayer", NULL),
+    ROW("post_norm",        OPT_BOOL, post_norm, "false", 0, 0, OPT_IDENTITY, "norm after each sublayer and its residual sum (post-LN, BERT), not before the sublayer", NULL),
     ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm of the first block's self-attention; ModernBERT leaves it out", NULL),
     ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of the encoder and of the decoder", NULL),
     ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
@@ -59,7 +59,7 @@ const OptionRow model_options[] = {
     ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "rotary positions: the longest wavelength is 2 pi times this", NULL),
     ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the blocks with a window; 0: the same", NULL),
     ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
-    ROW("segments",         OPT_I64, segments, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
+    ROW("token_types",      OPT_I64, token_types, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
     ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: a token of an encoder attends to window/2 tokens on each side, one of a decoder to itself and window - 1 tokens before; 0: to all", NULL),
     ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... attend to all tokens; 0: no block does", NULL),
     ROW("sparse_pattern",   OPT_ENUM, sparsity.pattern, "none", 0, 0, OPT_IDENTITY, "block-sparse self-attention of the encoder, or of a decoder alone, up to max_positions tokens", sparse_pattern_names),
@@ -104,9 +104,15 @@ const OptionRow model_options[] = {
 
 const int n_model_options = G_N_ELEMENTS(model_options);
 
+const OptionRename model_renames[] = {
+    { "model.segments", "model.token_types", NULL },
+    { "model.norm_after", "model.post_norm", NULL },
+    { NULL, NULL, NULL },
+};
+
 void model_config_defaults(ModelConfig *config)
 {
-    OptionGroup rows = { model_options, n_model_options, 0 };
+    OptionGroup rows = { model_options, n_model_options, 0, model_renames };
     OptionTable table = { &rows, 1, sizeof *config };
     *config = (ModelConfig){ 0 };
     options_set_defaults(&table, config);

@@ -18,7 +18,7 @@ typedef enum PositionKind {
     POSITION_NONE,
     POSITION_LEARNED_AND_BIAS,  /* AST-T5: POSITION_LEARNED and POSITION_RELATIVE_BIAS */
     POSITION_RELATIVE_KEY,      /* Shaw et al. 2018: scores add q · (learned embedding of the distance) */
-    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: and k · the same */
+    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: scores add (q + k) · (learned embedding of the distance) */
 } PositionKind;
 
 /* How initial weights are drawn: see model/init.h. */
@@ -51,7 +51,7 @@ typedef struct ModelConfig {
     bool bias;       /* every linear of the blocks adds a bias */
     int norm;        /* NormKind */
     bool norm_bias;  /* LayerNorm adds a bias */
-    bool norm_after; /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool post_norm;  /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     bool first_norm; /* pre-LN: the first block's self-attention has a norm */
     bool final_norm; /* norm after the last block of the encoder and of the decoder */
     bool embed_norm; /* norm after the embedding */
@@ -69,7 +69,7 @@ typedef struct ModelConfig {
     int rel_rule;             /* RelposRule */
     bool rel_per_block;       /* relative bias: each block has a table of its own (umT5); else all blocks share one */
     bool rel_encoder_only;    /* relative bias: the decoder has none */
-    int64_t segments;         /* token types, each with an embedding; 0 means none */
+    int64_t token_types;      /* token types, each with an embedding; 0 means none */
 
     /* Which keys a query attends to. */
     int64_t window; /* encoder: window / 2 tokens to each side; decoder: itself and window - 1 before; 0 means all */
@@ -79,7 +79,7 @@ typedef struct ModelConfig {
 
     /* Attention. */
     bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
-    bool qk_layer_scaling; /* Megatron: scores are divided by the block's number, then multiplied, for f16's range */
+    bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
     bool context_queries;  /* encoder: context-dependent queries (nn/context_query.h) */
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
@@ -106,6 +106,7 @@ typedef struct ModelConfig {
 
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
+extern const OptionRename model_renames[];
 /* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
 /* The copy has strings of its own, until model_config_clear. */

@@ -167,7 +167,7 @@ static int64_t dim_size(Dim dim, const ModelConfig *config)
     case DIM_MEMORY:
         return config->memory_tokens;
     case DIM_SEGMENTS:
-        return config->segments;
+        return config->token_types;
     case DIM_CLASSES:
         return 2;
     case DIM_DISTANCES:
@@ -187,7 +187,7 @@ static unsigned features(const ModelConfig *config)
     return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
            flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
            flag(config->embed_norm, EMBED_NORM) | flag(model_config_learned_positions(config), POSITIONS) |
-           flag(model_config_distances(config), DISTANCES) | flag(config->segments > 0, SEGMENTS) |
+           flag(model_config_distances(config), DISTANCES) | flag(config->token_types > 0, SEGMENTS) |
            flag(config->head_transform, TRANSFORM) | flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) |
            flag(config->sentence_head, SENTENCE);
 }

@@ -1,4 +1,4 @@
-/* params.h: the parameters of a model, by buckets, and the structs that params_acquire fills with those of a bucket. */
+/* params.h: the parameters of a model, by buckets, and the structs that params_acquire fills, one per bucket. */
 #pragma once
 
 #include "model/stage.h"
@@ -17,7 +17,7 @@ typedef struct ModelW {
     LinearW sentence;     /* (2,C) classes of a pair of sentences, from the pooler */
 } ModelW;
 
-/* Of an encoder or a decoder, besides its blocks. */
+/* Parameters of an encoder or a decoder outside its blocks. */
 typedef struct StackW {
     Tensor relpos; /* (relative-position buckets, H), shared by the blocks */
     NormW final_norm;

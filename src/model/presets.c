@@ -8,14 +8,14 @@
 #define V1_1 ""
 #define UMT5 "rel_per_block=true"
 #define AST                                                                                                            \
-    "norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-5 "                    \
+    "norm=layernorm norm_bias=true post_norm=true final_norm=false embed_norm=true norm_eps=1e-5 "                     \
     "position=learned+relative_bias max_positions=1024 position_offset=2 rel_rule=ast rel_buckets=128 "                \
     "rel_max_distance=255 "                                                                                            \
     "rel_per_block=true rel_encoder_only=true bias=true scale_scores=true activation=relu gated=false "                \
     "tie_embeddings=true dropout=0.1 inner_dropout=false init=fan_out"
 #define BERT                                                                                                           \
-    "family=bert norm=layernorm norm_bias=true norm_after=true final_norm=false embed_norm=true norm_eps=1e-12 "       \
-    "position=learned max_positions=512 segments=2 bias=true scale_scores=true activation=gelu_erf gated=false "       \
+    "family=bert norm=layernorm norm_bias=true post_norm=true final_norm=false embed_norm=true norm_eps=1e-12 "        \
+    "position=learned max_positions=512 token_types=2 bias=true scale_scores=true activation=gelu_erf gated=false "    \
     "tie_embeddings=true head_transform=true head_bias=true pooler=true sentence_head=true dropout=0.1 "               \
     "inner_dropout=false init=normal"
 #define MODERNBERT                                                                                                     \
@@ -31,9 +31,9 @@
     "scale_scores=true gated=false inner_dropout=false init=fairseq"
 #define FAIRSEQ_LM    FAIRSEQ " position=sinusoidal activation=relu dropout=0.1 attention_dropout=0"
 #define FAIRSEQ_GPT3  FAIRSEQ " position=learned max_positions=2048 activation=gelu_erf tie_embeddings=true"
-#define BERT_PRE_NORM BERT " norm_after=false final_norm=true"
+#define BERT_PRE_NORM BERT " post_norm=false final_norm=true"
 /* No sentence pairs; two unused rows, the id of the padding + 1, before the first learned position. */
-#define ROBERTA BERT " segments=1 position_offset=2 pooler=false sentence_head=false norm_eps=1e-5"
+#define ROBERTA BERT " token_types=1 position_offset=2 pooler=false sentence_head=false norm_eps=1e-5"
 #define LLAMA                                                                                                          \
     "family=gpt norm_eps=1e-5 position=rotary scale_scores=true activation=silu gated=true inner_dropout=false "       \
     "init=normal"

@@ -12,8 +12,8 @@
 
 #include "model/model.h"
 
-/* What a stage sends to the next one, or its gradient on the way back. N: tokens of the stream that is cut; E: tokens
- * of the encoder; C: width. The tensors belong to the slot and last until its next slot_begin. */
+/* What a stage sends to the next one, or its gradient on the way back. N: tokens of the encoder or decoder, whichever
+ * is cut; E: tokens of the encoder; C: width. The tensors belong to the slot and last until its next slot_begin. */
 typedef struct StageMessage {
     Tensor x; /* (N,C) residual stream after the stage's last block; absent at a cut between encoder and decoder */
     Tensor encoder_output; /* (E,C); absent at a cut within the encoder, and without an encoder */

@@ -6,28 +6,28 @@
 #include "model/loss.h"
 #include "model/params.h"
 
-/* What stays the same from one microbatch to the next. */
+/* A stage's part of an encoder or a decoder, the same for all microbatches. */
 typedef struct Stack {
     Device *dev;
     const ModelConfig *config;
     ParamStore *params;
     bool decoder;
-    int first, end;        /* the blocks that are here, numbered within the whole encoder or decoder */
-    bool embeds, finishes; /* whether the embedding is here, whether the final norm is */
-    ModelSpec spec;        /* what layers read of the config */
-    LayerSpec outer;       /* … of the embedding and the final norm */
-    LayerSpec *layers;     /* (end - first) … of each block */
-    int bucket;            /* of the parameters beside those of blocks */
-    int block_bucket;      /* of block 0 of the whole */
-    BlockLayout **layouts; /* (end - first) of sparse attention, or NULL */
-    void *layout_memory;   /* of the device: the integers of the layouts */
+    int first, end;        /* blocks [first, end) of this stage, numbered in the whole encoder or decoder */
+    bool embeds, finishes; /* whether this stage has the embedding, the final norm */
+    ModelSpec spec;        /* config as layers read it */
+    LayerSpec outer;       /* spec of the embedding and the final norm */
+    LayerSpec *layers;     /* (end - first) spec of each block */
+    int bucket;            /* bucket of the StackW */
+    int block_bucket;      /* bucket of block 0 of the whole encoder or decoder */
+    BlockLayout **layouts; /* (end - first) layouts of sparse attention; NULL means dense */
+    void *layout_memory;   /* device memory with the integers of the layouts */
 } Stack;
 
-/* One microbatch's pass through a stack: what its forward leaves for its backward. */
+/* One microbatch's pass through a stack: what backward needs of its forward. */
 typedef struct StackPass {
-    Ctx cx;            /* of the embedding and the final norm; points at `tokens` of this struct and of the encoder's */
-    Tokens tokens;     /* the stream of the activations */
-    Tensor *x;         /* (end - first + 1) of (N,C): the input of each block, then the output of the last */
+    Ctx cx;        /* context of the embedding and the final norm; points at `tokens` here and in the encoder's pass */
+    Tokens tokens; /* the stream of the activations */
+    Tensor *x;     /* (end - first + 1) of (N,C): the input of each block, then the output of the last */
     BlockSave *blocks; /* (end - first) */
     EmbeddingSave embed;
     NormSave final_norm;
@@ -35,7 +35,7 @@ typedef struct StackPass {
     Tensor sinusoids; /* (max_len, C), or NO_TENSOR */
 } StackPass;
 
-/* false: no memory for the layouts. config and params must stay as long as the stack. */
+/* Returns false when there is no memory for the layouts. config and params must stay as long as the stack. */
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder);
 void stack_clear(Stack *stack);
 static inline int stack_blocks(const Stack *stack)
@@ -45,41 +45,41 @@ static inline int stack_blocks(const Stack *stack)
 
 void stack_pass_init(StackPass *pass, const Stack *stack);
 void stack_pass_clear(StackPass *pass);
-/* Sets pass->cx. pass->tokens is set before; encoder_tokens are those of the encoder's output, NULL where there is
- * none. Activations kept for backward go into `save`. */
+/* Sets pass->cx; the caller has set pass->tokens. encoder_tokens: tokens of the encoder output; NULL means none.
+ * Activations kept for backward go into `save`. */
 void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Tokens *encoder_tokens,
                    const ModelLoss *loss);
-/* A walk over the blocks that are here, from the first to the last, or back with their gradients:
+/* A walk over this stage's blocks, from the first to the last, or back with their gradients:
  *     for (BlockWalk walk = stack_walk(stack, pass); stack_walk_next(&walk);)
- * Between two calls of stack_walk_next the parameters of one block are there; gradients are ready when it returns. */
+ * w and g (back only) are those of one block until the next stack_walk_next, which marks the gradients as ready. */
 typedef struct BlockWalk {
     const Stack *stack;
     const StackPass *pass;
     bool back;
-    int here, i; /* the block, counted from the first that is here, and within the whole encoder or decoder */
-    Ctx cx;      /* of the block; the caller's to change */
-    BlockW w, g; /* g is absent in a walk forward */
-    float beta;  /* of g */
+    int here, i; /* index of the block in this stage, and in the whole encoder or decoder */
+    Ctx cx;      /* context of the block; the caller may change it */
+    BlockW w, g; /* weights and gradients; g is absent in a walk forward */
+    float beta;  /* gradients: g = beta g + new */
 } BlockWalk;
 
 BlockWalk stack_walk(const Stack *stack, const StackPass *pass);
 BlockWalk stack_walk_back(const Stack *stack, const StackPass *pass);
 /* false after the last block. */
 bool stack_walk_next(BlockWalk *walk);
-/* Positions that are not learned, into pass->bias, pass->sinusoids and pass->cx.rotary: relative positions from `first`
- * on, n of them, and position_ids below n_positions. */
+/* Computes the position tables: pass->bias of relative positions first … first + n - 1, and pass->sinusoids and
+ * pass->cx.rotary of position_ids 0 … n_positions - 1. */
 void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32_t first, int32_t n,
                      int32_t n_positions);
 void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w);
-/* y = final_norm(x), or x itself. */
+/* y = final_norm(x); x itself where there is no final norm. */
 Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save);
-/* Allocates pass->x. Without the embedding here, x[0] is to be written before stack_fwd. */
+/* Allocates pass->x. In a stage without the embedding the caller writes x[0] before stack_fwd. */
 void stack_begin(const Stack *stack, StackPass *pass);
-/* y (N,C) = dropout(final_norm(blocks(embedding))), or the part of it that is here; in the arena `save`.
- * encoder_output (E,C): of a decoder with cross-attention, else NO_TENSOR. With loss->recompute, `recompute` takes the
- * activations within a block, which are forgotten. */
+/* y (N,C) = dropout(final_norm(blocks(embedding))), or this stage's part of it; in the arena `save`.
+ * encoder_output (E,C); NO_TENSOR means no cross-attention. With loss->recompute, a block's activations lie in
+ * `recompute` only while it runs. */
 Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor encoder_output, const ModelLoss *loss);
-/* dy (N,C), of what stack_fwd returned, becomes the gradient of x[0] where the embedding is elsewhere. d_encoder_output
- * (E,C) is added to; NO_TENSOR where encoder_output is. */
+/* dy (N,C) is the gradient of stack_fwd's result; in a stage without the embedding it becomes the gradient of x[0].
+ * d_encoder_output (E,C) is added to; NO_TENSOR where encoder_output is. */
 void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy, Tensor encoder_output,
                Tensor d_encoder_output, const ModelLoss *loss);

@@ -11,7 +11,7 @@ typedef struct Stage {
     int first, end;
 } Stage;
 
-/* Every block: the one stage of a model that is not cut. */
+/* The stage with every block, of a model that is not cut. */
 Stage stage_whole(const ModelConfig *config);
 /* The stage's blocks of the encoder or of the decoder, numbered within it; first == end where it has none. */
 Stage stage_blocks(const ModelConfig *config, Stage stage, bool decoder);

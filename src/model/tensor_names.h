@@ -27,7 +27,7 @@ typedef struct TensorNames {
     const char *prefix;         /* stands before every name of `body`: "bert."; "" means none */
     const TensorName *body;     /* embeddings and blocks */
     const TensorName *heads;    /* names without the prefix; NULL means none */
-    const char *const *ignored; /* tensors of some releases that hold nothing of the model, with their prefix */
+    const char *const *ignored; /* names, with the prefix, of tensors that are no parameters, in some releases */
 } TensorNames;
 
 /* The entry of a parameter, "encoder.3.self.q", and in *theirs (g_free) the name of its tensor,

@@ -33,7 +33,7 @@ typedef struct TokenRoles {
 
 TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
-/* *to, which holds roles already, becomes equal to *from. */
+/* *to, which must be initialized, becomes a deep copy of *from. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
 /* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes the padding token, or 0; bos becomes
  * the first of eos, which stood between documents in training. */
@@ -43,5 +43,5 @@ void token_roles_add_eos(TokenRoles *roles, int32_t id);
 
 /* The object of state.json that token_roles_parse reads. */
 json_t *token_roles_json(const TokenRoles *roles);
-/* *roles holds roles already. Ids must be below `vocab`. */
+/* Replaces *roles, which must be initialized. Ids must be below `vocab`. */
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error);

@@ -1,4 +1,4 @@
-/* transformer.h: the inside of Model, for the files of this room. */
+/* transformer.h: the private fields of Model and Slot, for the files of src/model. */
 #pragma once
 
 #include "model/slot.h"
@@ -14,12 +14,12 @@ typedef enum SlotState {
 /* One microbatch in flight. */
 typedef struct Slot {
     SlotState state;
-    Arena *save;        /* of the model's workspace */
-    const Batch *batch; /* the caller's */
+    Arena *save;        /* points into the model's workspace */
+    const Batch *batch; /* owned by the caller */
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
-    StackPass encoder, decoder;  /* the encoder's tokens are there in every stage that has cross-attention */
-    Tensor encoder_output;       /* (E,C) made here or received; absent until then */
+    StackPass encoder, decoder;  /* encoder.tokens is set in every stage that has cross-attention */
+    Tensor encoder_output;       /* (E,C) computed or received by this stage; absent until then */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
 } Slot;
 
@@ -27,27 +27,27 @@ struct Model {
     Device *dev;
     ModelConfig config;
     Stage stage;
-    char **frozen; /* patterns of names, or NULL */
+    char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
     char *tokenizer_hash;   /* or NULL */
-    Stack encoder, decoder; /* the stage's parts of them */
+    Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
     Tensor sums; /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
 };
 
-/* The encoder's stream, its memory tokens included, for as long as `save` is not reset. */
+/* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: sequences that have room for memory
- * tokens. */
+/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: limit on the sequences
+ * that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Forward through the stage's blocks; y (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
-/* The pass of the stage's last block. */
+/* The StackPass (encoder or decoder) that has the stage's last block. */
 StackPass *slot_last(const Model *model, Slot *slot);
 
-/* The same stage of the same model on the null device, with measuring arenas: it computes nothing and counts
- * everything. */
+/* The same stage of the same model on the null device, with measuring arenas: it computes nothing, but counts
+ * memory and FLOPs. */
 Model *model_open_dry(const Model *model, bool gradients);
 void model_close_dry(Model *model);

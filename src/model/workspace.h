@@ -14,7 +14,7 @@ typedef struct Workspace {
 } Workspace;
 
 void workspace_init(Workspace *work, int n_slots);
-/* Gives the arenas memory of the peaks of `measured`, each slot that of its slot 0. */
+/* Gives each arena memory of the size of the peak of `measured`'s arena; every slot that of measured's slot 0. */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 void workspace_clear(Workspace *work, Device *dev);
 /* Bytes that workspace_reserve takes. */

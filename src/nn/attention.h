@@ -1,4 +1,5 @@
-/* attention.h: multi-head self- and cross-attention, over packed sequences and over key/value caches. */
+/* attention.h: multi-head self- and cross-attention, over packed sequences and over key/value caches.
+ * Dimensions N, E, S, C, H, D, A, K, P, Tq, Tk: see nn/ctx.h. */
 #pragma once
 
 #include "nn/context_query.h"
@@ -9,17 +10,16 @@
  * context-dependent queries `context` takes the place of q, and qkv is k above v. */
 typedef struct AttentionW {
     NormW norm;
-    LinearW q, k, v; /* (A,C), (K,C), (K,C) */
-    LinearW qkv, kv; /* (A + 2K, C), (2K,C) */
-    LinearW o;       /* (C,A) */
-    Tensor
-        relpos; /* (relative-position buckets, H) of a block with a table of its own; absent where the stack has it */
-    ContextQueryW context; /* of tensors that are absent, or not */
-    Tensor distance;       /* (2P - 1, D) embeddings of distances, as AttnDistance.table, or absent */
+    LinearW q, k, v;       /* (A,C), (K,C), (K,C) */
+    LinearW qkv, kv;       /* (A + 2K, C), (2K,C) */
+    LinearW o;             /* (C,A) */
+    Tensor relpos;         /* (relative-position buckets, H) the block's own table; absent where all blocks share one */
+    ContextQueryW context; /* its tensors are absent without context-dependent queries */
+    Tensor distance;       /* (2P - 1, D) distance embeddings (AttnDistance.table), or absent */
 } AttentionW;
 
-/* What attention reads: slices of the columns of qkv (N, A + 2K); or q (N,A) and slices of kv (N,2K), in
- * cross-attention (E,2K). */
+/* Inputs of attention: q, k and v are column slices of qkv (N, A + 2K). Without qkv, q is (N,A), and k and v are column
+ * slices of kv: (N,2K), in cross-attention (E,2K). */
 typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;
@@ -29,24 +29,24 @@ typedef struct AttentionSave {
     Tensor n;           /* (N,C) norm(x), or x */
     Tensor encoder_out; /* (E,C); absent in self-attention */
     Projections p;
-    Tensor bias; /* (H, Tq + Tk - 1) the stack's, or of the block's own table, or absent */
+    Tensor bias; /* (H, Tq + Tk - 1) relative-position bias of the stack or of the block's own table, or absent */
     Tensor o;    /* (N,A) */
     Tensor lse;  /* (H,N) log-sum-exp of the scores */
     ContextQuerySave context;
 } AttentionSave;
 
 /* A sublayer (see norm.h) of f(n) = attention(n, encoder_out or n) oᵀ. encoder_out (E,C) is NO_TENSOR in
- * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the scores by distance, or
- * NO_TENSOR. */
+ * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the
+ * scores, a column for each relative position key - query; NO_TENSOR means none. */
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save);
-/* dx (N,C): dy before, dx after. dencoder_out (E,C) and dbias are added to, for they belong to all blocks of the stack;
- * each is NO_TENSOR where its input is. The gradients g take beta. */
+/* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to: all blocks of
+ * the stack share them; each is NO_TENSOR where its input is. Weight gradients: g = beta g + new. */
 void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save);
 
-/* Keys and values that are kept while decoding, keys left, values right. Self-attention: as many rows for each sequence
- * as it may become long, (S capacity, 2K). Cross-attention: (E,2K). */
+/* Key/value cache: the first K columns are keys, the last K values. Self-attention: (S capacity, 2K), `capacity` rows
+ * for each sequence. Cross-attention: (E,2K). */
 typedef struct AttentionCache {
     Tensor kv;
 } AttentionCache;
@@ -63,8 +63,8 @@ typedef struct DecodeStep {
  * the last column of bias (H,T) is that of distance 0. */
 void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w,
                          const AttentionCache *cache, const DecodeStep *step);
-/* In cross-attention the S sequences of a prompt are one sequence of cx->tokens: they share the prompt's encoder
- * output. */
+/* attention_fwd of cross-attention for the new tokens x. Each sequence of cx->tokens is a prompt, whose tokens are the
+ * new ones of its beams or samples: they share the prompt's encoder output. */
 void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
 /* Fills the cache of a cross-attention from encoder_out (E,C). */
 void attention_cache_encoder(const Ctx *cx, AttentionCache *cache, Tensor encoder_out, const AttentionW *w);

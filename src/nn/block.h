@@ -14,9 +14,9 @@ typedef struct BlockSave {
     MlpSave mlp;
 } BlockSave;
 
-/* y (N,C) of x (N,C). encoder_out (E,C), or NO_TENSOR: no cross-attention. bias: see attention_fwd. */
+/* y (N,C) = block(x (N,C)). encoder_out (E,C); NO_TENSOR means no cross-attention. bias: see attention_fwd. */
 void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const BlockW *w, BlockSave *save);
-/* dx (N,C): dy before, dx after. dencoder_out and dbias are added to. The gradients g take beta. */
+/* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out and dbias are added to. g = beta g + new. */
 void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);
 

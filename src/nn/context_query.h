@@ -18,8 +18,8 @@ typedef struct ContextQuerySave {
     Tensor mixed; /* (N,C) n times the right half of mix, transposed */
 } ContextQuerySave;
 
-/* q (N,A) of n (N,C). */
+/* q (N,A): queries of all heads for the tokens n (N,C). */
 void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save);
-/* dn += the gradient of n; the gradients g take beta. */
+/* dn += the gradient of n. Weight gradients: g = beta g + new. */
 void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
                        float beta, const ContextQuerySave *save);

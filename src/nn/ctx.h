@@ -8,10 +8,9 @@
  *   Tq, Tk  lengths of the queries and of the keys of a sequence     P  positions
  *
  * dx is the gradient of x. Backward takes dx, dy, then what forward took. Weights are (out, in), as Hugging Face stores
- * them. Structs of weights end in W; a struct of gradients has the type of its weights. Activation gradients are
- * written
- * (=). Parameter gradients take the `beta` that is passed with them: g = beta g + new; 0 at the first touch of a step,
- * when the old g is not read, then 1.
+ * them. Structs of weights end in W; a struct of gradients has the type of its weights. Activation gradients
+ * overwrite (=). Weight gradients: g = beta g + new; beta is 0 at the first addition of a step, when the old g is not
+ * read, then 1.
  *
  * The residual stream has one gradient buffer: backward of a sublayer finds dy in it and leaves dx there. What backward
  * needs is kept in the arena `save`, by the tensors of a Save struct; `scratch` is given back when a layer returns. */
@@ -41,7 +40,7 @@ typedef struct ModelSpec {
     int32_t heads, kv_heads; /* of queries; of keys and values */
     Activation activation;   /* of the feed-forward layers */
     NormKind norm;
-    bool norm_after;    /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     float eps;          /* of the norms */
     float score_scale;  /* factor on q·k */
     bool distance_keys; /* AttnDistance.keys: embeddings of distances are multiplied with keys as well as queries */
@@ -58,11 +57,11 @@ typedef struct LayerSpec {
     int32_t window;            /* of self-attention, as AttnSpec.window; 0 means none */
     const BlockLayout *layout; /* of self-attention; NULL means dense */
     float score_rescale;       /* as AttnSpec.rescale; 0 means none */
-    bool local_rotary;         /* its rotary positions are those of local layers: Ctx.rotary[1] */
-    RelposSpec relpos;         /* relative positions of its stack; `first` is set where they are used */
+    bool local_rotary;         /* a block with a window: its rotary angles are Ctx.rotary[1] */
+    RelposSpec relpos;         /* relative-position buckets of its stack; RelposSpec.first is set at each use */
 } LayerSpec;
 
-/* Of a pass over one stream, within one layer. Who runs a layer sets `layer`; nobody below changes anything. */
+/* Context of one layer in a pass over one stream. The caller of a layer sets `layer`; layers change nothing here. */
 typedef struct Ctx {
     Device *dev;
     Precision
@@ -80,10 +79,11 @@ typedef struct Ctx {
 
 /* Dropout of a site at the layer and stream of the context; rate 0 where the pass does not train. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
-/* g, or where the parameter w is frozen and g absent, scratch of w's shape for a gradient that nobody reads. */
+/* Where the gradient of w goes: g; for a frozen w, whose g is absent, scratch of w's shape that nobody reads. */
 Tensor ctx_gradient(const Ctx *cx, Tensor g, Tensor w);
-/* t, or a copy in `save` where its dtype, that of the residual stream, is not that of activations. */
+/* t (residual stream) as an activation: t itself, or a copy in `save` where precision.residual is not
+ * precision.compute. */
 Tensor ctx_activation(const Ctx *cx, Tensor t);
-/* Attention of the model's heads, each sequence of queries to the same sequence of keys: every key is seen, and
- * nothing is cached, unless `keys` says so. */
+/* AttnSpec with the model's heads and scale: query sequence i attends to key sequence i, without mask, window or bias;
+ * keys->first, where present, makes the keys those of a key/value cache. */
 AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences *keys);

@@ -8,7 +8,7 @@ typedef struct EmbeddingW {
     Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; or absent */
     Tensor token_types;   /* (number of token types, C), or absent */
     Tensor memory_tokens; /* (m,C), or absent: embeddings of the m learned tokens before every sequence */
-    NormW norm;           /* of the sum, or absent */
+    NormW norm;           /* norm of the sum of the embeddings, or absent */
 } EmbeddingW;
 
 typedef struct EmbeddingSave {
@@ -16,8 +16,8 @@ typedef struct EmbeddingSave {
 } EmbeddingSave;
 
 /* y (N,C) = dropout(norm(embed_scale table[ids] + positions[position_ids] + token_types[i])), where i is the
- * token type; memory_tokens take the place of the table at memory tokens. */
+ * token type; at memory tokens memory_tokens replaces table[ids]. */
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *save);
-/* g.table takes table_beta, all other gradients beta: the table belongs to another bucket. */
+/* g.table = table_beta g.table + new, for the table is in another bucket; all other gradients: g = beta g + new. */
 void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,
                    const EmbeddingSave *save);

@@ -1,5 +1,5 @@
-/* head.h: a head: some rows of the last block's output, projected to classes, and their cross-entropy. Logits are made
- * a chunk of rows at a time: the vocabulary's (N,V) are never whole in memory. L: rows with a loss; V: classes. */
+/* head.h: a head: selected rows of the last block's output, projected to classes, and their cross-entropy. head_loss
+ * computes logits a chunk of rows at a time, never all (L,V) at once. L: rows with a loss; V: classes. */
 #pragma once
 
 #include "nn/transform.h"
@@ -11,12 +11,12 @@ typedef struct HeadW {
     const TransformW *transform, *dtransform; /* NULL: the identity */
     Activation activation;                    /* of the transform */
     float scale;
-    float beta; /* of dw, db and dtransform */
+    float beta; /* gradients: g = beta g + new */
 } HeadW;
 
-/* What a head's loss is computed of. */
+/* Rows of the last block's output that have a loss, and their targets. */
 typedef struct HeadRows {
-    Tensor rows;    /* (L) i32 of x (N,C), without repetition; L > 0 */
+    Tensor rows;    /* (L) i32 distinct row indices into x (N,C); L > 0 */
     Tensor targets; /* (L) i32 classes */
     Tensor weights; /* (L) 1, or 0 where the row counts for nothing */
 } HeadRows;
@@ -25,5 +25,5 @@ typedef struct HeadRows {
  * xent->grad the gradient is added to dx (N,C), and the gradients of the head are written. */
 void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
                const XentSpec *xent);
-/* logits (N,V) f32 of x (N,C), in memory of the host; waits for them. */
+/* logits (N,V) f32 of x (N,C), in host memory; waits for the device. */
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head);

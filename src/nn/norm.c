@@ -26,12 +26,12 @@ void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, Nor
 
 static bool norm_before(const Ctx *cx, NormW w)
 {
-    return !cx->model->norm_after && tensor_present(w.w);
+    return !cx->model->post_norm && tensor_present(w.w);
 }
 
-static bool norm_after(const Ctx *cx, NormW w)
+static bool post_norm(const Ctx *cx, NormW w)
 {
-    return cx->model->norm_after && tensor_present(w.w);
+    return cx->model->post_norm && tensor_present(w.w);
 }
 
 Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
@@ -46,7 +46,7 @@ Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
 void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, site);
-    if (!norm_after(cx, w)) {
+    if (!post_norm(cx, w)) {
         op_dropout_fwd(cx->dev, y, out, x, &drop);
         return;
     }
@@ -59,7 +59,7 @@ void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site,
                         const NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, site);
-    if (norm_after(cx, w))
+    if (post_norm(cx, w))
         norm_bwd(cx, dx, dx, NO_TENSOR, w, g, beta, save);
     op_dropout_bwd(cx->dev, dout, dx, &drop);
 }

@@ -29,8 +29,8 @@ typedef struct Tokens {
     Tensor text;         /* (rest) i32: rows of the other tokens that belong to a sequence */
 } Tokens;
 
-/* Copies a stream to the device. The arena is measured by any stream of the same capacity; the stream must live as long
- * as the result, whose host lengths point into it. */
+/* Copies a stream to the device; takes as much of the arena for every stream of the same capacity. The result points
+ * into `stream`, which must outlive it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets first_sample and first_position, where the stream has samples. */
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
@@ -38,5 +38,5 @@ void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const Token
 void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory);
 /* (n) i32 copied from the host into a tensor with room for `room` numbers; absent where `from` is NULL. */
 Tensor indices_upload(Device *dev, Arena *arena, const int32_t *from, int64_t n, int64_t room, const char *tag);
-/* The same integers on both sides; absent where the tensor is. */
+/* Pairs host integers with their copy on the device; absent where the tensor is absent. */
 BothSides both_sides(const int32_t *host, Tensor device);

@@ -17,6 +17,6 @@ typedef struct TransformSave {
 
 /* y (L,C) = norm(activation(x denseᵀ)). */
 void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activation activation, TransformSave *save);
-/* dx may be dy. The gradients g take beta. */
+/* dx may be dy. Weight gradients: g = beta g + new. */
 void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Activation activation, const TransformW *g,
                    float beta, const TransformSave *save);

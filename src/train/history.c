@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_LIMIT 65536 /* bytes of a record; a longer line is none */
+#define LINE_LIMIT 65536 /* longer lines are ignored */
 
 typedef struct Reader {
     History *history;
@@ -106,8 +106,8 @@ double history_at_tokens(const GArray *points, double tokens)
     return between(points, tokens, tokens_of, loss_of);
 }
 
-/* The tokens that were read up to a step: as many a step as between the two records around it, the run's start being
- * one, and behind the last as before it. NAN where no step of training is logged. */
+/* Input tokens read up to a step, interpolated between the two records around it (the run's start is one), and
+ * extrapolated after the last record. NAN where no training step is logged. */
 static double tokens_at_step(const GArray *train, int64_t step)
 {
     HistoryPoint before = { 0 }, after = { .tokens = step == 0 ? 0 : NAN };
@@ -119,7 +119,7 @@ static double tokens_at_step(const GArray *train, int64_t step)
     return after.tokens + a_step * (double)(step - after.step);
 }
 
-/* A held-out record names its step alone: its tokens follow from those of training. */
+/* A held-out record has no count of tokens: it is computed from the training records. */
 static void set_valid_tokens(History *history)
 {
     for (guint i = 0; i < history->valid->len; i++) {

@@ -26,7 +26,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
-/* Host memory of a step's microbatches: ids, positions, samples, targets, their rows and weights. */
+/* Host memory of a step's microbatches. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
     size_t rows = (size_t)config_batch_samples(config) * (size_t)(input_length + target_length);
@@ -56,7 +56,7 @@ char *memory_describe(const MemoryPlan *plan)
                            optimizer, activations);
 }
 
-/* The number behind `key` in a file of the kernel; NO_LIMIT where there is none ("max", no such file). */
+/* The number after `key` in a file of the kernel; NO_LIMIT where there is none ("max", or no such file). */
 #define NO_LIMIT SIZE_MAX
 
 static size_t kernel_number(const char *path, const char *key)
@@ -73,13 +73,13 @@ static size_t group_number(const char *folder, const char *name, const char *key
     return kernel_number(path, key);
 }
 
-/* The files of a control group, by the version of the interface. */
+/* File names of the two versions of control groups. */
 static const struct {
     const char *limit, *usage, *cached;
 } group_files[] = { { "memory.max", "memory.current", "\ninactive_file " },
                     { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file " } };
 
-/* What a control group may still take; what it caches of files can be had again. */
+/* Bytes that a control group has left; its file cache counts as free. */
 static size_t group_room(const char *folder, bool version_1)
 {
     size_t limit = group_number(folder, group_files[version_1].limit, ""),
@@ -104,14 +104,14 @@ size_t memory_group_room(const char *groups, const char *root)
             continue;
         bool version_1 = *parts[1];
         g_autofree char *folder = g_build_filename(root, version_1 ? "memory" : "", parts[2], NULL);
-        for (; strlen(folder) >= strlen(root); *strrchr(folder, '/') = 0) /* the group's parents bind as well */
+        for (; strlen(folder) >= strlen(root); *strrchr(folder, '/') = 0) /* limits of the group's parents apply too */
             room = MIN(room, group_room(folder, version_1));
     }
     return room;
 }
 
-/* Bytes that can be had without swapping, of the machine and of the group of processes that this one is in; NO_LIMIT
- * if the kernel does not say. */
+/* Bytes that this process can allocate without swapping, by the machine and by its control group; NO_LIMIT if unknown.
+ */
 static size_t available(void)
 {
     size_t machine = kernel_number("/proc/meminfo", "MemAvailable:");
@@ -119,12 +119,12 @@ static size_t available(void)
                memory_group_room("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
-/* Addresses that a thread takes beside what is planned: its stack, malloc's arena, packed matrices of a product. */
+/* Address space of a thread beside the plan: its stack, malloc's arena, packed matrices of a matrix product. */
 #define THREAD_BYTES  ((size_t)88 << 20)
-#define OTHER_THREADS 2 /* the loader's and the one that waits for signals */
+#define OTHER_THREADS 2 /* the prefetching thread and the thread that waits for signals */
 
-/* What a limit of the address space (ulimit -v) leaves to the plan of a run with so many compute threads. Where it
- * leaves too little, libraries end in other ways than with an error: they must not come to it. */
+/* Bytes that a limit of the address space (ulimit -v) leaves for the plan beside so many compute threads; NO_LIMIT
+ * without a limit. Libraries crash where it is too small, so it is checked beforehand. */
 static size_t address_room(int threads)
 {
     struct rlimit limit;

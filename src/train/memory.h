@@ -1,4 +1,4 @@
-/* memory.h: what a run will hold in memory, known before anything is allocated. */
+/* memory.h: how much memory a run needs, computed before anything is allocated. */
 #pragma once
 
 #include "train/config/config.h"
@@ -7,13 +7,14 @@ typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
 } MemoryPlan;
 
-/* Runs the step on the null device. model.vocab must be resolved; lengths are the objective's. */
+/* Runs one step on the null device, which counts bytes. model.vocab must be resolved; input_length and target_length
+ * are the lengths of the encoder's and the decoder's samples, 0 for a stream that the objective does not fill. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
 /* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
 char *memory_describe(const MemoryPlan *plan);
-/* Refuses a plan that exceeds what the machine has free, or what a limit of the address space leaves beside so many
- * compute threads, before it is killed for it half-way. */
+/* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the
+ * address space (ulimit -v) less the stacks and arenas of `threads` compute threads. */
 bool memory_check(const MemoryPlan *plan, int threads, GError **error);
-/* Bytes that the control groups named in `groups` (/proc/self/cgroup), which lie below `root` (/sys/fs/cgroup), leave
- * to this process: limits of version 1 and 2; SIZE_MAX: none. */
+/* The smallest limit, in bytes, less usage, of the control groups listed in the file `groups` (/proc/self/cgroup) and
+ * of their parents; `root` is where they are mounted (/sys/fs/cgroup). Versions 1 and 2. SIZE_MAX means no limit. */
 size_t memory_group_room(const char *groups, const char *root);

@@ -1,8 +1,8 @@
-/* mixture_report.h: what a run takes from each of its datasets. */
+/* mixture_report.h: describes how much of each dataset a run on a mixture reads. */
 #pragma once
 
 #include "data/loader.h"
 
-/* A line a dataset: its share, its tokens and, where the run's samples are known (else -1), its epochs within them.
- * char *, owned by the array, which is empty where there is one dataset only. */
+/* One line per dataset: its share of the samples, its tokens, and its epochs within `samples` samples (-1 means
+ * unknown, and leaves the epochs out). char *, owned by the array; no line where there is only one dataset. */
 GPtrArray *mixture_report(const Loader *loader, int64_t samples);

@@ -5,6 +5,7 @@
 #include "model/hf/hf.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/cpu_device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static bool has_file(const char *folder, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* "is none", or "are latest, 12000, 11000": what may stand behind the @. */
+/* "is none", or "are latest, 12000, 11000": the names that RUN@NAME accepts. g_free. */
 static char *list_named(const char *dir)
 {
     static const char *const links[] = { "latest", "best" };
@@ -35,7 +36,7 @@ static char *list_named(const char *dir)
     return known->len ? g_strconcat("are ", known->str, NULL) : g_strdup("is none");
 }
 
-/* RUN@best, RUN@12000. */
+/* The checkpoint of RUN@best or RUN@12000. */
 static char *find_named(const char *dir, const char *which, GError **error)
 {
     char *end;
@@ -102,7 +103,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
     return NULL;
 }
 
-/* RUN of RUN/checkpoints/step-00001000, whether it is one or not. */
+/* RUN of RUN/checkpoints/step-00001000; need not be a run directory. g_free. */
 static char *run_above(const char *folder)
 {
     g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
@@ -110,7 +111,7 @@ static char *run_above(const char *folder)
     return g_path_get_dirname(above);
 }
 
-/* The tokenizer beside the checkpoint (an imported model), or in the run directory above checkpoints/. */
+/* The tokenizer in the checkpoint's folder (an imported model), or in the run directory; NULL where there is none. */
 static char *find_tokenizer(const char *folder)
 {
     g_autofree char *run = run_above(folder);
@@ -123,7 +124,7 @@ static char *find_tokenizer(const char *folder)
     return NULL;
 }
 
-/* What open_checkpoint is asked for, and the model that it opens. */
+/* Arguments and result of open_checkpoint. */
 typedef struct OpenModel {
     Device *dev;
     bool gradients;
@@ -165,7 +166,7 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return open.model;
 }
 
-/* given: the user chose this tokenizer. */
+/* Compares the tokenizer's hash with the one that the model was trained with. given: the user named this tokenizer. */
 static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
 {
     const char *trained = model_tokenizer_hash(loaded->model), *hash = tokenizer_hash(loaded->tok);
@@ -184,7 +185,7 @@ static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
 {
     g_autofree char *found = NULL;
-    *loaded = (LoadedModel){ .dev = device_open_cpu(source->threads) };
+    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads) };
     loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
     if (loaded->model == NULL)
         return false;
@@ -223,7 +224,7 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
     return true;
 }
 
-/* Options that shape no weight, or only those that stand on the last stack: heads may be new, or left behind. */
+/* Options that decide about no weight, or about those of heads alone: model_copy_weights leaves heads out. */
 static const char *const free_options[] = {
     "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
     "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
@@ -231,7 +232,7 @@ static const char *const free_options[] = {
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
-    OptionGroup group = { model_options, n_model_options, 0 };
+    OptionGroup group = { model_options, n_model_options, 0, model_renames };
     const OptionTable table = { &group, 1, sizeof(ModelConfig) };
     g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -250,7 +251,7 @@ static bool is_head(const ParamSpec *spec)
     return spec->bucket == BUCKET_LM_HEAD || spec->bucket == BUCKET_POOLER;
 }
 
-/* "pooler, pooler.bias": what of the heads of `a` the other has not; NULL: nothing. g_free. */
+/* Names of the head parameters of `a` that `b` lacks: "pooler, pooler.bias"; NULL means none. g_free. */
 static char *heads_beyond(Model *a, Model *b)
 {
     g_autoptr(GString) names = g_string_new(NULL);

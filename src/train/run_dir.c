@@ -86,7 +86,7 @@ static bool lies_in(const char *folder, const char *name, GFileTest test)
     return g_file_test(path, test);
 }
 
-/* Folders of projects have a config.yaml and checkpoints/ too: a run has its lock, or its own checkpoints. */
+/* Other projects have a config.yaml and checkpoints/ too: a run also has a lock file or checkpoints named step-…. */
 static bool is_run(const char *dir)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);

@@ -1,10 +1,12 @@
 #include "train/step_timer.h"
 
 #include "base/clock.h"
+#include "train/cpu_device.h"
+
 #include <inttypes.h>
 
-/* A single stream has targets where the objective would have about as many: anywhere in an encoder, behind a prefix in
- * a decoder. */
+/* Random ids; an encoder alone or a decoder alone gets about as many targets as the objective would give it: anywhere
+ * in an encoder, after a prefix in a decoder. */
 static void fill_batch(StepTimer *timer)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
@@ -28,7 +30,7 @@ static void fill_batch(StepTimer *timer)
     }
 }
 
-/* A number in the configuration needs no tokenizer. */
+/* Opens the tokenizer only where model.vocab is auto. */
 static bool resolve_vocab(Config *config, GError **error)
 {
     if (config->model.vocab > 0)
@@ -52,7 +54,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     if (!config_check_objective(&config->data, &config->model, error) ||
         !timer->objective->plan(&timer->planned, error))
         return false;
-    timer->dev = device_open_cpu((int)config->train.threads);
+    timer->dev = cpu_device_open((int)config->train.threads);
     timer->micro = config_micro_samples(config);
     timer->accum = (config_batch_samples(config) + timer->micro - 1) / timer->micro;
     timer->enc = objective_enc_length(timer->objective, &timer->planned);
@@ -144,7 +146,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
     grads_begin(model_params(timer->model), 1);
-    time_micro(timer, &loss); /* makes primitives and touches memory */
+    time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
     timer->dev->profile = profile;
     double start = clock_seconds();

@@ -45,9 +45,11 @@ static const OptionRow train_rows[] = {
     { "optim.scale", OPT_F64, offsetof(TrainConfig, scale), "auto", 0, 1, OPT_TUNABLE, "scale", NULL },
 };
 /* clang-format on */
+static const char *const speeds[] = { "fast", "0.5", NULL };
+static const OptionRename renames[] = { { "optim.speed", "optim.lr", speeds }, { NULL, NULL, NULL } };
 static const OptionGroup groups[] = {
-    { optim_rows, G_N_ELEMENTS(optim_rows), offsetof(TestConfig, optim) },
-    { train_rows, G_N_ELEMENTS(train_rows), offsetof(TestConfig, train) },
+    { optim_rows, G_N_ELEMENTS(optim_rows), offsetof(TestConfig, optim), NULL },
+    { train_rows, G_N_ELEMENTS(train_rows), offsetof(TestConfig, train), renames },
 };
 static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(TestConfig) };
 
@@ -91,6 +93,23 @@ static void defaults_fill_every_field(void)
     g_assert_cmpint(config.train.width, ==, 512);
     options_clear(&table, &config);
     g_assert_null(config.train.data);
+}
+
+/* A name counts wherever its group is: renames of one module may concern options of any. */
+static void former_names_and_values_are_read(void)
+{
+    static const char *const values[] = { "fast", "0.25" };
+    static const double wanted[] = { 0.5, 0.25 };
+    for (size_t i = 0; i < G_N_ELEMENTS(values); i++) {
+        TestConfig config = { 0 };
+        g_autoptr(GPtrArray) settings = option_settings_new();
+        option_settings_add(settings, "optim.speed", values[i], "run.yaml");
+        options_set_defaults(&table, &config);
+        option_settings_rename(settings, &table);
+        g_assert_true(options_apply(&table, &config, settings, NULL));
+        g_assert_cmpfloat(config.optim.lr, ==, wanted[i]);
+        options_clear(&table, &config);
+    }
 }
 
 static void settings_reach_their_fields(void)
@@ -346,6 +365,7 @@ int main(int argc, char **argv)
     g_test_add_func("/options/yaml_reads_back_the_same", yaml_reads_back_the_same);
     g_test_add_func("/options/yaml_is_grouped", yaml_is_grouped);
     g_test_add_func("/options/markdown_lists_every_option", markdown_lists_every_option);
+    g_test_add_func("/options/former_names_and_values_are_read", former_names_and_values_are_read);
     g_test_add_func("/options/differences_are_by_class", differences_are_by_class);
     return g_test_run();
 }

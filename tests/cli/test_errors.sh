@@ -169,3 +169,18 @@ mkdir "$work/stopped"
 endless() { timeout --foreground --preserve-status -s TERM -k 10 1 "$loam" prepare --keep-duplicates --tokenizer "$work/tok.model" --out "$work/stopped/p" <(yes $'bace\n'); }
 expect 1 'interrupted; nothing was written' endless
 [ -z "$(ls -A "$work/stopped")" ] || fail "SIGTERM left files: $(ls -A "$work/stopped")"
+
+# More threads than cores.
+expect 0 'compute threads on 1 cores slow each other down' taskset -c 0 "$loam" eval "$work/run" train.threads=3
+OMP_NUM_THREADS=1 "$loam" eval "$work/run" 2>"$work/err" >/dev/null
+! grep -q 'slow each other' "$work/err" || fail "a warning without a reason"
+
+# Held-out samples without a target have no loss; the other set is reported.
+printf 'ba\n' >"$work/one.txt"
+prepare --out "$work/none" --whole-file "$work/one.txt" >/dev/null 2>&1
+printf '\1\0\1\0\1\0' >"$work/none.bin" # ends of documents, which data.mask_eod leaves out
+gpt='model.family=gpt model.n_enc=0 data.objective=clm data.mask_eod=true'
+expect 0 "the held-out samples of $work/none have no target token" train run.dir="$work/empty" 'train.length=2 steps' $gpt \
+    data.valid="none:$work/none,all:$work/data-valid"
+grep -q '"name":"all"' "$work/empty/metrics.jsonl" || fail "no line for the other set"
+! grep -i 'nan\|"none"' "$work/err" "$work/empty/metrics.jsonl" || fail "a loss of nothing"

@@ -32,6 +32,8 @@ expect 1 'data.compat_samples' "$loam" train "$work/megatron-order/config.yaml" 
 bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=next data.short_sequence_probability=0.1"
 learns bert $bert
 expect 1 'choose another objective' "$loam" eval "$work/bert" data.objective=full_lm
+expect 1 'standard input, line 2: "dihaki" has no <extra_id_0> to fill' \
+    bash -c "printf 'bace <extra_id_0>\ndihaki\n' | '$loam' generate --model '$work/bert'"
 
 # Samples so short that a step may hide nothing.
 "$loam" prepare --tokenizer "$work/tok.model" --split-sentences --out "$work/sentences" "$work/corpus.txt" 2>"$work/err" >&2 ||
@@ -53,7 +55,7 @@ expect 0 'about 8 steps, 4.1k input tokens (an estimate: of full rows)' "$loam" 
 echo "ok: a length in tokens"
 
 learns bert-relative-key $bert model.position=relative_key_query
-learns bert-preln-rel $bert model.norm_after=false model.final_norm=true model.position=relative_bias
+learns bert-preln-rel $bert model.post_norm=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
 learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm
@@ -86,7 +88,7 @@ constant="$bert model.vocab=auto optim.schedule=constant train.log_every=4"
 "$loam" train "$work/config.yaml" run.dir="$work/whole" $constant 'train.length=12 steps' 2>"$work/log"
 "$loam" train "$work/config.yaml" run.dir="$work/cut" $constant 'train.length=6 steps' 2>"$work/log"
 "$loam" train "$work/config.yaml" run.dir="$work/cut" $constant 'train.length=12 steps' 2>"$work/log"
-labels() { grep '"kind":"train"' "$1/metrics.jsonl" | grep -o '"step":[0-9]*\|"[a-z_]*\(loss\|accuracy\)[a-z_]*":[0-9.e-]*'; }
+labels() { grep '"kind":"train".*"step":\(4\|8\|12\),' "$1/metrics.jsonl" | grep -o '"step":[0-9]*\|"[a-z_]*\(loss\|accuracy\)[a-z_]*":[0-9.e-]*'; }
 diff <(labels "$work/whole") <(labels "$work/cut") || fail "a run that was cut logs other losses"
 [ "$(labels "$work/cut" | grep -c '"loss_label"')" = 3 ] || fail "no loss of the labels"
 grep -q 'label loss [0-9.]*  label accuracy' "$work/cut/log.txt" || fail "no label loss on the console"

@@ -76,3 +76,13 @@ if unshare -n true 2>/dev/null; then
 else
     echo "skipped: no permission to make a network namespace"
 fi
+
+# The last step is logged too; a run that is made longer afterwards logs the means that it would have logged.
+train() { "$loam" train "$work/config.yaml" train.log_every=3 optim.schedule=constant "$@" 2>"$work/log"; }
+losses() { sed -n 's/.*"kind":"train".*"step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
+train run.dir="$work/at-once" 'train.length=9 steps'
+train run.dir="$work/longer" 'train.length=7 steps'
+train run.dir="$work/longer" 'train.length=9 steps'
+[ "$(losses "$work/longer" | cut -d' ' -f1 | tr '\n' ' ')" = '3 6 7 9 ' ] || fail "logged: $(losses "$work/longer")"
+diff <(losses "$work/at-once") <(losses "$work/longer" | grep -v '^7 ') || fail "a line at the end changes the next one"
+echo "ok: the last step is logged"

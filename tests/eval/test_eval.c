@@ -133,7 +133,7 @@ static void held_out_sets_have_names(void)
     g_assert_cmpuint(two->len, ==, 2);
     set = two->pdata[1];
     g_assert_cmpstr(set->name, ==, "code-2");
-    g_assert_cmpstr(set->prefix, ==, prefix);
+    g_assert_cmpstr(set->path_prefix, ==, prefix);
     g_assert_cmpint(loader_epoch_samples(set->loader), ==, loader_epoch_samples(loader));
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;

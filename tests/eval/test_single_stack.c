@@ -128,9 +128,9 @@ static void masks_get_the_five_likeliest_tokens(void)
             g_assert_cmpint(g_array_index(masks, MaskGuesses, m).ids[i], <, 7);
     for (guint m = 0; m < 2; m++) {
         const MaskGuesses *mask = &g_array_index(masks, MaskGuesses, m);
-        g_assert_cmpint(mask->place, ==, m == 0 ? 1 : 4);
+        g_assert_cmpint(mask->index, ==, m == 0 ? 1 : 4);
         g_assert_cmpint(mask->n, ==, MASK_GUESSES);
-        expect_likeliest(mask, logits + mask->place * VOCAB);
+        expect_likeliest(mask, logits + mask->index * VOCAB);
     }
     model_close(model);
     device_close(dev);

@@ -26,7 +26,7 @@ static const OptionRow rows[] = {
     { "optim.name", OPT_ENUM, offsetof(FuzzConfig, name), "adamw", 0, 0, OPT_TUNABLE, "which", names },
     { "train.length", OPT_AMOUNT, offsetof(FuzzConfig, length), "1k steps", 0, 1e15, OPT_TUNABLE, "length", NULL },
 };
-static const OptionGroup group = { rows, G_N_ELEMENTS(rows), 0 };
+static const OptionGroup group = { rows, G_N_ELEMENTS(rows), 0, NULL };
 static const OptionTable table = { &group, 1, sizeof(FuzzConfig) };
 
 static void apply(FuzzConfig *config, const char *yaml, size_t bytes, GError **error)

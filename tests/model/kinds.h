@@ -71,9 +71,9 @@ static void bert(ModelConfig *config)
     config->family = FAMILY_BERT;
     config->n_enc = 2;
     config->n_dec = 0;
-    config->norm_after = config->embed_norm = true;
+    config->post_norm = config->embed_norm = true;
     config->final_norm = false;
-    config->segments = 2;
+    config->token_types = 2;
     config->activation = ACT_GELU_ERF;
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = true;
 }
@@ -94,7 +94,7 @@ static void relative_key_query(ModelConfig *config)
 static void pre_norm_bert(ModelConfig *config)
 {
     bert(config);
-    config->norm_after = false;
+    config->post_norm = false;
     config->final_norm = true;
     config->position = POSITION_RELATIVE_BIAS;
     config->sentence_head = config->pooler = false;
@@ -137,7 +137,7 @@ static void sparse_bert(ModelConfig *config)
 static void post_norm_t5(ModelConfig *config)
 {
     config->norm = NORM_LAYER;
-    config->norm_bias = config->bias = config->norm_after = config->embed_norm = config->scale_scores = true;
+    config->norm_bias = config->bias = config->post_norm = config->embed_norm = config->scale_scores = true;
     config->final_norm = false;
     config->position = POSITION_LEARNED;
     config->kv_heads = 2;

@@ -5,7 +5,7 @@
 /* "model.*" alone; rows is the caller's memory. */
 static OptionTable model_table(OptionGroup *rows)
 {
-    *rows = (OptionGroup){ model_options, n_model_options, 0 };
+    *rows = (OptionGroup){ model_options, n_model_options, 0, model_renames };
     return (OptionTable){ rows, 1, sizeof(ModelConfig) };
 }
 

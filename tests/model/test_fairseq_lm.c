@@ -30,7 +30,7 @@ static void a_transformer_lm_is_the_xglm_of_the_same_weights(void)
     g_assert_no_error(error);
     const ModelConfig *config = model_config(model);
     g_assert_true(config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL && config->scale_embedding);
-    g_assert_true(config->final_norm && !config->norm_after && !config->tie_embeddings);
+    g_assert_true(config->final_norm && !config->post_norm && !config->tie_embeddings);
     g_assert_cmpint(config->heads, ==, 5);
     g_assert_cmpfloat(config->dropout, ==, 0.1);
     g_assert_true(hf_export(model, NULL, out, &error));

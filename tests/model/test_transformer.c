@@ -252,7 +252,7 @@ static void first_loss_of_ast_t5_is_ln_v(void)
         ModelConfig config = tiny_config(&shape);
         config.init = cases[i].init;
         config.norm = NORM_LAYER;
-        config.norm_bias = config.norm_after = config.embed_norm = config.bias = config.scale_scores = true;
+        config.norm_bias = config.post_norm = config.embed_norm = config.bias = config.scale_scores = true;
         config.scale_logits = config.final_norm = false;
         config.position = POSITION_LEARNED_AND_BIAS;
         config.max_positions = 40;

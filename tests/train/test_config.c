@@ -92,8 +92,8 @@ static void rules_across_fields_name_what_is_right(void)
     g_assert_nonnull(strstr(error->message, "(prefix_lm, clm, full_lm)"));
     g_clear_error(&error);
     config_clear(&config);
-    const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",    "data.objective=mlm",
-                                  "data.sentence_pairs=order", "model.segments=1", NULL };
+    const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",       "data.objective=mlm",
+                                  "data.sentence_pairs=order", "model.token_types=1", NULL };
     g_assert_true(load(&config, pairs, NULL));
     g_assert_false(config_check_objective(&config.data, &config.model, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
@@ -101,8 +101,7 @@ static void rules_across_fields_name_what_is_right(void)
     config_clear(&config);
 }
 
-/* Everything that was resolved, written and read back, is the same configuration: runs compare their saved copy. */
-static void a_renamed_option_reads_as_before(void)
+static void renamed_options_read_their_former_names(void)
 {
     static const struct {
         const char *setting;
@@ -110,14 +109,19 @@ static void a_renamed_option_reads_as_before(void)
     } cases[] = { { "data.sentence_order=true", PAIRS_ORDER }, { "data.sentence_order=false", PAIRS_NONE } };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         Config config = { 0 };
-        const char *const overrides[] = { "model.family=bert", "model.n_dec=0", "data.objective=mlm", cases[i].setting,
-                                          NULL };
+        const char *const overrides[] = { "model.family=bert",     "model.n_dec=0",
+                                          "data.objective=mlm",    cases[i].setting,
+                                          "model.segments=2",      "model.norm_after=true",
+                                          "model.first_norm=true", NULL };
         g_assert_true(load(&config, overrides, NULL));
         g_assert_cmpint(config.data.settings.mlm.sentence_pairs, ==, cases[i].pairs);
+        g_assert_cmpint(config.model.token_types, ==, 2);
+        g_assert_true(config.model.post_norm);
         config_clear(&config);
     }
 }
 
+/* Everything that was resolved, written and read back, is the same configuration: runs compare their saved copy. */
 static void a_saved_configuration_reads_back(void)
 {
     Config config, back = { 0 };
@@ -304,7 +308,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/an_order_is_made_for_the_samples_of_the_run", an_order_is_made_for_the_samples_of_the_run);
     g_test_add_func("/config/presets_come_before_what_is_named", presets_come_before_what_is_named);
     g_test_add_func("/config/rules_across_fields_name_what_is_right", rules_across_fields_name_what_is_right);
-    g_test_add_func("/config/a_renamed_option_reads_as_before", a_renamed_option_reads_as_before);
+    g_test_add_func("/config/renamed_options_read_their_former_names", renamed_options_read_their_former_names);
     g_test_add_func("/config/a_saved_configuration_reads_back", a_saved_configuration_reads_back);
     g_test_add_func("/config/the_warm_up_is_counted_in_updates", the_warm_up_is_counted_in_updates);
     g_test_add_func("/config/amounts_in_tokens_are_counted_or_turned_into_steps",

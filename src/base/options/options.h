@@ -38,11 +38,20 @@ typedef struct OptionRow {
     const char *const *choices;
 } OptionRow;
 
-/* The rows that a module owns, and the offset of its struct in the whole configuration. */
+/* A name that an option had in earlier versions. */
+typedef struct OptionRename {
+    const char *former, *name;
+    const char *const
+        *values; /* NULL, or alternating former and present values, NULL-terminated; others are the same */
+} OptionRename;
+
+/* The rows that a module owns, the offset of its struct in the whole configuration, and the former names of its options
+ * (NULL means none; ends with former NULL). */
 typedef struct OptionGroup {
     const OptionRow *rows;
     int n_rows;
     size_t offset;
+    const OptionRename *renames;
 } OptionGroup;
 
 typedef struct OptionTable {
@@ -71,6 +80,9 @@ bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_
                                     GError **error);
 /* Appends a setting written as "group.key=value". */
 bool option_settings_parse(GPtrArray *settings, const char *assignment, GError **error);
+/* Gives settings with a former name the present one. To be called after reading what an earlier version may have
+ * written, and before anything looks for a name. */
+void option_settings_rename(GPtrArray *settings, const OptionTable *table);
 /* The value of the last setting of an option; NULL means there is none. */
 const char *option_settings_find(const GPtrArray *settings, const char *name);
 

@@ -36,6 +36,32 @@ bool option_settings_parse(GPtrArray *settings, const char *assignment, GError *
     return true;
 }
 
+static void rename_setting(OptionSetting *setting, const OptionRename *rename)
+{
+    g_free(setting->name);
+    setting->name = g_strdup(rename->name);
+    for (const char *const *value = rename->values; value && *value && setting->value; value += 2)
+        if (strcmp(setting->value, value[0]) == 0) {
+            g_free(setting->value);
+            setting->value = g_strdup(value[1]);
+            return;
+        }
+}
+
+void option_settings_rename(GPtrArray *settings, const OptionTable *table)
+{
+    for (guint i = 0; i < settings->len; i++) {
+        OptionSetting *setting = settings->pdata[i];
+        for (int g = 0; g < table->n_groups; g++)
+            for (const OptionRename *rename = table->groups[g].renames; rename && rename->former; rename++)
+                if (strcmp(setting->name, rename->former) == 0) {
+                    rename_setting(setting, rename);
+                    g = table->n_groups;
+                    break;
+                }
+    }
+}
+
 const char *option_settings_find(const GPtrArray *settings, const char *name)
 {
     for (guint i = settings->len; i > 0; i--) {

@@ -1,4 +1,5 @@
-/* bench_ops.c: the speed of each operation at the shapes of a T5-1.1-small step of 8 samples of 512/114 tokens. */
+/* ops.c: measures the speed of each operation at the shapes of a T5-1.1-small step with 8 samples of 512 encoder tokens
+ * and 114 decoder tokens. */
 #include "base/clock.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
@@ -33,16 +34,16 @@ enum {
     SAMPLES = 8,
     TQ = 114,
     TK = 512,
-    N = SAMPLES * TK, /* encoder rows */
+    N = SAMPLES * TK, /* encoder tokens */
     C = 512,
     HEADS = 6,
     A = HEADS * 64,
     F = 1024,
     V = 32128,
-    CHUNK = 512, /* rows of logits at a time */
+    CHUNK = 512, /* tokens whose logits are computed at a time */
 };
 
-/* One operation on one device. The null device measures memory and work; the cpu is timed. */
+/* One operation on one device: the null device counts bytes and FLOPs, the cpu is timed. */
 typedef struct Rig {
     Device *dev;
     Arena arena;
@@ -50,7 +51,7 @@ typedef struct Rig {
     double best_s;
 } Rig;
 
-/* Loops over the operation: once on the null device, else until the time is up, keeping the best. */
+/* The loop around an operation: once on the null device; on the cpu until the time is up, keeping the shortest run. */
 static bool again(Rig *r)
 {
     device_synchronise(r->dev);

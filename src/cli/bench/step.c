@@ -33,7 +33,7 @@ typedef struct Bench {
     StepTimer timer;
     StepTimes times;
     Profile profile;
-    double peak; /* FLOP/s of products, the better of before and after */
+    double peak; /* FLOP/s of matrix products, the better one of a measurement before and one after */
 } Bench;
 
 static bool measure(Bench *b, GError **error)
@@ -78,7 +78,7 @@ static int longest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Shares of the time of microbatch and update together, as they were run: one update a microbatch. */
+/* Shares of the measured time, in which every microbatch was followed by an update. */
 static void print_profile(Bench *b)
 {
     struct {

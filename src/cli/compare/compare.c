@@ -1,4 +1,4 @@
-/* compare.c: `loam compare`: how runs differ, in their options and in their losses. */
+/* compare.c: `loam compare`: tables of the options and of the losses in which runs differ. */
 #include "base/file.h"
 #include "base/options/options.h"
 #include "base/text.h"
@@ -55,7 +55,7 @@ static bool run_read(Run *run, const char *path, GError **error)
 
 /* ---- options ---- */
 
-/* A column of the table of options: "-" where the run was made by a version that had no such option. */
+/* A run's value of an option; "-" where the version that made the run did not have the option. */
 static const char *value_of(const Run *run, const char *option)
 {
     const char *value = option_settings_find(run->settings, option);
@@ -70,7 +70,7 @@ static bool differs(const Run *runs, int n, const char *option)
     return false;
 }
 
-/* Names of the options that differ, in the order of the runs' files; the runs' own directories aside. */
+/* Names of the options that differ, without run.dir, in the order of the runs' configuration files. */
 static GPtrArray *differing_options(const Run *runs, int n)
 {
     GPtrArray *names = g_ptr_array_new();
@@ -87,7 +87,7 @@ static GPtrArray *differing_options(const Run *runs, int n)
 
 /* ---- tables ---- */
 
-/* A table of texts, printed with its columns aligned: the first to the left, the others to the right. */
+/* A table of texts: its first column is aligned to the left, the others to the right. */
 typedef struct Table {
     GPtrArray *cells;
     int n_cols;
@@ -149,7 +149,7 @@ static void print_options(const Run *runs, int n)
 
 /* ---- losses ---- */
 
-/* A kind of loss and what it is compared over. */
+/* A kind of loss (training, held-out), and whether it is compared at equal steps or at equal tokens. */
 typedef struct Axis {
     const char *heading, *key;
     bool valid, by_tokens;
@@ -179,7 +179,8 @@ static double loss_at(const Run *run, const Axis *axis, double x)
     return axis->by_tokens ? history_at_tokens(points, x) : history_at_step(points, x);
 }
 
-/* Where the losses are compared: the records of the run that ends first, thinned to `rows`, its last one kept. */
+/* Steps (or tokens) at which the losses are compared: those of the shortest run's records, thinned to `rows` of them,
+ * the last one included. */
 static GArray *places_of(const Run *runs, int n, const Axis *axis)
 {
     GArray *places = g_array_new(FALSE, FALSE, sizeof(double));

@@ -10,9 +10,9 @@ static const char *const colours[] = { "#2060c0", "#c03020", "#208040", "#a06000
 
 typedef struct Axes {
     bool by_step;
-    double right;     /* of x, which starts at 0 */
-    double low, high; /* of the loss */
-    double tick;      /* of the loss: 1, 2 or 5 times a power of ten */
+    double right;     /* largest x; the axis starts at 0 */
+    double low, high; /* range of the losses */
+    double tick;      /* distance of the lines of the grid, as a loss: 1, 2 or 5 times a power of ten */
 } Axes;
 
 static double x_of(const Axes *axes, const HistoryPoint *point)
@@ -34,7 +34,7 @@ static double tokens_a_step(const History *history)
     return last->tokens / (double)last->step;
 }
 
-/* Steps are as good a measure as tokens, or the only one that every run has. */
+/* Whether x is the step: all runs read equally many tokens a step, or a run has no counts of tokens. */
 static bool compares_by_step(const Curve *curves, int n)
 {
     double first = tokens_a_step(curves[0].history);

@@ -45,13 +45,13 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* What runs over all inputs. */
+/* State that lasts over all input files. */
 typedef struct Embedding {
     Embedder *embedder;
     Pooling pooling;
     PromptFormat format;
-    GPtrArray *pending; /* Prompt, of the batch */
-    NpyWriter *npy;     /* NULL: JSON lines */
+    GPtrArray *pending; /* Prompt *: the texts of the batch */
+    NpyWriter *npy;     /* NULL means that JSON lines are printed */
     int64_t width, longest, n_done, n_cut;
 } Embedding;
 
@@ -92,7 +92,7 @@ static void print_vectors(const Embedding *e, const Prompt *prompt, const float 
     } else {
         json_object_set_new(object, "embedding", vector_json(vectors, e->width));
     }
-    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* digits enough to give back the f32 */
+    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)); /* 9 digits restore an f32 exactly */
     puts(line);
     free(line);
     json_decref(object);
@@ -122,7 +122,7 @@ static bool run_batch(Embedding *e, GError **error)
     return good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
-/* A text that is too long keeps its beginning, and what the format puts after it. */
+/* Truncates a text that is too long; its last token is then the special token that the format appends. */
 static void cut(Embedding *e, const Prompt *prompt)
 {
     if (prompt->ids->len <= e->longest)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 128 /* room for any number of rows; a multiple of 64, as the format wants */
+#define HEADER_BYTES 128 /* enough for any number of rows; the format requires a multiple of 64 */
 
 struct NpyWriter {
     char *path, *tmp;
@@ -17,7 +17,7 @@ struct NpyWriter {
     int64_t rows, cols;
 };
 
-/* Magic, version 1.0, length of the description, and the description, filled with spaces up to a line's end. */
+/* Magic number, version 1.0, length of the description, the description, and spaces up to a line end. */
 static void make_header(char header[HEADER_BYTES + 1], int64_t rows, int64_t cols)
 {
     enum { BEFORE = 10 };
@@ -58,7 +58,7 @@ static void writer_free(NpyWriter *writer)
     g_free(writer);
 }
 
-/* The header again, now that the rows are counted. */
+/* Writes the header again, with the number of rows. */
 static bool patch(const NpyWriter *writer, GError **error)
 {
     char header[HEADER_BYTES + 1];

@@ -52,8 +52,8 @@ static bool has_file(const char *folder, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* The configuration a run saved, where MODEL is one, else what train.init=MODEL would begin with: the objective of its
- * family; then what the command line says. */
+/* The configuration that a run directory saved; for another kind of model the defaults of its family, as with
+ * train.init=MODEL. Overrides come last. */
 static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
 {
     const char *at = strrchr(path, '@');
@@ -106,8 +106,8 @@ static bool open_data(Evaluation *e, GError **error)
 typedef struct Result {
     const char *name;
     LossSums sums;
-    double unigram; /* nats; where asked for */
-    int64_t bytes;  /* -1: not known */
+    double unigram; /* nats per target token; only with --unigram */
+    int64_t bytes;  /* -1 means unknown */
 } Result;
 
 static double bits_per_byte(const Result *result)
@@ -115,7 +115,7 @@ static double bits_per_byte(const Result *result)
     return result->sums.head[HEAD_TOKENS].nll / G_LN2 / (double)result->bytes;
 }
 
-/* Where several heads have a loss, "loss" is the sum of their means: each by itself. */
+/* The mean loss of each head: "loss" is their sum where several heads have one. */
 static void add_heads(json_t *object, const LossSums *sums)
 {
     for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
@@ -167,7 +167,7 @@ static void print_text(const Result *result)
 
 static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
 {
-    Result result = { .name = set->name ? set->name : set->prefix };
+    Result result = { .name = set->name ? set->name : set->path_prefix };
     if (!heldout_loss(e->loaded.model, set->loader, samples, config_micro_samples(&e->config), NULL, &result.sums,
                       error) ||
         !heldout_bytes(set->loader, e->loaded.tok, samples, &result.bytes, error) ||

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Counts the whole lines of a file that an earlier run left, and cuts off the line it was writing. */
+/* Counts the complete lines of an output file that an interrupted run left, and cuts off an incomplete last line. */
 static bool count_done(const char *path, int64_t *lines, GError **error)
 {
     FILE *file = fopen(path, "r");
@@ -62,7 +62,7 @@ static bool put_line(IoFile *out, const char *line, GError **error)
     return true;
 }
 
-/* format: of inputs, of targets. */
+/* format[0] is for inputs, format[1] for targets. */
 static bool score_lines(Scorer *scorer, const PromptFormat format[2], FILE *in, const char *path, int64_t done,
                         IoFile *out, GError **error)
 {

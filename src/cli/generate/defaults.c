@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TOKENS         64 /* of an answer, where nothing says */
-#define TRANSFORMERS_TOP_K 50 /* what transformers draws from where a model only says do_sample */
+#define MAX_TOKENS         64 /* default length of an answer */
+#define TRANSFORMERS_TOP_K 50 /* default top_k of transformers for a model with do_sample */
 
-/* The model's settings. */
+/* The settings of a generation_config.json, while they are applied. */
 typedef struct Source {
     const json_t *object;
-    GHashTable *taken, *left; /* keys that hold now; keys that loam has an option for, but cannot take here */
+    GHashTable *taken, *left; /* keys that were applied; keys that loam has an option for but that do not apply here */
     GError **error;
     bool wrong;
 } Source;
 
-/* A value that changes nothing in transformers either. */
+/* Whether a value means "off" for transformers. */
 static bool is_neutral(const json_t *value)
 {
     bool number = json_is_number(value);
@@ -24,7 +24,7 @@ static bool is_neutral(const json_t *value)
            ((json_is_array(value) || json_is_object(value)) && json_array_size(value) + json_object_size(value) == 0);
 }
 
-/* Keys that say nothing of which answer is given, or that are read elsewhere. */
+/* Keys that do not influence which answer is generated, or that are read elsewhere. */
 static bool is_silent(const char *key)
 {
     static const char *const silent[] = {
@@ -51,7 +51,7 @@ static void complain(Source *source, const char *key, const char *want)
     source->wrong = true;
 }
 
-/* *field, where unset, becomes the value at `key`, or `otherwise` where there is none. */
+/* Sets *field, if it is unset, to the value of `key`, or to `otherwise` if there is no such key. */
 static void take_count(Source *source, const char *key, int64_t otherwise, int64_t *field)
 {
     const json_t *value = find(source, key);
@@ -84,8 +84,8 @@ static void take_real(Source *source, const char *key, double otherwise, double 
     g_hash_table_add(source->taken, (char *)key);
 }
 
-/* max_length counts what a decoder reads too: the start alone behind an encoder; a prompt of any length otherwise,
- * so that it says nothing of an answer. */
+/* max_length counts the decoder's input too. For an encoder-decoder that is the decoder start alone; for a decoder
+ * alone it is the prompt, so that max_length does not bound an answer and is not used. */
 static void take_length(Source *source, bool encodes, GenerationSettings *settings)
 {
     int64_t whole = COUNT_UNSET;
@@ -98,7 +98,7 @@ static void take_length(Source *source, bool encodes, GenerationSettings *settin
     take_count(source, "max_new_tokens", MAX_TOKENS, &settings->max_tokens);
 }
 
-/* Drawn, the likeliest token each time, or searched: as --temperature and --beams say; else as the model does. */
+/* Chooses sampling, greedy decoding or beam search: by --temperature and --beams, else by the model's settings. */
 static void take_choice(Source *source, GenerationSettings *settings)
 {
     bool samples = says_true(source, "do_sample"), given = settings->temperature > REAL_UNSET;
@@ -131,7 +131,8 @@ static void append(GString *list, const char *key, const json_t *value)
     free(text);
 }
 
-/* Neither names what the command line overrides. */
+/* Lists the settings that were applied and those that were not; settings that the command line overrides are in neither
+ * list. */
 static void list_settings(const Source *source, GString *used, GString *unused)
 {
     static const char *const known[] = { "max_new_tokens", "max_length", "repetition_penalty", "num_beams", NULL };

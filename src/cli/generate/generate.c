@@ -60,7 +60,7 @@ static const int32_t *ids_of(const GArray *array)
     return (const int32_t *)(const void *)array->data;
 }
 
-/* text: NULL where there is no tokenizer. */
+/* text NULL means that there is no tokenizer. */
 static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
     json_t *ids = json_array();
@@ -104,7 +104,7 @@ static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Gener
     return true;
 }
 
-/* Answers n prompts side by side; the first of them is number `first` of the input. */
+/* Answers prompts as one batch; `first` is the index of the batch's first prompt in the input. */
 static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first, GError **error)
 {
     const TokenRoles *roles = model_roles(model);
@@ -171,7 +171,7 @@ static bool check_real(const char *name, double value, double least, double most
            fail_user(error, "--%s %g is out of range, it must be between %g and %g", name, value, least, most);
 }
 
-/* What is unset is within its range. */
+/* Range of each setting; settings that are unset pass. */
 static bool check_ranges(GError **error)
 {
     const GenerationSettings *s = &settings;
@@ -186,7 +186,7 @@ static bool check_ranges(GError **error)
            check_real("length-penalty", length_penalty, 0, 100, error);
 }
 
-/* What is unset contradicts nothing. */
+/* Rules across settings; settings that are unset pass. */
 static bool check_rules(GError **error)
 {
     int64_t beams = settings.beams;
@@ -204,7 +204,7 @@ static bool check_rules(GError **error)
     return true;
 }
 
-/* Unset options from the model, whose settings are told of once. */
+/* Fills in unset options from the model's generation_config.json, and logs which of its settings are used. */
 static bool settle_options(Model *model, GError **error)
 {
     g_autofree char *used = NULL, *unused = NULL;

@@ -33,7 +33,7 @@ static bool print_json(const Tokenizer *tok, const char *prompt, const GArray *m
             json_array_append_new(guesses, json_pack("{s:i, s:s, s:o}", "id", mask->ids[i], "piece", piece,
                                                      "probability", json_finite(mask->probability[i])));
         }
-        json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->place, "guesses", guesses));
+        json_array_append_new(list, json_pack("{s:I, s:o}", "place", (json_int_t)mask->index, "guesses", guesses));
     }
     json_t *object = json_pack("{s:s, s:o}", "prompt", prompt, "masks", list);
     if (replaced)
@@ -61,13 +61,13 @@ static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int
 bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptReader *reader, bool as_json,
                      GError **error)
 {
-    for (;;) {
+    for (int64_t line = 1;; line++) {
         g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
         if (!prompts_read(reader, 1, prompts, error))
             return false;
         if (prompts->len == 0)
             return true;
         if (!answer(model, tok, prompts->pdata[0], mask, as_json, error))
-            return false;
+            return fail_context(error, "standard input, line %" G_GINT64_FORMAT, line);
     }
 }

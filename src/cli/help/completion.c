@@ -1,16 +1,17 @@
-/* completion.c: what shells complete: verbs, their actions and options, the keys of a configuration, and files. */
+/* completion.c: completion scripts for shells: verbs, their actions and options, the keys of a configuration, and
+ * files. */
 #include "cli/help/help.h"
 
 #include <string.h>
 
-/* What may follow a verb or an action: "bench step" and "--help --seconds …". */
+/* The words that may follow a verb or an action: name "bench step", words "--help --seconds …". */
 typedef struct Words {
     char *name, *words;
 } Words;
 
 typedef struct Gathered {
     GArray *verbs; /* Words */
-    char *keys;    /* of a configuration: "optim.lr= optim.schedule=constant …" */
+    char *keys;    /* the options of a configuration: "optim.lr= optim.schedule=constant …" */
 } Gathered;
 
 static void words_clear(gpointer data)
@@ -46,7 +47,7 @@ static void add_page(const HelpPage *page, gpointer data)
     add_words(gathered, name + strlen("loam "), list->str);
 }
 
-/* The actions of a verb that has some, each of which was gathered as "VERB ACTION"; NULL where it has none. */
+/* The actions of a verb, from the pages named "VERB ACTION"; NULL where it has none. g_free. */
 static char *actions_of(const Gathered *gathered, const char *verb)
 {
     g_autofree char *start = g_strconcat(verb, " ", NULL);
@@ -80,7 +81,7 @@ static Gathered gather(const OptionTable *options)
     return gathered;
 }
 
-/* `words` becomes what may follow the verb (and action) that were typed before. */
+/* The text of a script that sets `words` to the words that may follow the typed verb and action. */
 static char *script(const Gathered *gathered, const char *head, const char *entry, const char *tail)
 {
     GString *text = g_string_new(head);
@@ -92,7 +93,7 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
     return g_string_free(text, FALSE);
 }
 
-/* The longest entry that the typed words begin with is the one: first verb and action, then the verb alone. */
+/* The typed words are looked up as verb and action first, then as a verb alone. */
 #define BASH_BODY                                                                                                      \
     "_loam_words() {\n"                                                                                                \
     "    case $1 in\n"

@@ -26,7 +26,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* Where the tokenizer decides about the vocabulary, V is its size. */
+/* Prints the number of parameters; V stands for the size of the vocabulary where it comes from the tokenizer. */
 static void print_params(ModelConfig *config)
 {
     int64_t vocab = config->vocab;

@@ -11,7 +11,7 @@ typedef struct Manual {
     GString *see_also;
 } Manual;
 
-/* Backslashes and hyphens are escaped; a line that begins as a request does is kept from being one. */
+/* Escapes backslashes and hyphens, and lines that start like a roff request. */
 static void add_text(GString *page, const char *text)
 {
     for (const char *c = text; *c; c++) {

@@ -34,7 +34,7 @@ static json_t *ids_json(const int32_t *ids, int64_t n)
     return array;
 }
 
-/* Targets where the loss falls, -100 elsewhere. */
+/* Target ids, -100 where the loss ignores a token. */
 static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
 {
     json_t *array = json_array();
@@ -69,7 +69,7 @@ static bool print_ids(const char *what, const Tokenizer *tok, const int32_t *ids
     return text != NULL;
 }
 
-/* Of [CLS] A [SEP] B [SEP]: its label, and B by itself. */
+/* For a pair [CLS] A [SEP] B [SEP]: the label, and the text of B. */
 static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *enc = &batch->enc;
@@ -82,7 +82,7 @@ static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GEr
     return at == end || print_ids(what, tok, enc->ids + at + 1, end - at - 1, error);
 }
 
-/* A sequence of a batch with one stream: what is read, and what is predicted. */
+/* A sequence of an encoder alone or a decoder alone: its input and its targets. */
 static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *stream = batch_loss_stream(batch);
@@ -135,7 +135,7 @@ static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int6
     return good;
 }
 
-/* The rows of the step, of the first held-out set where that is asked for. */
+/* Prints the batch of a step; with --valid, of the first held-out set. */
 static bool show_rows(const Config *config, const Tokenizer *tok, int64_t samples, GError **error)
 {
     uint64_t seed = (uint64_t)config->run.seed;

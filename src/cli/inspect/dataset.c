@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--check] [--json]"
-#define SHOWN_IDS  64 /* of a document, where there is no tokenizer */
+#define SHOWN_IDS  64 /* ids shown of a document without a tokenizer */
 #define MAX_POWERS 63
 
 static const char about[] =
@@ -36,7 +36,8 @@ static const GOptionEntry entries[] = {
 typedef struct Lengths {
     int64_t n, min, max, median;
     double mean;
-    int64_t powers[MAX_POWERS]; /* documents of 2^i to 2^(i+1) - 1 tokens; the empty ones count with 1 */
+    int64_t
+        powers[MAX_POWERS]; /* powers[i]: documents of 2^i to 2^(i+1) - 1 tokens; empty documents count as 1 token */
     int n_powers;
 } Lengths;
 
@@ -81,7 +82,7 @@ static Lengths measure(const Indexed *set)
     return lengths;
 }
 
-/* Ids of a document, `limit` at most; NULL on an error. */
+/* At most `limit` ids of a document; NULL on an error. */
 static GArray *read_document(const Indexed *set, int64_t document, int64_t limit, GError **error)
 {
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
@@ -105,7 +106,7 @@ static char *ids_text(const GArray *ids)
     return g_string_free(text, false);
 }
 
-/* What is shown of a document; NULL on an error. */
+/* The text of a document, or without a tokenizer its ids; NULL on an error. g_free. */
 static char *document_text(const Indexed *set, int64_t document, const Tokenizer *tok, GError **error)
 {
     g_autoptr(GArray) ids = read_document(set, document, tok ? INT32_MAX : SHOWN_IDS, error);
@@ -188,7 +189,7 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
 
 /* ---- every token ---- */
 
-/* The size of the vocabulary that ids are compared with; 0: not known. */
+/* The size of the vocabulary that ids are compared with; 0 means unknown. */
 static int64_t known_vocabulary(const Dataset *data, const Tokenizer *tok)
 {
     return tok ? tokenizer_size(tok) : data->vocab;
@@ -218,7 +219,7 @@ static json_t *check_json(const DatasetCheck *found, int64_t vocab)
     return root;
 }
 
-/* Ids that are no tokenizer's end the program with status 1, after what was found is printed. */
+/* The user's error where ids lie outside the vocabulary; called after the counts were printed. */
 static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab, GError **error)
 {
     return found->bad == 0 ||

@@ -74,10 +74,10 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int number)
 {
     interrupted = 1;
-    signal(number, SIG_DFL); /* the second one ends the program at once */
+    signal(number, SIG_DFL); /* a second signal ends the program at once */
 }
 
-/* "1%" or "0.01". */
+/* Parses "1%" or "0.01". */
 static bool parse_share(const char *text, double *share, GError **error)
 {
     char *end;
@@ -91,7 +91,7 @@ static bool parse_share(const char *text, double *share, GError **error)
     return true;
 }
 
-/* --fields: at least two are kept apart; one is like --field. */
+/* Parses --fields: two or more are kept as separate parts of a document; one is like --field. */
 static bool parse_fields(GError **error)
 {
     g_auto(GStrv) names = g_strsplit(fields_apart, ",", -1);
@@ -118,7 +118,7 @@ static bool check_use(int argc, GError **error)
                                                                              : "a file or folder to read");
 }
 
-/* A novel for a GPT is read on and on; a T5 or BERT takes a paragraph at a time. */
+/* The default way to cut .txt files: whole for a GPT, by paragraphs for T5 and BERT. */
 static bool reads_whole_files(const Tokenizer *tok)
 {
     bool hides =
@@ -156,7 +156,7 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
                                              .longer = " (--max-document takes longer ones)" },
                                  .out = out,
                                  .workers = workers,
-                                 .append_eod = append_eod || fairseq, /* fairseq ends every line so */
+                                 .append_eod = append_eod || fairseq, /* fairseq appends EOS to every line */
                                  .specials = specials,
                                  .fairseq = fairseq,
                                  .split_sentences = split_sentences,
@@ -168,10 +168,10 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
     return !valid || parse_share(valid, &options->valid, error);
 }
 
-/* Three ways of preparing. */
+/* The output formats, and which options each of them takes. */
 enum { DOCUMENTS = 1, LINES = 2, WORDS = 4 };
 
-/* What a way does not know is refused by name. */
+/* The user's error for an option that the output format does not take. */
 static bool check_way(int way, GError **error)
 {
     const struct {
@@ -265,7 +265,7 @@ static void print_count(const char *what, int64_t n)
         printf("%s: %s\n", what, count);
 }
 
-/* How .txt files were cut, for that decides what a model sees of their order. */
+/* Reports how .txt files were cut into documents. */
 static void print_texts(const PrepareStats *stats, const PrepareOptions *options)
 {
     g_autofree char *files = text_grouped(stats->text_files), *documents = text_grouped(stats->text_documents);
@@ -323,7 +323,7 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     return print_json_line(root, error);
 }
 
-/* Whether OUT is the beginning of file names, and none of these is a file to read: own.json, say. */
+/* Checks that --out is a path prefix, and that no file that will be written is one of the files to read. */
 static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
 {
     static const char *const ends[] = { ".bin", ".idx", ".json", "-valid.bin", "-valid.idx", "-valid.json" };

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_SAMPLE 16 /* pieces that describe shows */
+#define N_SAMPLE 16 /* example pieces that describe prints */
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
-/* ---- what encode, decode and describe share ---- */
+/* ---- shared by encode, decode and describe ---- */
 
 static char *model_path, *pattern; /* --model, --pattern */
 
@@ -72,7 +72,7 @@ static const GOptionEntry encode_entries[] = {
     { 0 },
 };
 
-/* printf of every id would take a quarter of the time that text takes to become ids. */
+/* Own formatting of numbers: printf for every id would add a quarter to the time of encoding. */
 static void append_id(GString *line, int32_t id)
 {
     char digits[12];
@@ -165,7 +165,7 @@ static const GOptionEntry describe_entries[] = {
     { 0 },
 };
 
-/* Id of the i-th of N_SAMPLE pieces, evenly spread below the sentinels. */
+/* Id of the i-th example piece: N_SAMPLE ids are spread evenly below the sentinels. */
 static int sample_id(const Tokenizer *tok, int i)
 {
     int n_sentinels = tokenizer_sentinel(tok, 0) >= 0 ? TOKENIZER_SENTINELS : 0;

@@ -71,7 +71,7 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     return true;
 }
 
-/* A folder that holds a tokenizer of another kind would be opened as that; one that loam cannot read is somebody's. */
+/* Refuses to write into a folder with a tokenizer of another kind, which would be opened in place of the new one. */
 static bool check_folder(const char *folder, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -98,7 +98,7 @@ static bool learn(char *const *paths, int n_paths, GError **error)
     return ok;
 }
 
-/* Adds what Hugging Face wants beside the files of the kind. A special_tokens_map.json of before names other tokens. */
+/* Adds the files that Hugging Face expects, and removes a special_tokens_map.json that an earlier tokenizer left. */
 static bool finish(const char *file, GError **error)
 {
     g_autofree char *path = file ? g_build_filename(out, file, NULL) : g_strdup(out);
@@ -114,7 +114,7 @@ static bool finish(const char *file, GError **error)
     return true;
 }
 
-/* Before hours of training: whether OUT will be written. */
+/* Checks before training starts that --out can be written. */
 static bool check_out(const char *file, const char *folder, char *const *paths, int n_paths, GError **error)
 {
     if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
@@ -125,7 +125,7 @@ static bool check_out(const char *file, const char *folder, char *const *paths, 
            (io_check_writable(path, error) || fail_context(error, "--out %s", out));
 }
 
-/* The folders of a path that were not there, the deepest first. */
+/* The folders of a path that do not exist, the deepest first. */
 static GPtrArray *missing_folders(const char *folder)
 {
     GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
@@ -138,7 +138,7 @@ static GPtrArray *missing_folders(const char *folder)
     return missing;
 }
 
-/* Where nothing comes of it, no folder is left that was made for it. */
+/* After an error, removes the folders that were created for --out. */
 static bool run(char *const *paths, int n_paths, GError **error)
 {
     const char *file = tokenizer_trained_file(kind);

@@ -11,7 +11,7 @@ static const OptionRow clm_options[] = {
     { "data.reset_position", OPT_BOOL, AT(reset_position), "false", 0, 0, OPT_IDENTITY,
       "clm: position ids start again with every document", NULL },
     { "data.mask_eod", OPT_BOOL, AT(mask_eod), "false", 0, 0, OPT_IDENTITY,
-      "clm: no loss where the input is the end of a document", NULL },
+      "clm: no loss where the input token is the end of a document", NULL },
 };
 #undef AT
 

@@ -16,7 +16,7 @@ const char *const sentence_pairs_names[] = {
 #define AT(field) offsetof(MlmSettings, field)
 static const OptionRow mlm_options[] = {
     { "data.whole_word", OPT_BOOL, AT(whole_word), "true", 0, 0, OPT_IDENTITY,
-      "mlm: the pieces of a word are masked together", NULL },
+      "mlm: all pieces of a word are masked together", NULL },
     { "data.max_ngram", OPT_I64, AT(max_ngram), "1", 1, 100, OPT_IDENTITY,
       "mlm: maximum words masked together; n words with a probability proportional to 1/n", NULL },
     { "data.sentence_pairs", OPT_ENUM, AT(sentence_pairs), "none", 0, 0, OPT_IDENTITY,

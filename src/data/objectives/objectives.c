@@ -42,7 +42,7 @@ void objective_options(GArray *groups, size_t offset)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(with_settings); i++) {
         const Objective *objective = with_settings[i].objective;
-        const OptionGroup group = { objective->options, objective->n_options, offset + with_settings[i].offset };
+        const OptionGroup group = { objective->options, objective->n_options, offset + with_settings[i].offset, NULL };
         g_array_append_val(groups, group);
     }
 }

@@ -9,7 +9,7 @@
 
 static const OptionRow span_corruption_options[] = {
     { "data.mean_span_length", OPT_F64, offsetof(SpanCorruptionSettings, mean_span_length), "3", 1, 1e4, OPT_IDENTITY,
-      "tokens of a masked span on average", NULL },
+      "mean length of a masked span, in tokens", NULL },
 };
 
 const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *config)

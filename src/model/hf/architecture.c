@@ -7,13 +7,13 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->family = (int)family;
     config->n_enc = family == FAMILY_GPT ? 0 : config->n_enc;
     config->n_dec = family == FAMILY_BERT ? 0 : config->n_dec;
-    config->kv_heads = config->rotary_dim = config->segments = config->window = config->global_every = 0;
+    config->kv_heads = config->rotary_dim = config->token_types = config->window = config->global_every = 0;
     config->sparsity.pattern = SPARSE_NONE;
     config->norm = NORM_RMS;
     config->position_offset = 0;
     config->rotary_local = 0;
     config->first_norm = config->final_norm = true;
-    config->bias = config->norm_bias = config->norm_after = config->embed_norm = false;
+    config->bias = config->norm_bias = config->post_norm = config->embed_norm = false;
     config->gated = config->scale_scores = config->scale_logits = config->scale_embedding = false;
     config->rel_rule = RELPOS_T5;
     config->memory_tokens = 0;

@@ -52,7 +52,7 @@ const HfKey hf_bert_keys[] = {
     HF_INT("num_hidden_layers", n_enc, 12, 1, 1000),
     HF_INT("num_attention_heads", heads, 12, 1, 1 << 10),
     HF_INT("intermediate_size", ffn, 3072, 1, 1 << 20),
-    HF_INT("type_vocab_size", segments, 2, 1, 1 << 10),
+    HF_INT("type_vocab_size", token_types, 2, 1, 1 << 10),
     HF_REAL("hidden_dropout_prob", dropout, 0.1, 0, 0.99),
     HF_REAL("attention_probs_dropout_prob", attention_dropout, 0.1, 0, 0.99),
     HF_REAL("layer_norm_eps", norm_eps, 1e-12, 0, 1),
@@ -74,10 +74,10 @@ void hf_shape_bert(ModelConfig *config)
     ModelConfig was = *config;
     hf_shape_plain(config, FAMILY_BERT);
     config->norm = NORM_LAYER;
-    config->norm_bias = config->norm_after = config->embed_norm = config->bias = config->scale_scores = true;
+    config->norm_bias = config->post_norm = config->embed_norm = config->bias = config->scale_scores = true;
     config->final_norm = config->gated = false;
     config->position = model_config_distances(&was) ? was.position : POSITION_LEARNED;
-    config->segments = MAX(was.segments, 1);
+    config->token_types = MAX(was.token_types, 1);
     config->head_dim = config->width / config->heads;
     config->head_transform = config->head_bias = was.head_transform;
     hf_fix_head(config, (Activation)config->activation);

@@ -106,7 +106,7 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");
     bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
-    if (model ? model->segments > 1 : tokenizer_id(tok, "[CLS]") >= 0)
+    if (model ? model->token_types > 1 : tokenizer_id(tok, "[CLS]") >= 0)
         json_array_append_new(inputs, json_string("token_type_ids"));
     json_object_set_new(config, "tokenizer_class", json_string(is_bytes ? "ByT5Tokenizer" : "PreTrainedTokenizerFast"));
     json_object_set_new(config, "model_input_names", inputs);

@@ -68,7 +68,7 @@ bool state_from_json(const json_t *object, TrainState *state, GError **error)
 
 OptionTable checkpoint_model_table(OptionGroup *group)
 {
-    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
     return (OptionTable){ group, 1, sizeof(ModelConfig) };
 }
 

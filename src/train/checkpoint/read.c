@@ -86,7 +86,7 @@ typedef struct Target {
     int64_t filled; /* elements read so far */
 } Target;
 
-/* A box's start or shape: as many numbers as the tensor has dimensions, within its bounds. */
+/* Reads a box's start or shape: one number for each dimension of the tensor, within its bounds. */
 static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2])
 {
     const int64_t bounds[2] = { stored->rows, stored->cols };
@@ -100,7 +100,7 @@ static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2
     return true;
 }
 
-/* The box of an entry: within the tensor. */
+/* Reads the box of an entry of state.json; false unless it lies within the parameter. */
 static bool box_fits(json_t *entry, const StoredTensor *stored, Box *box)
 {
     *box = (Box){ .start = { 0, 0 }, .shape = { 0, 1 } };
@@ -146,7 +146,7 @@ static bool read_box(const FileTensor *source, json_t *entry, Target *target, GE
     return true;
 }
 
-/* Lays the tensors of a file into their targets. */
+/* Copies the tensors of a file to their targets. */
 static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, GError **error)
 {
     GError *problem = NULL;
@@ -287,6 +287,7 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
     json_decref(root);
+    option_settings_rename(settings, &table);
     if (!options_apply(&table, config, settings, error) || !model_config_check(config, error))
         return false;
     return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);

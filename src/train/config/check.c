@@ -5,9 +5,11 @@
 
 #include <inttypes.h>
 
-#define MAX_ROWS (1 << 28) /* tokens of a microbatch: what 32-bit row numbers hold, with room for long targets */
+#define MAX_ROWS                                                                                                       \
+    (1 << 28) /* most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than       \
+                 inputs */
 
-/* Samples of a step are counted in samples or tokens, not in steps. */
+/* train.batch and train.micro_batch are in samples or tokens. */
 static bool check_batch(const char *name, Amount amount, GError **error)
 {
     if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
@@ -21,8 +23,7 @@ static bool check_batch(const char *name, Amount amount, GError **error)
     return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
 }
 
-/* How long, or how often: in whole steps, so that a time does not fit, and a share of the length only
- * where that has steps. */
+/* Amounts that become whole steps: no times, and no percentages of a train.length that is a time. */
 static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
 {
     g_autofree char *text = amount_format(amount);
@@ -36,7 +37,7 @@ static bool check_steps(const char *name, Amount amount, Amount length, GError *
            fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
 }
 
-/* How often something is done may be a time too. */
+/* Periods may be times too. */
 static bool check_every(const char *name, Amount amount, Amount length, GError **error)
 {
     return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
@@ -86,12 +87,12 @@ bool config_check(const Config *config, GError **error)
 
 static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
-    return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->segments != 1 ||
+    return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
            fail_user(error,
-                     "model.segments is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
+                     "model.token_types is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
 }
 
-/* Whether an objective fills the streams that the model has. */
+/* Whether an objective fills exactly the streams (encoder, decoder) that the model has. */
 static bool suits(const Objective *objective, const ModelConfig *model)
 {
     return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&

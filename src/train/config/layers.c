@@ -20,21 +20,6 @@ static char *file_in(const char *folder, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
 }
 
-/* Configurations of earlier versions have data.sentence_order, a switch. */
-static void rename_settings(GPtrArray *settings)
-{
-    for (guint i = 0; i < settings->len; i++) {
-        OptionSetting *setting = settings->pdata[i];
-        bool on = g_strcmp0(setting->value, "true") == 0, off = g_strcmp0(setting->value, "false") == 0;
-        if (strcmp(setting->name, "data.sentence_order") != 0 || !(on || off))
-            continue;
-        g_free(setting->name);
-        g_free(setting->value);
-        setting->name = g_strdup("data.sentence_pairs");
-        setting->value = g_strdup(on ? "order" : "none");
-    }
-}
-
 /* NULL on error. */
 static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
 {
@@ -42,13 +27,13 @@ static GPtrArray *read_settings(const char *path, char **overrides, int n_overri
     bool good = path == NULL || option_settings_read_yaml(settings, path, error);
     for (int i = 0; good && i < n_overrides; i++)
         good = option_settings_parse(settings, overrides[i], error);
-    rename_settings(settings);
+    option_settings_rename(settings, config_options());
     if (!good)
         g_clear_pointer(&settings, g_ptr_array_unref);
     return settings;
 }
 
-/* Appends what the configuration of a run says about the options that `wanted` names. */
+/* Appends the settings of a run's config.yaml whose names satisfy `wanted`. */
 static bool add_from_run(const char *path, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
 {
     g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
@@ -77,11 +62,11 @@ static bool of_the_data(const char *name)
 
 static OptionTable model_table(OptionGroup *group)
 {
-    *group = (OptionGroup){ model_options, n_model_options, 0 };
+    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
     return (OptionTable){ group, 1, sizeof(ModelConfig) };
 }
 
-/* The name that a shape came by, and what data.objective decides. */
+/* Options that do not describe the weights: the preset's name, and an option that follows from data.objective. */
 static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
 
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
@@ -95,8 +80,8 @@ static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *l
     }
 }
 
-/* What the settings say about the shape is what the model of train.init has; a vocabulary that they leave open becomes
- * its own. */
+/* Checks that the settings agree with the shape of train.init's model; model.vocab, if it is auto, becomes that
+ * model's. */
 static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
 {
     OptionGroup group;
@@ -122,7 +107,7 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
     return good;
 }
 
-/* The model of train.init, its tokenizer, and where it is a run the lengths that it was trained with. */
+/* Appends the shape and the tokenizer of train.init's model, and if it is a run its objective and input length. */
 static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, GError **error)
 {
     g_autofree char *tokenizer = NULL, *run = NULL;
@@ -135,7 +120,7 @@ static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, G
     return saved == NULL || add_from_run(saved, of_the_data, layers, error);
 }
 
-/* Whether PATH is the configuration that a run saved, which says everything. */
+/* Whether PATH is the config.yaml of a run, which sets every option. */
 static bool is_saved(const char *path)
 {
     g_autofree char *run = path ? run_of(path) : NULL;
@@ -148,7 +133,7 @@ static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error
     return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
 }
 
-GPtrArray *resolve_layers(const char *path, char **overrides, int n_overrides, GError **error)
+GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GError **error)
 {
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
     if (given == NULL)
@@ -171,7 +156,7 @@ GPtrArray *resolve_layers(const char *path, char **overrides, int n_overrides, G
     return layers;
 }
 
-/* Of the defaults of a family those that no layer says otherwise. */
+/* Applies those defaults of the recipe tables that no layer sets. */
 static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArray *defaults, GError **error)
 {
     g_autoptr(GPtrArray) unsaid = option_settings_new();
@@ -183,7 +168,7 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
     return options_apply(config_options(), config, unsaid, error);
 }
 
-bool resolve_recipe(Config *config, const GPtrArray *layers, GError **error)
+bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error)
 {
     g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
     recipe_add_model(&config->model, of_model);

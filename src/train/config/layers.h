@@ -1,11 +1,13 @@
-/* resolve.h: options that nobody gave, from what the configuration speaks of. Before what was given come the run that
- * lies in run.dir already (the options of recipe.h stay as it has them), or else the model of train.init, and the
- * preset; what none of them says becomes the default of the model's family, size and optimizer (recipe.h). */
+/* layers.h: the settings of a configuration in the order in which they override each other, first to last: those saved
+ * in run.dir (a run that exists keeps the values of the options in recipe_options), or those of the model that
+ * train.init names; the preset; the YAML file; the command line. Options that no layer sets get the defaults of
+ * recipe.h. */
 #pragma once
 
 #include "train/config/config.h"
 
-/* The settings of the file (path may be NULL) and the overrides, after those that come before them; NULL on error. */
-GPtrArray *resolve_layers(const char *path, char **overrides, int n_overrides, GError **error);
-/* config holds what the layers say; the options of recipe.h that none of them sets get their defaults. */
-bool resolve_recipe(Config *config, const GPtrArray *layers, GError **error);
+/* All layers as one list of OptionSetting *, later ones override earlier ones. path (the YAML file) may be NULL. NULL
+ * on error. */
+GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GError **error);
+/* Applies the defaults of recipe.h to `config`, which has the layers applied, for options that no layer sets. */
+bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error);

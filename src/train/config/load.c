@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_COMPAT_SAMPLES 1e12 /* as the option */
+#define MAX_COMPAT_SAMPLES 1e12 /* upper limit of the option */
 
-/* What a reference system's order depends on is, where nothing else is said, the run's length and its microbatch. */
+/* data.compat_samples and data.compat_batch, if they are unset, follow from train.length and train.micro_batch. */
 static bool resolve_compat(Config *config, GError **error)
 {
     DataConfig *data = &config->data;
@@ -34,9 +34,9 @@ void config_fit_model(Config *config, const ModelConfig *model)
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     options_set_defaults(config_options(), config);
-    g_autoptr(GPtrArray) layers = resolve_layers(path, overrides, n_overrides, error);
+    g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, error);
     if (layers == NULL || !options_apply(config_options(), config, layers, error) ||
-        !resolve_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
+        !layers_apply_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
     config->model.prefix_lm |=
@@ -49,7 +49,7 @@ void config_clear(Config *config)
     options_clear(config_options(), config);
 }
 
-/* An encoder alone hides words behind its mask, if it has one. */
+/* Whether sentinels are to be added: for an encoder-decoder, and for an encoder alone without a mask token. */
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;

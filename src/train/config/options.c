@@ -7,51 +7,51 @@ static const char *const recompute_names[] = { "none", "block", NULL };
 #define ROW(field) offsetof(RunConfig, field)
 static const OptionRow run_options[] = {
     { "run.dir", OPT_STRING, ROW(dir), "", 0, 0, OPT_FREE, "run directory: checkpoints, metrics, logs", NULL },
-    { "run.seed", OPT_I64, ROW(seed), "42", 0, 9e15, OPT_IDENTITY, "seed of initialisation, data order and dropout",
-      NULL },
+    { "run.seed", OPT_I64, ROW(seed), "42", 0, 9e15, OPT_IDENTITY,
+      "seed of random weights, order of samples, masks and dropout", NULL },
 };
 #undef ROW
 
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
-      "file or folder of a tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
+      "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
 static const OptionRow train_options[] = {
-    { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE, "how long to train", NULL },
+    { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE, "length of the training", NULL },
     { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
-      "global batch of an update, in samples or tokens", NULL },
+      "samples or tokens of a step, over all its microbatches", NULL },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
-      "samples computed at once; accumulation follows", NULL },
+      "samples or tokens computed at once; gradients are accumulated over the microbatches of a step", NULL },
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
-      "how often to log; a time (30s) will do", NULL },
+      "period of log lines; may be a time, such as 30s", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to evaluate data.valid; a time (2h) will do; 0: only at the end", NULL },
+      "period of evaluations on data.valid; may be a time, such as 2h; 0: only at the end", NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "how often to save; a time (20m) will do; 0: only at the end and by save_within", NULL },
+      "period of checkpoints; may be a time, such as 20m; 0: only at the end and by save_within", NULL },
     { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
-      "also save when so much time has passed since the last save, unless save_every is a time itself; 0: never",
-      NULL },
+      "longest time between two checkpoints where save_every is no time; 0: no limit", NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
-      "samples of data.valid in each evaluation; 0: all", NULL },
-    { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "newest checkpoints to keep", NULL },
+      "samples of data.valid in an evaluation; 0: all", NULL },
+    { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
+      NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
-      "also keep the checkpoints at multiples of this many steps; 0: none", NULL },
-    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_IDENTITY, "arithmetic of activations",
+      "checkpoints at multiples of this many steps are kept too; 0: none", NULL },
+    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_IDENTITY, "dtype of weights and activations",
       precision_names },
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
-      "block: run each block again in backward instead of keeping its activations", recompute_names },
+      "block: run each block again in backward instead of keeping its activations (activation checkpointing)",
+      recompute_names },
     { "train.init", OPT_STRING, ROW(init), "", 0, 0, OPT_IDENTITY,
-      "start from the weights of this model (run, checkpoint or Hugging Face folder), of its shape and with its "
-      "tokenizer, "
-      "with a fresh optimizer",
+      "path of a model (run, checkpoint or Hugging Face folder) whose weights training starts from, with a fresh "
+      "optimizer; shape and tokenizer must be the same",
       NULL },
-    { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE, "mass taken off the target",
-      NULL },
+    { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
+      "probability that is taken from the target and spread over the vocabulary", NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
-    { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: every core", NULL },
+    { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
 };
 #undef ROW
 
@@ -61,13 +61,13 @@ const OptionTable *config_options(void)
     static gsize ready;
     if (g_once_init_enter(&ready)) {
         const OptionGroup before[] = {
-            { run_options, G_N_ELEMENTS(run_options), offsetof(Config, run) },
-            { model_options, n_model_options, offsetof(Config, model) },
-            { tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer) },
+            { run_options, G_N_ELEMENTS(run_options), offsetof(Config, run), NULL },
+            { model_options, n_model_options, offsetof(Config, model), model_renames },
+            { tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer), NULL },
         };
         const OptionGroup after[] = {
-            { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train) },
-            { optim_options, n_optim_options, offsetof(Config, optim) },
+            { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL },
+            { optim_options, n_optim_options, offsetof(Config, optim), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

@@ -13,12 +13,12 @@ const char *const recipe_options[] = {
 };
 
 typedef struct Recipe {
-    int family, optimizer; /* optimizer: OptimKind; not read in model_recipes */
+    int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */
     double up_to;          /* parameters, without embeddings, of the largest model that the row is for */
-    const char *settings;  /* OPTION=VALUE, with semicolons between them */
+    const char *settings;  /* OPTION=VALUE, separated by semicolons */
 } Recipe;
 
-/* A model takes the first row of its family that is large enough. */
+/* The first row of the model's family whose up_to is large enough counts. */
 #define T5   "data.objective=span_corruption; optim.name=adafactor; "
 #define BERT "model.n_dec=0; data.objective=mlm; optim.name=adamw; "
 #define GPT  "model.n_enc=0; data.objective=clm; optim.name=adamw; "
@@ -33,7 +33,7 @@ static const Recipe model_recipes[] = {
     { FAMILY_GPT, 0, ANY, GPT "data.input_length=2048; train.batch=256 samples" },
 };
 
-/* Of its family and optimizer. */
+/* The same, of the model's family and optimizer. */
 #define RMS        "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
 #define ADAFACTOR  "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
 #define T5_ADAMW   "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
@@ -62,7 +62,7 @@ static const Recipe optimizer_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAMW, ANY, GPT_ADAMW "optim.lr=1e-4" },
 };
 
-/* In place of a schedule with an end and a share of the length. */
+/* For a train.length in time: a schedule without an end, and a warm-up in steps. */
 static const char timed_settings[] = "optim.schedule=inverse_sqrt; optim.warmup=100 steps";
 
 /* Parameters without the embedding matrices. */

@@ -1,11 +1,12 @@
-/* recipe.h: defaults that depend on the model, two tables: what its family and size decide (objective, lengths, batch,
- * optimizer), and what that optimizer needs in this family at this size (rate, warm-up, decay). docs/defaults.md says
- * where each number comes from. */
+/* recipe.h: defaults that depend on the model, as two tables: by family and size (objective, lengths, batch,
+ * optimizer), and by family, size and optimizer (learning rate, warm-up, decay). docs/defaults.md gives the source of
+ * each number. */
 #pragma once
 
 #include "train/config/config.h"
 
-/* Append settings ("data.objective" …). */
+/* Append settings such as "data.objective" to a list of OptionSetting *. */
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
-/* optimizer: OptimKind. timed: the run's length is a time, so that its last step and shares of it are not known. */
+/* optimizer: an OptimKind. timed: train.length is a time, so that the number of steps is unknown; a schedule and a
+ * warm-up that need it are replaced. */
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);

@@ -12,7 +12,7 @@
 
 /* ---- paths ---- */
 
-/* The configuration with paths that hold from any folder. A shallow copy, to be freed by clear_resolved alone. */
+/* A copy of the configuration with absolute paths. Only these paths are its own: clear_resolved frees them. */
 static Config resolved(const Config *config)
 {
     Config copy = *config;
@@ -60,7 +60,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
     return config_load(config, file, (char **)settings->pdata, (int)settings->len, error);
 }
 
-/* ---- what a run was started with ---- */
+/* ---- comparison with the saved configuration ---- */
 
 static char *shown(const Config *config, const OptionRow *row)
 {
@@ -76,7 +76,7 @@ static bool same_shares(const double *a, const double *b)
     return true;
 }
 
-/* Lists of datasets that differ in their paths alone: what they hold is compared when they are open. */
+/* Whether two lists of datasets differ in their paths alone. The datasets' contents are compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
     Mixture *x = mixture_parse(a, NULL), *y = mixture_parse(b, NULL);
@@ -138,7 +138,7 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
     return same;
 }
 
-/* ---- what a run keeps ---- */
+/* ---- saving ---- */
 
 static bool lies_directly_in(const char *folder, const char *path)
 {
@@ -147,7 +147,7 @@ static bool lies_directly_in(const char *folder, const char *path)
     return strcmp(parent, dir) == 0;
 }
 
-/* The run's copy of the tokenizer is of this one; one that another start left behind goes. */
+/* Copies the tokenizer into the run directory; another tokenizer that lies there is removed. */
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
     if (lies_directly_in(config->run.dir, tokenizer_path(tok)))

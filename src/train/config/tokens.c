@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The family of `loam tokenizer train --for` whose tokenizer fits the model. */
+/* The argument of `loam tokenizer train --for` that makes a tokenizer for the model. */
 static const char *family_of(const ModelConfig *model)
 {
     if (model->n_dec > 0)

@@ -10,7 +10,7 @@ bool disk_room_check(const char *dir, size_t bytes, GError **error)
     struct statvfs disk;
     if (!run_remove_unfinished(dir, error))
         return false;
-    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* not told: some network file systems */
+    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* unknown, on some network file systems */
         return true;
     size_t there = (size_t)disk.f_bavail * disk.f_frsize;
     if (there >= bytes)

@@ -35,7 +35,16 @@ typedef struct SetResult {
     double seconds;
 } SetResult;
 
-/* Every set, before any is reported: an evaluation that a stop abandons leaves no line of its step. */
+static void report_set(const Trainer *t, const HeldoutSet *set, const SetResult *result)
+{
+    if (loss_sums_heads(&result->sums) > 0)
+        metrics_valid(t->metrics, t->state.attempts, set->name, &result->sums, result->seconds);
+    else
+        log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
+                    t->state.attempts, set->path_prefix);
+}
+
+/* Evaluates every set before reporting any, so that an abandoned evaluation leaves no line. */
 static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
 {
     for (guint i = 0; i < t->valid->len; i++) {
@@ -47,13 +56,12 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
         results[i].seconds = clock_seconds() - start;
     }
     for (guint i = 0; i < t->valid->len; i++)
-        metrics_valid(t->metrics, t->state.attempts, ((const HeldoutSet *)t->valid->pdata[i])->name, &results[i].sums,
-                      results[i].seconds);
+        report_set(t, t->valid->pdata[i], &results[i]);
     return true;
 }
 
-/* Keeps the loss (nats, of all heads) if it is the lowest of the same samples so far; where the curve
- * starts (step 0) there is nothing to keep yet. */
+/* Records the held-out loss (of all heads) if it is the lowest so far on the same samples. Step 0 does not count:
+ * there is no checkpoint of it. */
 static bool note_best(Trainer *t, const LossSums *sums)
 {
     TrainState *state = &t->state;
@@ -77,7 +85,7 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
     t->state.evaluated = t->state.attempts;
     t->state.evaluation_left = 0;
     *best = note_best(t, &results[0].sums);
-    t->window_started += clock_seconds() - start; /* evaluation does not slow the training rate shown */
+    t->window_started += clock_seconds() - start; /* the reported training speed excludes evaluations */
     t->started += clock_seconds() - start;
     every_done(&t->eval_every);
     return true;

@@ -1,18 +1,19 @@
-/* every.h: what is done every so many steps, tokens or seconds: train.log_every, eval_every, save_every, save_within.
- */
+/* every.h: things that are done periodically, every so many steps, tokens or seconds: train.log_every, eval_every,
+ * save_every, save_within. */
 #pragma once
 
 #include "train/config/config.h"
 
 typedef struct Every {
     AmountUnit unit; /* UNIT_STEPS, UNIT_TOKENS or UNIT_SECONDS */
-    double value;    /* 0: never */
-    double last;     /* clock_seconds() when it was last done, or at the start */
+    double value;    /* period; 0 means never */
+    double last;     /* clock_seconds() of the last occurrence */
 } Every;
 
-/* Samples and epochs become steps, as do tokens unless count_tokens. A time counts from now. */
+/* Converts an amount; samples and epochs become steps, tokens too unless count_tokens is set. epoch_samples: samples of
+ * an epoch of the training set. A period in time starts at the call. */
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
-/* After `steps` steps and `tokens` tokens, of which the last step read step_tokens. */
+/* Whether it is due after `steps` steps and `tokens` tokens, step_tokens of them read by the last step. */
 bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_tokens);
-/* It was done: a time counts from now. */
+/* To be called after each occurrence: the next period in time starts at the call. */
 void every_done(Every *every);

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file that a failing disk keeps from being written is named once, and again when it goes on; training does not stop
- * for it. */
+/* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
+ * again. */
 typedef struct Sink {
     const char *name;
     bool failing;
@@ -28,7 +28,8 @@ struct Metrics {
     double opened;      /* clock_seconds() when it was opened */
 };
 
-/* The value of "step" in a line of metrics.jsonl, or -1 if the line is not whole; *wall grows to its "wall_s". */
+/* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
+ */
 static int64_t read_line(const char *line, size_t bytes, double *wall)
 {
     json_t *object = json_loadb(line, bytes, 0, NULL);
@@ -39,12 +40,12 @@ static int64_t read_line(const char *line, size_t bytes, double *wall)
     return value;
 }
 
-/* What a resumed run keeps of its lines. */
+/* The lines of metrics.jsonl that a resumed run keeps. */
 typedef struct KeptLines {
     GString *text;
-    size_t prefix;   /* bytes of the file before the first line that goes */
-    int64_t damaged; /* lines that cannot be read, a torn last one aside */
-    double wall;     /* the last "wall_s" of what is kept */
+    size_t prefix;   /* bytes before the first line that is removed */
+    int64_t damaged; /* invalid lines, without an incomplete last one */
+    double wall;     /* "wall_s" of the last line that is kept */
 } KeptLines;
 
 static KeptLines keep_lines(FILE *file, int64_t last)
@@ -115,7 +116,7 @@ void metrics_close(Metrics *metrics)
     g_free(metrics);
 }
 
-/* Frees the problem; NULL: there was none. */
+/* Logs a change between failing and working; frees `problem`, NULL means that writing worked. */
 static void note_problem(Sink *sink, GError *problem)
 {
     if (problem && !sink->failing)
@@ -151,7 +152,7 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
 {
     GError *problem = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(scalars[i].value)) { /* JSON knows no NaN */
+        if (!isfinite(scalars[i].value)) { /* JSON has no NaN */
             json_object_set_new(line, scalars[i].name, json_null());
             continue;
         }
@@ -165,8 +166,8 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     note_problem(&metrics->series, problem);
 }
 
-/* Where several heads have a loss, "loss" is the sum of their means: each mean by itself, and the accuracies of all
- * heads but tokens, whose accuracy is "accuracy". */
+/* The mean loss of each head ("loss" is their sum where several heads have one), and the accuracies of all heads but
+ * tokens, whose accuracy is "accuracy". */
 static void add_heads(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, int64_t step)
 {
     Scalar scalars[2 * HEAD_COUNT];
@@ -272,7 +273,7 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
 
 void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
-    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may name a file */
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may contain a file name that is not UTF-8 */
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
 }
 
@@ -280,7 +281,7 @@ void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
 {
     GError *problem = NULL;
     g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
-    g_autofree char *body = g_strjoinv("\n    ", lines); /* Markdown's code: it keeps the lines */
+    g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */
     g_autofree char *text = g_strconcat("    ", body, NULL);
     if (events_text(metrics->events, "options", step, text, &problem))
         events_flush(metrics->events, &problem);

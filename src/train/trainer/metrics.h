@@ -1,30 +1,31 @@
-/* metrics.h: what a run reports: metrics.jsonl, TensorBoard events and the console line, from one record. Natural logs,
- * SI units. */
+/* metrics.h: writes each measurement of a run to metrics.jsonl, to TensorBoard events and to the log. Losses are in
+ * nats (natural logarithm), rates in SI units. */
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
 
 typedef struct Metrics Metrics;
 
-/* Opens DIR/metrics.jsonl and DIR/tb, cut back to `step`: lines and events after it, a torn last line included, are
- * dropped, so that every step is logged once. */
+/* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after `step`. Lines and events of later steps, and a last
+ * line that is incomplete, are removed, so that every step is logged once. */
 Metrics *metrics_open(const char *dir, int64_t step, GError **error);
 void metrics_close(Metrics *metrics);
 
 typedef struct TrainRecord {
-    const TrainState *state; /* with the window that ends here */
+    const TrainState *state; /* its window holds the sums since the last record */
     double lr, grad_norm;
-    double tokens_per_s, step_s, fill;
-    double flops_per_s;  /* of the model's matrix products and attention */
-    double mfu;          /* flops_per_s as a share of the matrix-product peak measured when the run started */
-    double left_s;       /* estimated time to the end; < 0: unknown */
-    int64_t total_steps; /* 0: unknown */
+    double tokens_per_s, step_s;
+    double fill;         /* packing efficiency: tokens read / tokens that the batches had room for */
+    double flops_per_s;  /* of matrix products and attention */
+    double mfu;          /* flops_per_s / the peak rate of matrix products, measured when the run started */
+    double left_s;       /* estimated time to the end; < 0 means unknown */
+    int64_t total_steps; /* 0 means unknown */
 } TrainRecord;
 void metrics_train(Metrics *metrics, const TrainRecord *record);
-/* name of the held-out set; NULL, which is shown as "valid", where it has none. */
+/* The losses of one held-out set. name NULL means that data.valid gives none; the record then says "valid". */
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
-/* Something that happened: "skipped a step", "resumed" … */
+/* An event in words: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
-/* The whole configuration as a text of the TensorBoard series. */
+/* The whole configuration, as a text of the TensorBoard events. */
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml);

@@ -5,6 +5,7 @@
 #include "data/sources.h"
 #include "device/peak.h"
 #include "train/config/config.h"
+#include "train/cpu_device.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
 #include "train/trainer/disk_room.h"
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PEAK_SECONDS   0.2 /* for measuring the yardstick of mfu */
+#define PEAK_SECONDS   0.2 /* for measuring the peak rate that mfu refers to */
 #define PREFETCH_DEPTH 8
 
 static bool open_loaders(Trainer *t, GError **error)
@@ -42,8 +43,9 @@ static void open_batches(Trainer *t)
     t->batch = g_new0(const Batch *, t->accum);
 }
 
-/* Every amount in steps of this batch, from where the run stands: a length in samples counts those that were taken in
- * batches of another size. Tokens are counted as they are read, except by runs that began otherwise. */
+/* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
+ * batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
+ * (tokens_by_capacity). */
 static void plan_steps(Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
@@ -114,8 +116,7 @@ static bool open_model(Trainer *t, GError **error)
     return t->optimizer != NULL;
 }
 
-/* What the model does not know of its tokens is the tokenizer's; a text that training ends with EOS ends so in
- * generation too. */
+/* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
 static void start_decoders(Trainer *t)
 {
     TokenRoles *roles = model_roles(t->model);
@@ -134,7 +135,7 @@ static bool check_paths(const Config *config, GError **error)
     return true;
 }
 
-/* What is said from here on is in log.txt. */
+/* Locks the run directory and starts log.txt. */
 static bool open_directory(Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
@@ -143,7 +144,7 @@ static bool open_directory(Trainer *t, GError **error)
     return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
 }
 
-/* A run that has steps left must be able to save them. */
+/* A run with steps left needs disk space for a checkpoint. */
 static bool check_room(const Trainer *t, GError **error)
 {
     return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
@@ -175,7 +176,7 @@ bool trainer_open(Trainer *t, GError **error)
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
-    t->dev = device_open_cpu((int)config->train.threads);
+    t->dev = cpu_device_open((int)config->train.threads);
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
         return false;

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* Ids of another tokenizer mean other pieces, which weights that were trained can only unlearn. */
+/* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
 {
     Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
@@ -16,7 +16,7 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
     g_clear_pointer(&tok, tokenizer_close);
 }
 
-/* Fresh weights: from the seed, over which go those of another model of the same shape. */
+/* Random weights, or with train.init those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -39,7 +39,7 @@ static bool init_model(Trainer *t, GError **error)
     return same || fail_context(error, "train.init %s", init);
 }
 
-/* The tokens and the data of the checkpoint must be those of this configuration. */
+/* An error unless the checkpoint was trained with this tokenizer and on this dataset. */
 static bool check_sources(const Trainer *t, const char *folder, GError **error)
 {
     g_autofree char *hash = NULL;

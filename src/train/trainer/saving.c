@@ -23,7 +23,7 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
 }
 
-/* What is left where a save failed. */
+/* For messages after a failed save. */
 static const char *what_stands(const Trainer *t)
 {
     return t->saved.attempts >= 0 ? "the checkpoint before it stands" : "no save has succeeded so far";
@@ -39,7 +39,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     g_autoptr(GError) problem = NULL;
     fault_point("save");
     bool written = write_checkpoint(t, folder, &problem);
-    if (!written) { /* the best one is what a checkpoint holds */
+    if (!written) { /* best_loss must be that of a checkpoint that exists */
         t->state.best_loss = t->saved.best_loss;
         t->state.best_step = t->saved.best_step;
         t->state.best_data = t->saved.best_data;

@@ -1,4 +1,4 @@
-/* step.c: one step: its microbatches forward and backward, the update, and what is counted of it. */
+/* step.c: one training step: forward and backward of its microbatches, the update, and the counters. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SHOW_AFTER_S 1 /* a step that takes longer is shown while it runs */
+#define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
 
 static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
@@ -28,7 +28,7 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
     return true;
 }
 
-/* On a terminal, of a step that takes long: its share, the loss so far and the time left. */
+/* Progress of a long step, on a terminal: samples done, the loss so far and the time left. */
 static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, bool *shown)
 {
     g_autofree char *what = NULL;
@@ -44,12 +44,13 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
 
-/* A stop abandons a step whose rest takes long: nothing of it is kept, the run that goes on makes it again. */
+/* After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     double start = clock_seconds();
     bool shown = false, goes_on = true;
-    DeviceMark before = 0; /* the device is asked for one microbatch more than it has done: the pace is its own */
+    DeviceMark before =
+        0; /* one microbatch is queued while the one before is computed, so elapsed time is the device's */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
         model_pass(t->model, t->batch[done - 1], &t->loss);
@@ -66,7 +67,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     return goes_on;
 }
 
-/* The counters of data: a skipped step consumes its samples too. */
+/* Advances the counters; a skipped step consumes its samples too. */
 static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;

@@ -8,7 +8,7 @@
 
 static atomic_bool requested;
 
-/* Answers the first signal, and an interrupt in every case: the next one ends the program at once. */
+/* Logs the request: the first signal of any kind, and every SIGINT. */
 static void request(int number)
 {
     bool again = atomic_exchange(&requested, true);
@@ -18,15 +18,15 @@ static void request(int number)
         log_info("SIG%s: stopping after this step, saving", sigabbrev_np(number));
 }
 
-/* Signals are waited for here and blocked everywhere else: a handler that interrupted oneDNN's products on their own
- * thread was seen to corrupt the heap. */
+/* The thread that waits for signals; all other threads block them, because a handler that interrupts oneDNN's threads
+ * can corrupt the heap. */
 static void *watch(void *argument)
 {
     sigset_t *awaited = argument, again;
     int number;
     while (sigwait(awaited, &number) == 0) {
         if (number == SIGINT) {
-            signal(SIGINT, SIG_DFL); /* which a shell's background job may ignore */
+            signal(SIGINT, SIG_DFL); /* a background job of a shell may have it ignored */
             sigemptyset(&again);
             sigaddset(&again, SIGINT);
             sigdelset(awaited, SIGINT);
@@ -53,14 +53,14 @@ void stop_catch_signals(void)
     sigemptyset(&awaited);
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
         sigaddset(&awaited, numbers[i]);
-    if (!ignored(SIGHUP)) /* nohup */
+    if (!ignored(SIGHUP)) /* nohup ignores it */
         sigaddset(&awaited, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &awaited, NULL);
     g_thread_unref(g_thread_new("signals", watch, &awaited));
     g_once_init_leave(&ready, 1);
 }
 
-/* A write to a closed pipe sends SIGPIPE to the thread that writes, where it is blocked. */
+/* A closed pipe is noticed by the log: SIGPIPE goes to the thread that writes, which blocks it. */
 bool stop_requested(void)
 {
     if (!requested && log_unread())

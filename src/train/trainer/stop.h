@@ -1,13 +1,14 @@
-/* stop.h: requests to stop, noticed between microbatches: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGHUP (a lost
- * terminal; not under nohup) and SIGPIPE (standard error is a pipe that nobody reads any more). A request is answered
- * in the log at once; a second SIGINT ends the program. */
+/* stop.h: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGHUP (the terminal was closed; ignored under
+ * nohup) and SIGPIPE (nobody reads standard error any more). The trainer asks for them between microbatches. A request
+ * is acknowledged in the log at once; a second SIGINT ends the program. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* To be called before there are threads, which inherit what is blocked. */
+/* Blocks these signals and starts a thread that waits for them. To be called before other threads start: they inherit
+ * the mask. */
 void stop_catch_signals(void);
 bool stop_requested(void);
-/* Sets LOAM_ERROR_STOPPED and returns false. */
+/* Sets an error of code LOAM_ERROR_STOPPED and returns false. */
 bool fail_stopped(GError **error);

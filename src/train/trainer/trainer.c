@@ -7,11 +7,12 @@
 
 #include <inttypes.h>
 
-#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run is given up */
+#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run ends with an error */
 
-static void log_step(Trainer *t, const StepStats *stats)
+/* Logs the means since the last log line, if there was an update since. */
+static void log_window(const Trainer *t, const StepStats *stats)
 {
-    TrainState *state = &t->state;
+    const TrainState *state = &t->state;
     double elapsed = clock_seconds() - t->window_started;
     int64_t steps = MAX(state->attempts - t->window_step, 1);
     TrainRecord record = { .state = state,
@@ -26,12 +27,27 @@ static void log_step(Trainer *t, const StepStats *stats)
     record.mfu = record.flops_per_s / t->peak_flops;
     if (state->window_steps)
         metrics_train(t->metrics, &record);
-    state->window = (LossSums){ 0 };
-    state->window_steps = 0;
+}
+
+static void begin_window(Trainer *t)
+{
+    t->state.window = (LossSums){ 0 };
+    t->state.window_steps = 0;
     t->window_started = clock_seconds();
-    t->window_step = state->attempts;
+    t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = 0;
     every_done(&t->log_every);
+}
+
+/* The last step of a run is logged even where no log line is due. The window is then not reset, so that a run whose
+ * train.length grows later logs the same means as an uninterrupted one. */
+static void log_step(Trainer *t, const StepStats *stats, bool end)
+{
+    bool due = trainer_due(t, &t->log_every);
+    if (due || end)
+        log_window(t, stats);
+    if (due)
+        begin_window(t);
 }
 
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
@@ -46,12 +62,11 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
                      MAX_SKIPPED);
 }
 
-/* Log, evaluation and save, where they are due after a step. A stop leaves the evaluation to the run that goes on. */
+/* Logs, evaluates and saves, where due after a step. After a request to stop, the resumed run does the evaluation. */
 static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
 {
     bool best = false;
-    if (trainer_due(t, &t->log_every))
-        log_step(t, stats);
+    log_step(t, stats, end);
     if (!end && stop_requested())
         return fail_stopped(error);
     if (trainer_evaluation_due(t, end) && !trainer_evaluate(t, &best, error))
@@ -60,8 +75,8 @@ static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **er
            trainer_save(t, end, error);
 }
 
-/* Before the first step: the evaluation that begins the curve, or the one that a stop left no time for. A checkpoint of
- * this very step then knows of it. */
+/* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
+ * is then saved again, with the evaluation recorded. */
 static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
@@ -88,7 +103,7 @@ static bool train_loop(Trainer *t, GError **error)
     return true;
 }
 
-/* Why a run ended before its time: standard error is told by the program's end. */
+/* Writes the reason of an early end to log.txt and metrics.jsonl; main prints it to standard error. */
 static void note_end(Trainer *t, const char *reason)
 {
     log_file_only("%s", reason);
