@@ -76,7 +76,7 @@ typedef struct Layout {
 /* Counts the elements, and checks that all of them lie in a storage of `bytes`. */
 static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GError **error)
 {
-    int64_t last = layout->first, n = 1;
+    int64_t last = layout->first, n = 1, n_bytes;
     bool fits = layout->first >= 0;
     layout->row_major = true;
     for (int i = tensor->rank; i-- > 0;) {
@@ -86,6 +86,7 @@ static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GErr
                !__builtin_mul_overflow(MAX(tensor->shape[i] - 1, 0), layout->strides[i], &reach) &&
                !__builtin_add_overflow(last, reach, &last);
     }
+    fits = fits && !__builtin_mul_overflow(n, (int64_t)layout->size, &n_bytes);
     if (!fits || (n > 0 && last >= (int64_t)(bytes / layout->size)))
         return fail_user(error, "tensor %s reaches beyond its storage", tensor->name);
     layout->n_elements = n;

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "data/corpus/corpus.h"
 #include "eval/scores/porter.h"
+#include "eval/scores/python_text.h"
 #include "eval/scores/scores.h"
 #include "golden.h"
 
@@ -224,9 +225,24 @@ static void stems_equal_those_of_nltk(void)
     g_assert_cmpint(n, >, 1000);
 }
 
+/* str.lower() of Python. */
+static void lower_case_is_that_of_python(void)
+{
+    static const char *const cases[][2] = {
+        { "A\u0130\u00c9", "ai\u0307\u00e9" },          { "\u0391\u03a3 \u03a3\u0391", "\u03b1\u03c2 \u03c3\u03b1" },
+        { "\u2160\u2163\u216f", "\u2170\u2173\u217f" }, { "\u24b6\u24cf", "\u24d0\u24e9" },
+        { "\u212a\u1e9e\u01c5", "k\u00df\u01c6" },      { "\u2170\u24d0\u00bd", "\u2170\u24d0\u00bd" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *lower = python_lower(cases[i][0]);
+        g_assert_cmpstr(lower, ==, cases[i][1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/scores/lower_case_is_that_of_python", lower_case_is_that_of_python);
     g_test_add_func("/scores/stems_equal_those_of_nltk", stems_equal_those_of_nltk);
     g_test_add_data_func("/scores/labels_equal_scikit_learn", "labels.jsonl.gz", equals_the_package);
     g_test_add_data_func("/scores/numbers_equal_scipy_and_numpy", "numbers.jsonl.gz", equals_the_package);

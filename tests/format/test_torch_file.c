@@ -141,6 +141,17 @@ static void tensors_beyond_their_storage_are_refused(void)
     expect_patch_refused("torch\nFloatStorage", "torch\nFloatstorage", 18, "of a class that cannot be read");
 }
 
+/* 2^62 + 1 elements of 4 bytes are 4 bytes modulo 2^64, and a stride of 0 keeps all of them within the storage. */
+static void a_tensor_whose_bytes_overflow_is_refused(void)
+{
+    static const char file[] =
+        "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}U\x0dlittle_endian\x88s."
+        "\x80\x02}U\x01tctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nFloatStorage\nU\x01kU\x03"
+        "cpuK\x01tQK\x00\x8a\x08\x01\x00\x00\x00\x00\x00\x00\x40\x85K\x00\x85\x89}tRs.\x80\x02]U\x01ka."
+        "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f";
+    expect_refused(file, sizeof file - 1, "tensor t reaches beyond its storage");
+}
+
 /* A zip of one entry. */
 static void write_zip(const char *path, const char *name, const void *data, size_t bytes, zip_int32_t method)
 {
@@ -216,6 +227,7 @@ int main(int argc, char **argv)
     g_test_add_func("/torch_file/every_protocol_is_recognised_and_no_safetensors",
                     every_protocol_is_recognised_and_no_safetensors);
     g_test_add_func("/torch_file/tensors_beyond_their_storage_are_refused", tensors_beyond_their_storage_are_refused);
+    g_test_add_func("/torch_file/a_tensor_whose_bytes_overflow_is_refused", a_tensor_whose_bytes_overflow_is_refused);
     g_test_add_func("/torch_file/zips_of_others_are_refused", zips_of_others_are_refused);
     g_test_add_func("/torch_file/a_tensor_of_negated_elements_is_refused", a_tensor_of_negated_elements_is_refused);
     g_test_add_func("/torch_file/a_tree_of_many_paths_ends", a_tree_of_many_paths_ends);

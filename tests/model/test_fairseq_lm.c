@@ -14,7 +14,7 @@ static char *folder;
 static void expect_same_file(const char *a, const char *b)
 {
     g_autofree char *of_a = NULL, *of_b = NULL;
-    size_t n_a, n_b;
+    size_t n_a = 0, n_b = 0;
     g_assert_true(g_file_get_contents(a, &of_a, &n_a, NULL) && g_file_get_contents(b, &of_b, &n_b, NULL));
     g_assert_cmpuint(n_a, ==, n_b);
     g_assert_true(memcmp(of_a, of_b, n_a) == 0);

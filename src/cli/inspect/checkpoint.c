@@ -112,10 +112,10 @@ bool inspect_model(int argc, char **argv, GError **error)
     bool good = true;
     for (int i = 0; good && i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
-        int64_t n = 1;
+        uint64_t n = 1; /* wraps where large dimensions come before a dimension of 0 */
         for (int d = 0; d < tensor->rank; d++)
-            n *= tensor->shape[d];
-        elements += n;
+            n *= (uint64_t)tensor->shape[d];
+        elements += (int64_t)n;
         if (as_json)
             good = print_json_line(tensor_json(tensor), error);
         else

@@ -66,6 +66,16 @@ static bool is_final_sigma(const char *text, const char *sigma)
     return *at == '\0' || !is_cased(g_utf8_get_char(at));
 }
 
+/* Roman numerals and letters in circles have a lower case in Unicode, but are no letters to GLib. */
+static gunichar to_lower(gunichar c)
+{
+    if (c >= 0x2160 && c <= 0x216f)
+        return c + 0x10;
+    if (c >= 0x24b6 && c <= 0x24cf)
+        return c + 26;
+    return g_unichar_tolower(c);
+}
+
 char *python_lower(const char *text)
 {
     GString *lower = g_string_sized_new(strlen(text));
@@ -76,7 +86,7 @@ char *python_lower(const char *text)
         else if (c == 0x3a3)
             g_string_append_unichar(lower, is_final_sigma(text, at) ? 0x3c2 : 0x3c3);
         else
-            g_string_append_unichar(lower, g_unichar_tolower(c));
+            g_string_append_unichar(lower, to_lower(c));
     }
     return g_string_free(lower, FALSE);
 }
