@@ -1,9 +1,9 @@
-/* bleu_text.h: what sacreBLEU does to a text before it counts n-grams. */
+/* bleu_text.h: sacreBLEU's tokenization, applied before n-grams are counted. */
 #pragma once
 
 #include "eval/scores/scores.h"
 
-#define SACREBLEU_VERSION "2.6.0" /* that the tests compare with */
+#define SACREBLEU_VERSION "2.6.0" /* the version that tests compare with */
 
 typedef struct BleuText BleuText;
 

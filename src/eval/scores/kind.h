@@ -12,7 +12,7 @@ typedef struct ScoreStats {
     int64_t n;          /* units */
     int width;          /* numbers in a row */
     double *at;         /* (n, width) */
-    int64_t n_labels;   /* scores of labels number the labels from 0 to n_labels - 1 */
+    int64_t n_labels;   /* in scores of classes: number of distinct labels */
     int64_t n_averaged; /* f1_macro, f1_micro: the average is over labels 0 to n_averaged - 1; 0 means over the labels
                            that occur */
     int64_t n_invalid;  /* ScoreResult.n_invalid */

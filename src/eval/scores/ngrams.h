@@ -29,7 +29,7 @@ Tokens ngrams_words(NgramTable *table, const char *text);
 /* The characters of a text, white space left out. */
 Tokens ngrams_characters(NgramTable *table, const char *text);
 
-/* Makes n-grams of `order` in place out of those of order - 1: ngrams[i] is that which begins at token i. Returns how
+/* Makes n-grams of `order` in place out of those of order - 1: ngrams[i] begins at token i. Returns how
  * many there are: n - order + 1, or 0. */
 int64_t ngrams_lengthen(NgramTable *table, int32_t *ngrams, const Tokens *tokens, int order);
 /* Size of the intersection of two bags of numbers, each number as often as it is in both. */

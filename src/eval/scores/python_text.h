@@ -1,5 +1,5 @@
-/* python_text.h: text as the str methods of Python see it, in which the packages that scores are compared with are
- * written. Unicode is that of GLib. */
+/* python_text.h: text as Python's str methods see it, because scores must equal those of Python packages. Unicode is
+ * that of GLib. */
 #pragma once
 
 #include <glib.h>
@@ -13,7 +13,7 @@ bool python_is_word(gunichar c);
 bool python_is_punctuation(gunichar c);
 /* str.lower, with its capital İ that becomes two characters and its final sigma. g_free. */
 char *python_lower(const char *text);
-/* str.split: the next word at *at, which moves behind it; false where only white space is left. */
+/* str.split: the next word from *at on, which moves past the word; false where only white space is left. */
 bool python_next_word(const char **at, const char **word, size_t *bytes);
 /* " ".join(text.split()), in place. */
 void python_collapse(char *text);

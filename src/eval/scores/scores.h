@@ -75,8 +75,8 @@ const char *score_does(const ScoreKind *kind); /* one line of help */
 ScoreTakes score_takes(const ScoreKind *kind);
 bool score_takes_groups(const ScoreKind *kind);
 
-/* An input that the score cannot take is the user's error; it names the example, counted from 1. The caller clears the
- * result after success. */
+/* An input that the score cannot take is LOAM_ERROR_USER, whose message names the example, counted from 1. The caller
+ * clears the result after success. */
 bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options,
                    GError **error);
 void score_result_clear(ScoreResult *result);

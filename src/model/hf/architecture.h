@@ -24,19 +24,19 @@ typedef struct HfArchitecture {
                                 NULL means that there is one name only */
     const HfKey *keys;       /* ends with an entry of NULL */
     const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
-    HfIds default_ids;       /* where config.json does not name them */
+    HfIds default_ids;       /* token ids where config.json names none */
     /* What config.json does not say of training: InitScheme, and dropout inside the feed-forward network. */
     int init;
     bool init_scale_outputs, inner_dropout;
     /* Sets every option that this architecture fixes. Export refuses a model that it changes. */
     void (*shape)(ModelConfig *config);
-    /* Reads and writes what the keys' table cannot express, after the table; shape comes after read. */
+    /* Read and write settings that `keys` cannot express. Order: keys, read, shape; keys, write. */
     bool (*read)(const json_t *root, ModelConfig *config, GError **error);
     void (*write)(json_t *root, const ModelConfig *config, HfIds ids);
     /* Sets what only the tensors of a file tell, such as which heads it has. name -> const FileTensor *; NULL means
      * that config.json tells all. */
     void (*infer)(GHashTable *tensors, ModelConfig *config);
-    /* On export, removes heads for which no class has room beside the others; NULL means that every head stays. */
+    /* On export, removes heads that no class of transformers has along with the others; NULL means none. */
     void (*drop_heads)(ModelConfig *config);
     /* Whether the architecture can hold this configuration, beyond `shape`; NULL means always. */
     bool (*check)(const ModelConfig *config, GError **error);
@@ -51,9 +51,9 @@ void hf_shape_plain(ModelConfig *config, Family family);
 void hf_shape_bert(ModelConfig *config);
 /* Gives the transform before the vocabulary, where there is one, this activation. */
 void hf_fix_head(ModelConfig *config, Activation activation);
-/* For drop_heads: an encoder alone, without logits of the vocabulary. */
+/* A drop_heads: removes the language-model head, which leaves the bare encoder. */
 void hf_drop_vocabulary_head(ModelConfig *config);
-/* For `check`: the heads share the width evenly. */
+/* A `check`: width must be a multiple of heads. */
 bool hf_check_heads(const ModelConfig *config, GError **error);
 /* For `infer`: where a file has tensor `live`, which transformers computes with, `live` replaces the one called `name`.
  */

@@ -9,6 +9,6 @@ const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GE
 /* The text of a config.json from which transformers 4 and 5 build this model; dtype of its tensors: "BF16". g_free. */
 char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles, const char *dtype);
 /* The architecture that a model is exported as. *fitted is its configuration without the heads for which the
- * architecture has no class; its texts belong to `config`. NULL with the reason where no architecture can hold the
- * model. */
+ * architecture has no class; its strings are borrowed from `config`. NULL with the reason where no architecture can
+ * hold the model. */
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error);

@@ -34,11 +34,11 @@ typedef struct HfKey {
 /* An absent key, or null, gives the default; of a flag, null is false, as in Python. A value of another type or out of
  * range is an error that names the key. */
 bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error);
-/* A table that ends with an entry of NULL; NULL means no table. */
+/* Reads every key of the table `keys`, which ends with an entry of NULL; keys NULL means no table. */
 bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error);
 void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config);
 
-/* *out holds the default before, and stays where the key is absent. */
+/* Reads a flag into *out; an absent key leaves *out as it was, the caller's default. */
 bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error);
 
 /* Writes an id; -1 writes nothing. */

@@ -10,7 +10,7 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
                    GError **error);
 /* generation_config.json of a model with a decoder. json_decref. */
 json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config);
-/* The ids that config.json names (HfArchitecture.write). */
+/* The token ids that export writes to config.json, for HfArchitecture.write. */
 HfIds hf_roles_ids(const TokenRoles *roles);
 /* Where several tokens end an answer, writes eos_token_id as a list. */
 void hf_roles_write_eos(json_t *root, const TokenRoles *roles);
