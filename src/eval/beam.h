@@ -10,7 +10,7 @@ typedef struct BeamOptions {
     int32_t beams;
     double length_penalty;     /* alpha */
     double repetition_penalty; /* of the hypothesis' own tokens and of those in `said`; 1 means none */
-    const int32_t *said;       /* (n_said) ids that precede every hypothesis; the caller's */
+    const int32_t *said;       /* (n_said) ids that precede every hypothesis; borrowed */
     int64_t n_said;
     int64_t max_tokens;
     TokenList eos;
@@ -24,6 +24,5 @@ void beam_close(BeamSearch *search);
 /* logits (beams, V) of the live hypotheses, may be overwritten; at the first call all rows are equal. New live
  * hypothesis i is old hypothesis from[i] followed by tokens[i]. Returns false when the search is over. */
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens);
-/* The best n ≤ beams hypotheses, best first: finished ones, then those that reached max_tokens. Returns their number.
- */
+/* The best n ≤ beams hypotheses, best first: finished ones, then those that reached max_tokens. Returns how many. */
 int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out);

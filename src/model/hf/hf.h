@@ -1,6 +1,5 @@
 /* hf.h: model folders of Hugging Face: config.json, model.safetensors (or shards), tokenizer files. transformers 4 and
- * 5 read the folders that loam exports; loam imports those of both. The public header of src/model/hf.
- */
+ * 5 read the folders that loam exports; loam imports those of both. The public header of src/model/hf. */
 #pragma once
 
 #include "model/model.h"
