@@ -41,7 +41,8 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     stream_init(stream, prompts->cu[prompts->n] + prompts->n * more, prompts->n, longest);
     for (int32_t p = 0; p < prompts->n; p++) {
         int32_t n = prompts->cu[p + 1] - prompts->cu[p] - left_out, first = stream_add(stream, p, 0, n + n_memory);
-        memcpy(stream->ids + first + n_memory, prompts->ids + prompts->cu[p], (size_t)n * sizeof *prompts->ids);
+        if (n > 0)
+            memcpy(stream->ids + first + n_memory, prompts->ids + prompts->cu[p], (size_t)n * sizeof *prompts->ids);
     }
 }
 
