@@ -1,5 +1,5 @@
 /* cast.h: numbers of any dtype, through f64 (exact for all but large i64; rounded to the nearest, ties to even, where
- * the new dtype is narrower). Inline: kernels compile it for their instruction set. */
+ * the new float dtype is narrower, truncated to integers). Inline: kernels compile it for their instruction set. */
 #pragma once
 
 #include "base/float16.h"

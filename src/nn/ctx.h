@@ -7,10 +7,10 @@
  *   K  = kv_heads D, width of the keys, and of the values            F  width of the feed-forward layer
  *   Tq, Tk  lengths of the queries and of the keys of a sequence     P  positions
  *
- * dx is the gradient of x. Backward takes dx, dy, then what forward took. Weights are (out, in), as Hugging Face stores
- * them. Structs of weights end in W; a struct of gradients has the type of its weights. Activation gradients
- * overwrite (=). Weight gradients: g = beta g + new; beta is 0 at the first addition of a step, when the old g is not
- * read, then 1.
+ * dx is the gradient of x. Backward takes dx and dy, or dx alone that holds dy on entry, then what forward took.
+ * Weights are (out, in), as Hugging Face stores them. Structs of weights end in W; a struct of gradients has the type
+ * of its weights. Activation gradients overwrite (=). Weight gradients: g = beta g + new; beta is 0 at the first
+ * addition of a step, when the old g is not read, then 1.
  *
  * The residual stream has one gradient buffer: backward of a sublayer finds dy in it and leaves dx there. What backward
  * needs is kept in the arena `save`, by the tensors of a Save struct; `scratch` is given back when a layer returns. */

@@ -38,5 +38,6 @@ const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char 
 bool tokenizer_is_json(const char *path);
 /* The bytes of the file at tok->path; g_free. */
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error);
-/* The second file of a tokenizer that has two (merges.txt beside vocab.json); NULL means it has one. g_free. */
+/* The second file of a tokenizer that has two (merges.txt beside vocab.json); NULL means that it has one file alone.
+ * g_free. */
 char *tokenizer_second_path(const Tokenizer *tok);

@@ -15,7 +15,7 @@ typedef struct MegatronBertSpec {
     int64_t min_sentences;    /* of a sample */
     double short_probability; /* probability of a target below max_target */
     uint32_t seed;
-    int64_t n_samples; /* the text is passed over until there are as many; 0 means one pass */
+    int64_t n_samples; /* the text is read again and again until there are so many samples; 0 means one pass */
 } MegatronBertSpec;
 
 /* The mapping, (*n_spans), to g_free. documents: (n_documents + 1) the first sentence of each; sizes: tokens of each

@@ -1,4 +1,4 @@
-/* megatron_gpt.h: which tokens a sample of Megatron's GPT dataset takes. The text is passed over as often as the
+/* megatron_gpt.h: which tokens a sample of Megatron's GPT dataset takes. The text is read as often as the
  * samples need; all documents of all passes get one order; they are cut into samples of seq_length + 1 tokens that
  * overlap by one, across documents and passes; and the samples get an order. A document is one sequence of the dataset.
  * All is drawn from numpy's RandomState(seed). */

@@ -9,5 +9,5 @@
 #include <stddef.h>
 
 /* The next sentence of the UTF-8 text [*at, end), without white space at its ends; *at moves past it. False where only
- * white space is left. keep_newlines: the white space after the sentence belongs to it, if it has a newline. */
+ * white space is left. keep_newlines: white space that holds a newline belongs to the sentence before it. */
 bool sentence_next(const char **at, const char *end, bool keep_newlines, const char **sentence, size_t *bytes);
