@@ -185,7 +185,7 @@ static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
 {
     g_autofree char *found = NULL;
-    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads) };
+    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads, precision_uniform(DT_F32)) };
     loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
     if (loaded->model == NULL)
         return false;

@@ -195,7 +195,7 @@ static void compare_all(const Case *c, Device *dev)
 
 static void test_cpu(gconstpointer data)
 {
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     compare_all(data, dev);
     device_close(dev);
 }

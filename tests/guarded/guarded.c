@@ -34,6 +34,7 @@ typedef struct Block {
 typedef struct Guarded {
     Device *cpu;
     int threads;
+    Precision precision;
     char *closed, *open; /* the two mappings */
     size_t used;
     Block *blocks; /* of memory, in the order of their addresses */
@@ -46,7 +47,7 @@ typedef struct Guarded {
     bool closing;
 } Guarded;
 
-Device *__real_device_open_cpu(int threads);
+Device *__real_device_open_cpu(int threads, Precision precision);
 
 /* What may not be touched becomes what may. */
 static void *translate(const Device *dev, const void *p)
@@ -63,7 +64,7 @@ static void *worker(void *context)
 {
     Guarded *g = context;
     pthread_mutex_lock(&g->lock);
-    g->cpu = __real_device_open_cpu(g->threads); /* what it sets for a thread is set here */
+    g->cpu = __real_device_open_cpu(g->threads, g->precision); /* what it sets for a thread is set here */
     pthread_cond_broadcast(&g->done);
     while (!g->closing || g->finished < g->queued) {
         if (g->finished >= g->wanted) {
@@ -354,9 +355,9 @@ static const OpTable guarded_ops = {
 #include "device/op_list.inc"
 };
 
-Device *__wrap_device_open_cpu(int threads);
+Device *__wrap_device_open_cpu(int threads, Precision precision);
 
-Device *__wrap_device_open_cpu(int threads)
+Device *__wrap_device_open_cpu(int threads, Precision precision)
 {
     Guarded *g = calloc(1, sizeof *g);
     int memory = memfd_create("guarded", MFD_CLOEXEC);
@@ -366,6 +367,7 @@ Device *__wrap_device_open_cpu(int threads)
     CHECK(g->closed != MAP_FAILED && g->open != MAP_FAILED, "no addresses for %zu bytes", SPACE);
     close(memory);
     g->threads = threads;
+    g->precision = precision;
     g->last = &g->first;
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->asked, NULL);

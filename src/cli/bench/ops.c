@@ -496,7 +496,7 @@ bool bench_ops(int argc, char **argv, GError **error)
         return fail_user(error, "unexpected argument %s; usage: " USAGE, argv[1]);
     if (threads < 0 || !(seconds > 0))
         return fail_user(error, "--threads must be at least 0, --seconds more than 0");
-    Device *cpu = device_open_cpu(threads), *null = device_open_null();
+    Device *cpu = device_open_cpu(threads, precision_uniform(DT_F32)), *null = device_open_null();
     bool done = measure_all(cpu, null, error);
     device_close(null);
     device_close(cpu);

@@ -4,10 +4,13 @@
 #include "base/check.h"
 #include "base/fatal.h"
 
+#include <cpuid.h>
 #include <omp.h>
 #include <pmmintrin.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -24,6 +27,28 @@ static size_t choose_isa(void)
     return avx512 && (forced == NULL || strcmp(forced, "avx2") != 0);
 }
 
+/* Whether the operating system saves the tiles of AMX (bits 17 and 18 of XCR0) and lets this process use them. */
+static bool tiles_allowed(void)
+{
+    enum { OSXSAVE = 1 << 27, TILES = 3 << 17, ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
+        return false;
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (a & TILES) == TILES && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+}
+
+const char *device_cpu_bf16(void)
+{
+    enum { AVX512_BF16 = 1 << 5, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+    unsigned a, b, c, d;
+    if (strcmp(isas[choose_isa()].name, "avx512") != 0)
+        return NULL;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE && tiles_allowed())
+        return "amx";
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & AVX512_BF16 ? "avx512_bf16" : NULL;
+}
+
 /* Denormal numbers (below 1.2e-38 in f32) are read and written as zero: arithmetic on them is up to a hundred times
  * slower, and nothing that a model computes depends on them. The setting belongs to a thread; OpenMP's threads that are
  * made later inherit it from the thread that makes them. */
@@ -33,8 +58,19 @@ static void flush_denormals(int threads)
     _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
 }
 
-Device *device_open_cpu(int threads)
+/* The dtypes that the kernels are made for. */
+static void check_precision(Precision p)
 {
+    CHECK(p.compute == DT_F32 || p.compute == DT_BF16 || p.compute == DT_F16, "compute in %s", dtype_name(p.compute));
+    CHECK(p.residual == DT_F32 || p.residual == p.compute, "a residual stream of %s", dtype_name(p.residual));
+    CHECK(p.grad == DT_F32 || p.grad == p.compute, "gradients of %s", dtype_name(p.grad));
+    CHECK(p.master == DT_F32 && p.state == DT_F32, "masters of %s, states of %s", dtype_name(p.master),
+          dtype_name(p.state));
+}
+
+Device *device_open_cpu(int threads, Precision precision)
+{
+    check_precision(precision);
     size_t isa = choose_isa();
     cpu_gemm_limit(isas[isa].name);
     Cpu *cpu = calloc(1, sizeof *cpu);
@@ -43,5 +79,5 @@ Device *device_open_cpu(int threads)
     if (threads <= 0)
         threads = omp_get_max_threads();
     flush_denormals(threads);
-    return device_new("cpu", isas[isa].ops, precision_uniform(DT_F32), true, threads, isas[isa].name, cpu);
+    return device_new("cpu", isas[isa].ops, precision, true, threads, isas[isa].name, cpu);
 }

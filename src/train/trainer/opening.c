@@ -176,7 +176,7 @@ bool trainer_open(Trainer *t, GError **error)
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
-    t->dev = cpu_device_open((int)config->train.threads);
+    t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
         return false;
