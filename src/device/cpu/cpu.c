@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/fatal.h"
+#include "device/cpu/bf16/bf16.h"
 
 #include <cpuid.h>
 #include <omp.h>
@@ -12,19 +13,54 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static bool has_avx512_bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+
+/* AMX's registers are large: Linux lets a process use them on request (Documentation/x86/xstate.rst). */
+static bool has_amx(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    unsigned a, b, c, d;
+    bool bits = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1u << 22 && d & 1u << 24; /* AMX-BF16, AMX-TILE */
+    return has_avx512_bf16() && bits && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+/* Instruction sets, each with all of those before it. */
 static const struct {
     const char *name;
+    bool (*has)(void);
     const OpTable *ops;
-} isas[] = { { "avx2", &cpu_ops_avx2 }, { "avx512", &cpu_ops_avx512 } };
+    Bf16Gemm *bf16_gemm;
+} isas[] = {
+    { "avx2", has_avx2, &cpu_ops_avx2, NULL },
+    { "avx512", has_avx512, &cpu_ops_avx512, NULL },
+    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, bf16_gemm_avx512_bf16 },
+    { "amx", has_amx, &cpu_ops_avx512, bf16_gemm_amx },
+};
+enum { ISAS = sizeof isas / sizeof *isas };
 
-/* The best instruction set of this processor, or the lower one if LOAM_CPU_ISA=avx2 asks for it. */
+/* The best instruction set of this processor, or that which LOAM_CPU_ISA names if it is a lower one. */
 static size_t choose_isa(void)
 {
-    CHECK(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), "loam needs a processor with AVX2 and FMA");
-    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    size_t best = 0;
     const char *forced = getenv("LOAM_CPU_ISA");
-    return avx512 && (forced == NULL || strcmp(forced, "avx2") != 0);
+    CHECK(isas[0].has(), "loam needs a processor with AVX2 and FMA");
+    while ((forced == NULL || strcmp(forced, isas[best].name) != 0) && best + 1 < ISAS && isas[best + 1].has())
+        best++;
+    return best;
 }
 
 /* Whether the operating system saves the tiles of AMX (bits 17 and 18 of XCR0) and lets this process use them. */
@@ -76,6 +112,7 @@ Device *device_open_cpu(int threads, Precision precision)
     Cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu == NULL)
         fatal_memory("the cpu device");
+    cpu->bf16_gemm = isas[isa].bf16_gemm;
     if (threads <= 0)
         threads = omp_get_max_threads();
     flush_denormals(threads);
