@@ -65,7 +65,7 @@ static void masters_keep_small_updates(void)
     params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &before);
     for (int update = 1; update <= UPDATES; update++) {
         loss_and_gradients(model, batch, &loss);
-        optimizer_step(opt, update, 1e-10, grads_norm(params));
+        optimizer_step(opt, update, 1e-10, grads_norm(params), 1);
         assert_rounded(params);
     }
     params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &after);
@@ -96,7 +96,7 @@ static void bf16_learns(const void *data)
         for (int update = 1; update <= UPDATES; update++) {
             double found = loss_and_gradients(model, batch, &loss);
             losses[m][update > 1] = found;
-            optimizer_step(opt, update, 1e-2, grads_norm(model_params(model)));
+            optimizer_step(opt, update, 1e-2, grads_norm(model_params(model)), 1);
         }
         optimizer_close(opt);
         batch_free(batch);

@@ -5,6 +5,7 @@
 #include "cli/embed/npy.h"
 #include "cli/prompts.h"
 #include "eval/embedder.h"
+#include "train/config/config.h"
 #include "train/model_path.h"
 
 #include <errno.h>
@@ -25,13 +26,15 @@ static const char about[] = "Turns every line of the files, or of standard input
                             "read: a run directory, a checkpoint or a Hugging Face folder.\n\n"
                             "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path;
+static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name;
 static int64_t max_tokens, batch = 16;
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
       "FILE" },
+    { "precision", 0, 0, G_OPTION_ARG_STRING, &precision_name,
+      "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE" },
     { "pooling", 0, 0, G_OPTION_ARG_STRING, &pooling_name,
       "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token", "KIND" },
     { "normalize", 0, 0, G_OPTION_ARG_NONE, &normalize, "vectors of length 1", NULL },
@@ -260,7 +263,11 @@ bool verb_embed(int argc, char **argv, GError **error)
         return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
                          batch);
     LoadedModel loaded;
+    Precision precision;
+    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+        return false;
     const LoadedModelSource source = { .path = model_path,
+                                       .precision = precision_name ? &precision : NULL,
                                        .tokenizer = tokenizer_file,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
     bool done = loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);

@@ -5,6 +5,7 @@
 #include "cli/generate/defaults.h"
 #include "cli/generate/masks.h"
 #include "cli/prompts.h"
+#include "train/config/config.h"
 #include "train/model_path.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static const char about[] =
     "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field;
+static char *model_path, *tokenizer_file, *jsonl_field, *precision_name;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
@@ -33,6 +34,8 @@ static const GOptionEntry entries[] = {
     { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
     { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
       "FILE" },
+    { "precision", 0, 0, G_OPTION_ARG_STRING, &precision_name,
+      "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE" },
     { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &settings.max_tokens,
       "longest answer in tokens (default 64, at most 32768)", "N" },
     { "beams", 0, 0, G_OPTION_ARG_INT64, &settings.beams, "beam search with K hypotheses (default 1: none)", "K" },
@@ -254,8 +257,12 @@ bool verb_generate(int argc, char **argv, GError **error)
     if (!check_ranges(error) || !check_rules(error))
         return false;
     LoadedModel loaded;
+    Precision precision;
+    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+        return false;
     const LoadedModelSource source = {
         .path = model_path,
+        .precision = precision_name ? &precision : NULL,
         .tokenizer = tokenizer_file,
         .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
     };

@@ -109,10 +109,10 @@ static bool open_model(Trainer *t, GError **error)
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
-                    *memory = memory_describe(&t->memory);
+                    *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
-                 device_threads(t->dev), device_isa(t->dev));
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
+                 device_threads(t->dev), device_isa(t->dev), precision);
     return t->optimizer != NULL;
 }
 
@@ -147,7 +147,8 @@ static bool open_directory(Trainer *t, GError **error)
 /* A run with steps left needs disk space for a checkpoint. */
 static bool check_room(const Trainer *t, GError **error)
 {
-    return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+    size_t masters = (size_t)params_elements(model_params(t->model)) * sizeof(float);
+    return trainer_finished(t) || disk_room_check(t->config.run.dir, masters + t->memory.optimizer, error);
 }
 
 static bool open_metrics(Trainer *t, GError **error)
@@ -175,6 +176,8 @@ bool trainer_open(Trainer *t, GError **error)
     if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
+        return false;
+    if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||

@@ -46,9 +46,10 @@ typedef struct Trainer {
 /* Statistics of one step. */
 typedef struct StepStats {
     LossSums sums;
-    double lr, norm; /* learning rate; L2 norm of the gradients before clipping */
-    int64_t tokens;  /* read */
-    bool updated;    /* false means skipped: loss or gradients were not finite */
+    double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, without the loss scale */
+    double loss_scale; /* of this step; 1 except in fp16 */
+    int64_t tokens;    /* read */
+    bool updated;      /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
