@@ -63,26 +63,9 @@ static size_t choose_isa(void)
     return best;
 }
 
-/* Whether the operating system saves the tiles of AMX (bits 17 and 18 of XCR0) and lets this process use them. */
-static bool tiles_allowed(void)
+bool device_cpu_bf16(void)
 {
-    enum { OSXSAVE = 1 << 27, TILES = 3 << 17, ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
-        return false;
-    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
-    return (a & TILES) == TILES && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
-}
-
-const char *device_cpu_bf16(void)
-{
-    enum { AVX512_BF16 = 1 << 5, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
-    unsigned a, b, c, d;
-    if (strcmp(isas[choose_isa()].name, "avx512") != 0)
-        return NULL;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE && tiles_allowed())
-        return "amx";
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & AVX512_BF16 ? "avx512_bf16" : NULL;
+    return isas[choose_isa()].bf16_gemm != NULL;
 }
 
 /* Denormal numbers (below 1.2e-38 in f32) are read and written as zero: arithmetic on them is up to a hundred times

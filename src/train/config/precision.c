@@ -28,9 +28,6 @@ static bool read_saved(Config *config, const char *path, GError **error)
 bool config_resolve_precision(Config *config, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    int64_t microbatches = (config_batch_samples(config) - 1) / config_micro_samples(config) + 1;
-    if (!loss_scale_resolve(&config->loss_scale, microbatches, error))
-        return false;
     if (config->train.precision != PRECISION_AUTO)
         return true;
     config->train.precision = native_precision();
@@ -84,8 +81,7 @@ bool precision_of_run(const char *run, Precision *precision, GError **error)
 
 char *precision_describe(Precision precision)
 {
-    const char *compute = dtype_name(precision.compute);
-    GString *text = g_string_new(compute);
+    GString *text = g_string_new(precision.compute == DT_F16 ? "fp16" : dtype_name(precision.compute));
     if (precision.compute != DT_F32 && precision.residual != DT_F32)
         g_string_append_printf(text, ", residual %s", dtype_name(precision.residual));
     if (precision.compute != DT_F32 && precision.grad != DT_F32)

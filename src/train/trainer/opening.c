@@ -34,7 +34,8 @@ static bool open_loaders(Trainer *t, GError **error)
     t->samples = config_batch_samples(&t->config);
     t->micro = config_micro_samples(&t->config);
     t->accum = (t->samples + t->micro - 1) / t->micro;
-    return true;
+    t->loss_scale = t->config.loss_scale;
+    return loss_scale_resolve(&t->loss_scale, t->accum, error);
 }
 
 static void open_batches(Trainer *t)

@@ -21,9 +21,9 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
 static void start_loss_scale(Trainer *t)
 {
     double scale = t->state.loss_scale.scale;
-    bool goes_on = isfinite(scale) && scale > 0 && t->config.loss_scale.fixed == 0;
+    bool goes_on = isfinite(scale) && scale > 0 && t->loss_scale.fixed == 0;
     if (t->config.train.precision == PRECISION_FP16 && !goes_on)
-        t->state.loss_scale = loss_scale_start(&t->config.loss_scale);
+        t->state.loss_scale = loss_scale_start(&t->loss_scale);
 }
 
 /* Random weights, or with train.init those of another model of the same shape. */

@@ -27,6 +27,7 @@ typedef struct Trainer {
     int64_t total;       /* steps of the run; -1 means unknown: train.length is in time or in counted tokens */
     double total_tokens; /* train.length in counted tokens; 0 means that it has another unit */
     Every log_every, eval_every, save_every, save_within;
+    LossScaleConfig loss_scale; /* of the configuration, without auto */
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;

@@ -110,7 +110,7 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
         stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm, stats->loss_scale);
     }
     count_step(t, stats);
-    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->config.loss_scale, !stats->updated))
+    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))
         return true;
     return fail_user(error,
                      "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "
