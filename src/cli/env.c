@@ -41,7 +41,7 @@ static json_t *describe(void)
     const char *bf16 = device_cpu_bf16();
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os, "processor",
-                  cpu, "isa", device_isa(dev), "bf16", bf16 ? bf16 : "widened to f32", "threads", device_threads(dev),
+                  cpu, "isa", dev->isa, "bf16", bf16 ? bf16 : "widened to f32", "threads", dev->threads,
                   "memory_mib", (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
     return object;

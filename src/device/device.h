@@ -60,8 +60,6 @@ Device *device_open_null(void);                   /* a null device with the dtyp
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
-int device_threads(const Device *dev);
-const char *device_isa(const Device *dev);
 
 /* The instructions by which this processor multiplies matrices of bf16: "amx", "avx512_bf16", or NULL where it has none
  * and bf16 is widened to f32. */
