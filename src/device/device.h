@@ -60,8 +60,6 @@ Device *device_open_null(void);                   /* a null device with the dtyp
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
-int device_threads(const Device *dev);
-const char *device_isa(const Device *dev);
 
 /* Whether this processor has instructions that multiply bf16 (its isa is then "avx512_bf16" or "amx"); if not, bf16 is
  * widened to f32 for products. */

@@ -43,12 +43,12 @@ static const struct {
     const char *name;
     bool (*has)(void);
     const OpTable *ops;
-    Bf16Gemm *bf16_gemm;
+    const Bf16Products *bf16;
 } isas[] = {
     { "avx2", has_avx2, &cpu_ops_avx2, NULL },
     { "avx512", has_avx512, &cpu_ops_avx512, NULL },
-    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, bf16_gemm_avx512_bf16 },
-    { "amx", has_amx, &cpu_ops_avx512, bf16_gemm_amx },
+    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, &bf16_products_avx512_bf16 },
+    { "amx", has_amx, &cpu_ops_avx512, &bf16_products_amx },
 };
 enum { ISAS = sizeof isas / sizeof *isas };
 
@@ -65,7 +65,7 @@ static size_t choose_isa(void)
 
 bool device_cpu_bf16(void)
 {
-    return isas[choose_isa()].bf16_gemm != NULL;
+    return isas[choose_isa()].bf16 != NULL;
 }
 
 /* Denormal numbers (below 1.2e-38 in f32) are read and written as zero: arithmetic on them is up to a hundred times
@@ -95,7 +95,7 @@ Device *device_open_cpu(int threads, Precision precision)
     Cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu == NULL)
         fatal_memory("the cpu device");
-    cpu->bf16_gemm = isas[isa].bf16_gemm;
+    cpu->bf16 = isas[isa].bf16;
     if (threads <= 0)
         threads = omp_get_max_threads();
     flush_denormals(threads);

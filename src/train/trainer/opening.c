@@ -87,7 +87,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, device_threads(t->dev), error);
+           memory_check(&t->memory, t->dev->threads, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -113,7 +113,7 @@ static bool open_model(Trainer *t, GError **error)
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
         log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
-                 device_threads(t->dev), device_isa(t->dev), precision);
+                 t->dev->threads, t->dev->isa, precision);
     return t->optimizer != NULL;
 }
 

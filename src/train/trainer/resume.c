@@ -40,7 +40,7 @@ static bool init_model(Trainer *t, GError **error)
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
-    Device *dev = device_open_cpu(device_threads(t->dev), precision_uniform(DT_F32)); /* rounds no weight */
+    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32)); /* rounds no weight */
     Model *source = model_open_path(init, dev, false, &tokenizer, error);
     if (source == NULL) {
         device_close(dev);

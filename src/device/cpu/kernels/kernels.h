@@ -11,9 +11,7 @@
 #define PASTE(name, isa)  PASTE_(name, isa)
 #define ISA_NAME(name)    PASTE(name, ISA)
 
-#define cpu_ops               ISA_NAME(cpu_ops)
-#define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
-#define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
+#define cpu_ops ISA_NAME(cpu_ops)
 
 /* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). That of gemm is cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
@@ -21,12 +19,6 @@
 #define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
 #include "device/op_list.inc"
 #undef OP
-
-/* The attention kernels for a spec with spec->distance. */
-void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
-                           const Dropout *drop);
-void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
-                           Tensor k, Tensor v, const AttnSpec *spec, const Dropout *drop);
 
 /* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
 #define SIMD _Pragma("omp simd")
