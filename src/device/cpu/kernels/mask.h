@@ -1,7 +1,7 @@
 /* mask.h: the factors of dropout, by Philox4x32-10 (base/philox.h) on several counters at once. */
 #pragma once
 
-#include "base/philox.h"
+#include "device/ops.h"
 
 #include <immintrin.h>
 

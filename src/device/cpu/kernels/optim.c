@@ -1,8 +1,9 @@
 /* optim.c: the optimizers' updates, in as few passes over memory as their formulas allow. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/rows.h"
 
 #include <math.h>
-#include <string.h>
+
+enum { CHUNK = 512 };
 
 /* Root mean square of a tensor of `count` elements, of which `squares` (1) is the sum of squares. */
 static double rms(Tensor squares, int64_t count)
@@ -47,8 +48,13 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor s
     Runs runs = runs_of((const Tensor[]){ w, m, v, g }, 4);
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
     for (int64_t i = 0; i < runs.n; i++)
-        adamw_run(run_start(runs, w, i), run_start(runs, m, i), run_start(runs, v, i), run_start(runs, g, i),
-                  run_length(runs, i), s);
+        for (int64_t at = 0; at < run_length(runs, i); at += CHUNK) {
+            float buffer[CHUNK];
+            int64_t row = run_row(runs, i), first = run_first(runs, i) + at;
+            int64_t n = min_i64(CHUNK, run_length(runs, i) - at);
+            adamw_run(row_of(w, row) + first, row_of(m, row) + first, row_of(v, row) + first,
+                      row_read(buffer, g, row, first, n), n, s);
+        }
 }
 
 /* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
@@ -73,16 +79,16 @@ static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const 
 
 enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
 
-/* row_mean[i] = mean over columns of (clip·g)², col_sum[c] = Σ over the rows of it; part is scratch of col_sum's
- * length. */
-static void square_rows(const Update *a, Range rows, float *row_mean, double *col_sum, float *part)
+/* row_mean[i] = mean over columns of (clip·g)², col_sum[c] = Σ over the rows of it; `part` and `buffer` are scratch of
+ * col_sum's length. */
+static void square_rows(const Update *a, Range rows, float *row_mean, double *col_sum, float *part, float *buffer)
 {
     int64_t cols = tensor_cols(a->g);
     memset(col_sum, 0, (size_t)cols * sizeof *col_sum);
     for (int64_t first = rows.begin; first < rows.end; first += FOLD_ROWS) {
         memset(part, 0, (size_t)cols * sizeof *part);
         for (int64_t i = first; i < min_i64(first + FOLD_ROWS, rows.end); i++) {
-            const float *g = row_of(a->g, i);
+            const float *g = row_read(buffer, a->g, i, 0, cols);
             float sum = 0;
 #pragma omp simd reduction(+ : sum)
             for (int64_t c = 0; c < cols; c++) {
@@ -102,17 +108,18 @@ static void square_rows(const Update *a, Range rows, float *row_mean, double *co
 static void row_moments(Device *dev, const Update *a, Tensor row, Tensor col_sums, double *row_sum)
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
-    size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = align64((size_t)n_cols * sizeof(float));
+    size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = row_bytes(n_cols);
     int size = team(dev, tensor_count(a->g));
-    size_t sums_bytes = (size_t)size * (sum_bytes + part_bytes);
+    size_t sums_bytes = (size_t)size * (sum_bytes + 2 * part_bytes);
     char *workspace = cpu_workspace(dev, sums_bytes + (size_t)n_rows * sizeof(float));
     float *r = row.p, *row_mean = (float *)(workspace + sums_bytes);
     double *columns = col_sums.p, total = 0;
 #pragma omp parallel num_threads(size)
     {
         size_t t = (size_t)omp_get_thread_num();
-        square_rows(a, share(n_rows, 1), row_mean, (double *)(workspace + t * sum_bytes),
-                    (float *)(workspace + (size_t)size * sum_bytes + t * part_bytes));
+        char *part = workspace + (size_t)size * sum_bytes + t * 2 * part_bytes;
+        square_rows(a, share(n_rows, 1), row_mean, (double *)(workspace + t * sum_bytes), (float *)part,
+                    (float *)(part + part_bytes));
     }
     for (int64_t i = 0; i < n_rows; i++) {
         r[i] = a->beta2 * r[i] + a->new2 * (row_mean[i] + a->eps1);
@@ -131,12 +138,13 @@ static void full_moments(Device *dev, const Update *a)
 {
     float clip = a->clip, beta2 = a->beta2, new2 = a->new2, eps1 = a->eps1;
 #pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
-    for (int64_t i = 0; i < tensor_rows(a->g); i++) {
-        float *v = row_of(a->v, i);
-        const float *g = row_of(a->g, i);
-        SIMD for (int64_t c = 0; c < tensor_cols(a->g); c++) v[c] =
-            beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
-    }
+    for (int64_t i = 0; i < tensor_rows(a->g); i++)
+        for (int64_t first = 0; first < tensor_cols(a->g); first += CHUNK) {
+            float buffer[CHUNK], *v = row_of(a->v, i) + first;
+            int64_t n = min_i64(CHUNK, tensor_cols(a->g) - first);
+            const float *g = row_read(buffer, a->g, i, first, n);
+            SIMD for (int64_t c = 0; c < n; c++) v[c] = beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
+        }
 }
 
 void KERNEL(adafactor_moments)(Device *dev, Tensor row, Tensor col_sums, Tensor row_sum, Tensor v, Tensor g,
@@ -180,10 +188,10 @@ static void *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_
     return workspace;
 }
 
-/* u of row i, for columns [first, first + n). */
+/* u of row i, for columns [first, first + n); a gradient that is not f32 is widened in u. */
 static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64_t n)
 {
-    const float *g = row_of(a->g, i) + first;
+    const float *g = row_read(u, a->g, i, first, n);
     if (a->row_factor) {
         const float *col = a->col_factor + first;
         float factor = a->row_factor[i] * a->clip;
@@ -193,8 +201,6 @@ static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64
     const float *v = row_of(a->v, i) + first;
     SIMD for (int64_t c = 0; c < n; c++) u[c] = g[c] * a->clip / sqrtf(v[c]);
 }
-
-enum { CHUNK = 512 };
 
 static double update_sumsq(Device *dev, const Update *a, double *partial)
 {
