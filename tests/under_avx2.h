@@ -10,8 +10,8 @@
 /* Whether this process computes with AVX2 alone. */
 static inline bool under_avx2(void)
 {
-    Device *dev = device_open_cpu(1);
-    bool is = strcmp(device_isa(dev), "avx2") == 0;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    bool is = strcmp(dev->isa, "avx2") == 0;
     device_close(dev);
     return is;
 }

@@ -81,7 +81,7 @@ bool verb_import(int argc, char **argv, GError **error)
     const Form *form = form_named(from, error);
     if (form == NULL || !out_is_free(out, error))
         return false;
-    Device *dev = device_open_cpu(0);
+    Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
     Model *model = form->import(dev, argv[1], error);
     bool done = model && checkpoint_save_weights(out, model, error) &&
                 (!form->has_tokenizer || copy_tokenizer(argv[1], out, error));

@@ -142,7 +142,7 @@ static bool time_step(Outline *o, Config *config, GError **error)
         o->step_s = times.step_s;
         return done;
     }
-    Device *dev = device_open_cpu((int)config->train.threads);
+    Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
     o->peak = device_gemm_peak(dev, PEAK_SECONDS);
     device_close(dev);
     o->step_s = o->peak > 0 ? o->step_flops / (USUAL_SHARE * o->peak) : 0;

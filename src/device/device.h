@@ -53,13 +53,17 @@ struct Device {
     void *impl;       /* data of the backend's own */
 };
 
-Device *device_open_cpu(int threads);             /* 0 means OMP_NUM_THREADS, or every core; never fails */
-Device *device_open_null(void);                   /* a null device with the f32 dtypes of the cpu */
+/* The processor. threads 0 means OMP_NUM_THREADS, or every core. Master weights and optimizer states are f32; compute
+ * is f32, bf16 or f16; residual and grad are f32 or the dtype of compute. Never fails. */
+Device *device_open_cpu(int threads, Precision precision);
+Device *device_open_null(void);                   /* a null device with the dtypes of precision_uniform(DT_F32) */
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
-int device_threads(const Device *dev);
-const char *device_isa(const Device *dev);
+
+/* The instructions by which this processor multiplies matrices of bf16: "amx", "avx512_bf16", or NULL where it has none
+ * and bf16 is widened to f32. */
+const char *device_cpu_bf16(void);
 
 /* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be
  * added to its addresses, but only operations and transfers read or write there. */

@@ -3,10 +3,10 @@
 #include "base/clock.h"
 
 /* Best of repeated products of n×n matrices within the time. */
-static double best_rate(Device *dev, float *memory, int64_t n, double seconds)
+static double best_rate(Device *dev, void *memory, int64_t n, double seconds)
 {
-    Tensor a = tensor_matrix(memory, DT_F32, n, n), b = tensor_matrix(memory + n * n, DT_F32, n, n),
-           y = tensor_matrix(memory + 2 * n * n, DT_F32, n, n);
+    Tensor all = tensor_matrix(memory, dev->precision.compute, 3 * n, n);
+    Tensor a = tensor_slice_rows(all, 0, n), b = tensor_slice_rows(all, n, n), y = tensor_slice_rows(all, 2 * n, n);
     double best = 0, end = clock_seconds() + seconds;
     while (clock_seconds() < end) {
         double start = clock_seconds();
@@ -22,10 +22,12 @@ double device_gemm_peak(Device *dev, double seconds)
 {
     static const int64_t sizes[] = { 512, 1024, 1536 };
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    float *memory = device_alloc(dev, (size_t)(3 * sizes[SIZES - 1] * sizes[SIZES - 1]) * sizeof(float));
+    DType dtype = dev->precision.compute;
+    int64_t most = 3 * sizes[SIZES - 1] * sizes[SIZES - 1];
+    void *memory = device_alloc(dev, (size_t)most * dtype_bytes(dtype));
     if (memory == NULL)
         return 0;
-    op_fill(dev, tensor_vector(memory, DT_F32, 3 * sizes[SIZES - 1] * sizes[SIZES - 1]), 0.01);
+    op_fill(dev, tensor_vector(memory, dtype, most), 0.01);
     double best = 0;
     for (int i = 0; i < SIZES; i++) {
         double rate = best_rate(dev, memory, sizes[i], seconds / SIZES);

@@ -5,4 +5,4 @@
 
 /* Opens the CPU with `threads` compute threads; 0 means one per core, or OMP_NUM_THREADS. Warns where that is more
  * threads than this process has cores to run on. */
-Device *cpu_device_open(int threads);
+Device *cpu_device_open(int threads, Precision precision);

@@ -35,7 +35,7 @@ static size_t batch_bytes(const Config *config, int32_t input_length, int32_t ta
 
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
 {
-    Device *null = device_open_null();
+    Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);

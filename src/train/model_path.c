@@ -185,7 +185,7 @@ static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
 {
     g_autofree char *found = NULL;
-    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads) };
+    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads, precision_uniform(DT_F32)) };
     loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
     if (loaded->model == NULL)
         return false;
@@ -232,13 +232,11 @@ static const char *const free_options[] = {
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
-    OptionGroup group = { model_options, n_model_options, 0, model_renames };
-    const OptionTable table = { &group, 1, sizeof(ModelConfig) };
-    g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, to, from, OPT_IDENTITY);
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
-        g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
+        g_autofree char *ours = options_value(&model_table, to, row), *its = options_value(&model_table, from, row);
         if (!g_strv_contains(free_options, row->name))
             g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
                                    ours);

@@ -54,7 +54,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     if (!config_check_objective(&config->data, &config->model, error) ||
         !timer->objective->plan(&timer->planned, error))
         return false;
-    timer->dev = cpu_device_open((int)config->train.threads);
+    timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     timer->micro = config_micro_samples(config);
     timer->accum = (config_batch_samples(config) + timer->micro - 1) / timer->micro;
     timer->enc = objective_enc_length(timer->objective, &timer->planned);

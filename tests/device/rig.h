@@ -8,7 +8,6 @@
 #pragma once
 
 #include "device/cast.h"
-#include "device/op_table.h"
 #include "reference/reference.h"
 #include "under_avx2.h"
 
@@ -238,8 +237,8 @@ static int compare(const Case *c, int code, Device *dev, Device *reference, doub
         Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want.outputs, Tensor, i);
         double error = error_of(a, b, c);
         if (!(error <= c->tolerance))
-            g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name,
-                    device_isa(dev), code, i, error, c->tolerance);
+            g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name, dev->isa,
+                    code, i, error, c->tolerance);
         *worst = fmax(*worst, error);
         check_untouched_between_rows(c, code, a);
         check_untouched_between_rows(c, code, b);
@@ -256,7 +255,7 @@ static void compare_all(const Case *c, Device *dev, Device *reference)
     int n_codes = 1;
     for (int code = 0; code < n_codes; code++)
         n_codes = compare(c, code, dev, reference, &worst);
-    g_test_message("%s on %s (%s): worst error %.3g over %d combinations", c->name, dev->name, device_isa(dev), worst,
+    g_test_message("%s on %s (%s): worst error %.3g over %d combinations", c->name, dev->name, dev->isa, worst,
                    n_codes);
     device_close(reference);
     device_close(dev);
@@ -264,19 +263,10 @@ static void compare_all(const Case *c, Device *dev, Device *reference)
 
 static void test_f32(gconstpointer data)
 {
-    compare_all(data, device_open_cpu(2), device_open_reference());
+    compare_all(data, device_open_cpu(2, precision_uniform(DT_F32)), device_open_reference());
 }
 
-/* The cpu with other dtypes than f32. */
-static Device *open_cpu_of(Precision precision)
-{
-    Device *f32 = device_open_cpu(2);
-    Device *dev = device_new("cpu", f32->ops, precision, true, 2, f32->isa, f32->impl);
-    free(f32);
-    return dev;
-}
-
-/* {compute, residual stream, gradients, …}: */
+/* Compute, residual stream, gradients, master weights, state of the optimizer. */
 static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 },
                                         { DT_BF16, DT_BF16, DT_BF16, DT_F32, DT_F32 },
                                         { DT_F16, DT_F32, DT_F16, DT_F32, DT_F32 } };
@@ -284,7 +274,7 @@ static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F3
 static void test_narrow(gconstpointer data)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++)
-        compare_all(data, open_cpu_of(precisions[i]), device_open_mixed(precisions[i]));
+        compare_all(data, device_open_cpu(2, precisions[i]), device_open_mixed(precisions[i]));
 }
 
 static void test_avx2(void)

@@ -146,7 +146,7 @@ static const struct {
 
 static char *result(size_t i, int threads)
 {
-    Rig r = { .dev = device_open_cpu(threads), .sum = g_checksum_new(G_CHECKSUM_SHA256) };
+    Rig r = { .dev = device_open_cpu(threads, precision_uniform(DT_F32)), .sum = g_checksum_new(G_CHECKSUM_SHA256) };
     void *memory = device_alloc(r.dev, MEMORY);
     arena_init(&r.arena, "test", memory, MEMORY);
     cases[i].run(&r);
@@ -179,7 +179,7 @@ static double at(Tensor t, bool transposed, int64_t i, int64_t j)
 static void shared_rows_make_one_product(void)
 {
     enum { ROWS = 701, COLS = 45, INNER = 33 };
-    Rig r = { .dev = device_open_cpu(3) };
+    Rig r = { .dev = device_open_cpu(3, precision_uniform(DT_F32)) };
     void *memory = device_alloc(r.dev, MEMORY);
     arena_init(&r.arena, "test", memory, MEMORY);
     for (int kind = 0; kind < 4; kind++) {
@@ -206,7 +206,7 @@ static void denormals_are_zero_on_every_thread(void)
     enum { ROWS = 600, COLS = 64 };
     const float denormal = 1e-40f, small = 1e-30f;
     for (int threads = 1; threads <= 3; threads++) {
-        Rig r = { .dev = device_open_cpu(threads) };
+        Rig r = { .dev = device_open_cpu(threads, precision_uniform(DT_F32)) };
         void *memory = device_alloc(r.dev, MEMORY);
         arena_init(&r.arena, "test", memory, MEMORY);
         Tensor x = matrix(&r, ROWS, COLS), w = matrix(&r, COLS, COLS), y = matrix(&r, ROWS, COLS);
@@ -234,7 +234,7 @@ static void kernels_and_products_share_an_instruction_set(void)
     if (g_test_subprocess()) {
         shared_rows_make_one_product();
         g_setenv("LOAM_CPU_ISA", "avx2", true);
-        device_open_cpu(1);
+        device_open_cpu(1, precision_uniform(DT_F32));
         return;
     }
     g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);

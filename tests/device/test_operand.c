@@ -65,7 +65,7 @@ static void run(gconstpointer data)
 {
     size_t i = GPOINTER_TO_SIZE(data);
     if (cases[i].says == NULL || g_test_subprocess()) {
-        Device *dev = device_open_cpu(1);
+        Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
         cases[i].call(dev);
         device_close(dev);
         return;

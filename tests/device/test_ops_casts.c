@@ -12,7 +12,7 @@ static void every_narrow_number_is_widened_exactly(void)
 {
     static uint16_t narrow[NARROW], back[NARROW];
     static float wide[NARROW];
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     for (int i = 0; i < NARROW; i++)
         narrow[i] = (uint16_t)i;
     for (DType dtype = DT_BF16; dtype <= DT_F16; dtype++) {
@@ -58,7 +58,7 @@ static void numbers_are_rounded_to_the_nearest_even(void)
 {
     static float wide[NARROW * ENDS];
     static uint16_t narrow[NARROW * ENDS];
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     for (uint32_t i = 0; i < NARROW * ENDS; i++)
         wide[i] = f32_of_bits(i / ENDS << 16 | ends[i % ENDS]);
     for (DType dtype = DT_BF16; dtype <= DT_F16; dtype++) {
@@ -76,7 +76,7 @@ static void many_tokens_of_one_entry_are_added_before_they_are_rounded(void)
     enum { TOKENS = 300, C = 40 };
     static uint16_t dtable[C], dy[TOKENS * C];
     static int32_t ids[TOKENS];
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     for (int i = 0; i < TOKENS * C; i++)
         dy[i] = bf16_from_f32(0x1p-10f);
     for (int c = 0; c < C; c++)

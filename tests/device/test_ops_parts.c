@@ -198,7 +198,7 @@ static void all_parts(Device *dev)
 
 static void halves_are_those_of_the_whole_on_the_cpu(void)
 {
-    all_parts(device_open_cpu(2));
+    all_parts(device_open_cpu(2, precision_uniform(DT_F32)));
 }
 
 static void halves_are_those_of_the_whole_on_the_reference(void)

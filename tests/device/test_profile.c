@@ -5,7 +5,7 @@
 
 static void operations_are_counted_by_name_where_asked_for(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     float x[8] = { 0 }, y[8];
     Tensor t = tensor_vector(x, DT_F32, 8);
     Profile profile = { 0 };

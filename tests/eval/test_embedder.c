@@ -25,7 +25,7 @@ static void fixture_open(Fixture *f, const char *name)
     g_autofree char *folder = g_build_filename(FIXTURES, name, NULL);
     g_autofree char *batch = g_build_filename(folder, "batch.json", NULL);
     g_autofree char *encoded = g_build_filename(folder, "encoded.safetensors", NULL);
-    f->dev = device_open_cpu(2);
+    f->dev = device_open_cpu(2, precision_uniform(DT_F32));
     f->model = hf_import(f->dev, folder, false, &error);
     g_assert_no_error(error);
     f->encoded = safetensors_open(encoded, &error);
@@ -162,7 +162,7 @@ static void refuses(const char *name, Pooling pooling, int64_t max_tokens, int64
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_build_filename(FIXTURES, name, NULL);
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = hf_import(dev, folder, false, &error);
     g_assert_no_error(error);
     g_assert_null(embedder_open(model, pooling, max_tokens, rows, &error));

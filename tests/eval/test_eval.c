@@ -29,7 +29,7 @@ static void set_up(void)
     const DataConfig data = { .input_length = 32, .noise_density = 0.15, .settings.span_corruption = { 3 } };
     loader = loader_open(&data, prefix, tok, 1, true, &error);
     g_assert_no_error(error);
-    dev = device_open_cpu(1);
+    dev = device_open_cpu(1, precision_uniform(DT_F32));
     Shape shape = tiny_gated;
     shape.vocab = tokenizer_size(tok);
     model = tiny_open(dev, &shape);

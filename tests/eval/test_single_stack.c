@@ -31,7 +31,7 @@ static Prompts two_prompts(void)
 /* Each token is the likeliest one after the prompt and what was said; the scorer says the same of the whole. */
 static void a_decoder_goes_on_from_its_prompt(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = open_model(dev, true);
     const Prompts prompts = two_prompts();
     const GenerateOptions options = {
@@ -66,7 +66,7 @@ static void a_decoder_goes_on_from_its_prompt(void)
 /* A search over several prompts: what it says of its answers is what the scorer says of them. */
 static void a_search_goes_on_from_its_prompt(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = open_model(dev, true);
     const Prompts prompts = two_prompts();
     const GenerateOptions options = { .sampling = { .repetition_penalty = 1 },
@@ -113,7 +113,7 @@ static void masks_get_the_five_likeliest_tokens(void)
 {
     static const int32_t ids[] = { 2, MASK, 9, 17, MASK, 3 };
     static const float weights[6] = { 0 };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = open_model(dev, false);
     g_autoptr(GArray) masks = g_array_new(false, false, sizeof(MaskGuesses));
     float logits[6 * VOCAB];
@@ -140,7 +140,7 @@ static void an_encoder_scores_no_targets(void)
 {
     static const int32_t ids[] = { 5, 6 };
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = open_model(dev, false);
     Scorer *scorer = scorer_open(model);
     Score score;

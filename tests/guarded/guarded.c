@@ -34,6 +34,7 @@ typedef struct Block {
 typedef struct Guarded {
     Device *cpu;
     int threads;
+    Precision precision;
     char *closed, *open; /* the two mappings */
     size_t used;
     Block *blocks; /* of memory, in the order of their addresses */
@@ -46,7 +47,7 @@ typedef struct Guarded {
     bool closing;
 } Guarded;
 
-Device *__real_device_open_cpu(int threads);
+Device *__real_device_open_cpu(int threads, Precision precision);
 
 /* What may not be touched becomes what may. */
 static void *translate(const Device *dev, const void *p)
@@ -63,7 +64,7 @@ static void *worker(void *context)
 {
     Guarded *g = context;
     pthread_mutex_lock(&g->lock);
-    g->cpu = __real_device_open_cpu(g->threads); /* what it sets for a thread is set here */
+    g->cpu = __real_device_open_cpu(g->threads, g->precision); /* what it sets for a thread is set here */
     pthread_cond_broadcast(&g->done);
     while (!g->closing || g->finished < g->queued) {
         if (g->finished >= g->wanted) {
@@ -121,11 +122,6 @@ static void guarded_wait(Device *dev, DeviceMark mark)
     wait_for(dev->impl, mark);
 }
 
-static void guarded_synchronise(Device *dev)
-{
-    guarded_wait(dev, guarded_record(dev));
-}
-
 /* ---- memory and transfers ---- */
 
 static void *guarded_alloc(Device *dev, size_t bytes)
@@ -147,7 +143,7 @@ static void guarded_free(Device *dev, void *p)
 {
     Guarded *g = dev->impl;
     size_t offset = (size_t)((char *)p - g->closed), i = 0;
-    guarded_synchronise(dev);
+    device_synchronise(dev);
     while (i < g->n_blocks && g->blocks[i].offset != offset)
         i++;
     CHECK(i < g->n_blocks, "%p was not allocated", p);
@@ -328,7 +324,7 @@ AS_IT_IS(Activation, activation)
 static void guarded_close(Device *dev)
 {
     Guarded *g = dev->impl;
-    guarded_synchronise(dev);
+    device_synchronise(dev);
     pthread_mutex_lock(&g->lock);
     g->closing = true;
     pthread_cond_signal(&g->asked);
@@ -349,14 +345,13 @@ static const OpTable guarded_ops = {
     .download = guarded_download,
     .record = guarded_record,
     .wait = guarded_wait,
-    .synchronise = guarded_synchronise,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"
 };
 
-Device *__wrap_device_open_cpu(int threads);
+Device *__wrap_device_open_cpu(int threads, Precision precision);
 
-Device *__wrap_device_open_cpu(int threads)
+Device *__wrap_device_open_cpu(int threads, Precision precision)
 {
     Guarded *g = calloc(1, sizeof *g);
     int memory = memfd_create("guarded", MFD_CLOEXEC);
@@ -366,6 +361,7 @@ Device *__wrap_device_open_cpu(int threads)
     CHECK(g->closed != MAP_FAILED && g->open != MAP_FAILED, "no addresses for %zu bytes", SPACE);
     close(memory);
     g->threads = threads;
+    g->precision = precision;
     g->last = &g->first;
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->asked, NULL);

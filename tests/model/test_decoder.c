@@ -57,7 +57,7 @@ static void sequences_side_by_side_do_not_see_each_other(void)
 {
     static const int32_t within[EACH] = { 2, 2, 0 };
     const int64_t vocab = tiny_relu.vocab;
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     Model *model = tiny_open(dev, &tiny_relu);
     Batch *batch = tiny_batch(vocab, 4, 9, 6);
     const Prompts prompts = { batch->enc.ids, batch->enc.cu, TINY_SAMPLES };
@@ -89,7 +89,7 @@ static void sequences_side_by_side_do_not_see_each_other(void)
 
 static void cached_equals_uncached_in_f32(void)
 {
-    cached_equals_uncached(device_open_cpu(2), 1e-5);
+    cached_equals_uncached(device_open_cpu(2, precision_uniform(DT_F32)), 1e-5);
 }
 
 /* Both are rounded to f32 at the end: one unit in the last place of logits around 1. */

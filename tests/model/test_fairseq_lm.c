@@ -25,7 +25,7 @@ static void a_transformer_lm_is_the_xglm_of_the_same_weights(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *out = g_build_filename(folder, "out", NULL);
     g_autofree char *tensors = g_build_filename(out, "model.safetensors", NULL);
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = fairseq_import(dev, TORCH "fairseq-lm.pt", &error);
     g_assert_no_error(error);
     const ModelConfig *config = model_config(model);
@@ -43,7 +43,7 @@ static void expect_refused(const char *name, const char *words)
 {
     g_autofree char *path = g_strconcat(TORCH, name, NULL);
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_assert_null(fairseq_import(dev, path, &error));
     if (strstr(error->message, words) == NULL || strstr(error->message, path) == NULL)
         g_error("\"%s\" does not say \"%s\"", error->message, words);

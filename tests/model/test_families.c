@@ -27,7 +27,7 @@ static void gradient_matches_finite_difference(const void *data)
 
 static void cpu_equals_reference(const void *data)
 {
-    Device *devices[] = { device_open_cpu(2), device_open_reference() };
+    Device *devices[] = { device_open_cpu(2, precision_uniform(DT_F32)), device_open_reference() };
     Model *models[2];
     double losses[2];
     for (int m = 0; m < 2; m++) {
@@ -82,7 +82,7 @@ static void packed_equals_unpacked(const void *data)
 static void without_targets_the_head_has_no_gradient(void)
 {
     static const Kind kind = { "bert", bert };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = kind_open(dev, &kind);
     Batch *batch = kind_batch(model_config(model), 4, true), *none = kind_batch(model_config(model), 4, false);
     ModelLoss loss = kind_loss(batch);
@@ -109,7 +109,7 @@ static void without_targets_the_head_has_no_gradient(void)
 
 static void recompute_changes_no_bit(const void *data)
 {
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     Model *kept = kind_open(dev, data), *again = kind_open(dev, data);
     Batch *batch = kind_batch(model_config(kept), 4, true);
     ModelLoss loss = kind_loss(batch);

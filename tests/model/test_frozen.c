@@ -76,7 +76,7 @@ static void frozen_parts_stay(const void *data)
                              *const inner[] = { "*.self.*", "*relpos", "*positions", "*segments", "*memory", NULL },
                              *const biases[] = { "*bias", "*distance", NULL };
     static const char *const *const choices[] = { embedding, encoder, norms, decoder, inner, biases };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     ModelConfig config = kind_config(data);
     Model *whole = open_frozen(dev, &config, none);
     Batch *batch = kind_batch(&config, 4, true);

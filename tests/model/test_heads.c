@@ -13,7 +13,7 @@ typedef struct Fixture {
 static void setup(Fixture *f, gconstpointer data)
 {
     (void)data;
-    f->dev = device_open_cpu(1);
+    f->dev = device_open_cpu(1, precision_uniform(DT_F32));
     f->model = kind_open(f->dev, &two_heads);
     f->batch = kind_batch(model_config(f->model), TINY_SAMPLES, true);
     f->loss = kind_loss(f->batch);

@@ -95,7 +95,7 @@ static void export_gives_back_what_transformers_wrote(gconstpointer data)
 {
     const char *name = data;
     g_autofree char *source = g_build_filename(FIXTURES, name, NULL), *out = g_build_filename(scratch, name, NULL);
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, source);
     export(model, NULL, out);
     model_close(model);
@@ -120,7 +120,7 @@ static void every_form_of_a_folder_is_the_same_model(void)
                   { "modernbert-head", "modernbert-head-tf5", "modernbert-head" },
                   { "xglm-padding", "xglm-padding-tf5", "xglm-padding" },
                   { "llama", "llama-tf5", "llama" } };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *name = g_strdup_printf("form-%zu", i), *out_name = g_strdup_printf("form-%zu-out", i);
         g_autofree char *folder = g_build_filename(scratch, name, NULL);
@@ -143,7 +143,7 @@ static void every_form_of_a_folder_is_the_same_model(void)
 static void shards_with_aliases_are_the_same_model(void)
 {
     g_autofree char *out = g_build_filename(scratch, "from-shards", NULL);
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, FIXTURES "t5-v1.1-sharded");
     export(model, NULL, out);
     model_close(model);
@@ -160,7 +160,7 @@ static void tensors_decide_tying_and_the_config_scaling(void)
                   { "t5-v1.0-tf5", true, true },
                   { "t5-v1.1", false, false },
                   { "t5-v1.1-tf5", false, false } };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *folder = g_build_filename(FIXTURES, cases[i].folder, NULL);
         Model *model = import(dev, folder);
@@ -201,7 +201,7 @@ static const BadConfig bad_configs[] = {
 static void expect_refused(const char *folder, const char *words)
 {
     GError *error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = hf_import(dev, folder, false, &error);
     g_assert_null(model);
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
@@ -282,7 +282,7 @@ static void half_precision_is_widened_exactly(void)
         const char *dtype;
         uint16_t bits; /* of 1.5 */
     } cases[] = { { "BF16", 0x3fc0 }, { "F16", 0x3e00 } };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         uint16_t values[N_SHARED];
         for (int j = 0; j < N_SHARED; j++)
@@ -305,7 +305,7 @@ static void a_head_equal_to_the_embedding_is_tied(void)
     float values[N_SHARED], other[N_SHARED] = { 0 };
     for (int j = 0; j < N_SHARED; j++)
         values[j] = (float)j;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_autofree char *equal = put_variant("equal-head", "F32", values, values);
     Model *model = import(dev, equal);
     g_assert_true(model_config(model)->tie_embeddings);
@@ -338,7 +338,7 @@ static void tied_but_unscaled_survives_both_generations(void)
     g_autofree char *out = g_build_filename(scratch, "unscaled-out", NULL);
     put_file(folder, "model.safetensors", tensors, n_tensors);
     put_file(folder, "config.json", edited, strlen(edited));
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, folder);
     export(model, NULL, out);
     model_close(model);
@@ -413,7 +413,7 @@ static void numbers_that_do_not_go_together_are_refused(void)
 static void a_model_that_no_class_holds_is_not_exported(void)
 {
     GError *error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, FIXTURES "gpt2");
     ModelConfig config = *model_config(model);
     config.position = POSITION_ALIBI;
@@ -443,7 +443,7 @@ static void an_mt5_is_an_untied_t5(void)
     g_autofree char *out = g_build_filename(scratch, "mt5-out", NULL);
     put_file(folder, "model.safetensors", tensors, n_tensors);
     put_file(folder, "config.json", edited, strlen(edited));
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, folder);
     g_assert_false(model_config(model)->tie_embeddings);
     g_assert_false(model_config(model)->scale_logits);
@@ -466,7 +466,7 @@ static int count_names(const char *folder)
 static void export_leaves_other_peoples_files_alone(void)
 {
     GError *error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = import(dev, FIXTURES "t5-v1.0");
     g_autofree char *out = g_build_filename(scratch, "taken", NULL), *kept = scratch_path("taken", "thesis.tex");
     put_file(out, "thesis.tex", "x", 1);
@@ -505,7 +505,7 @@ static void a_tokenizer_goes_along(void)
     GError *error = NULL;
     Tokenizer *tok = tokenizer_open(T5_TOKENIZER, &error);
     g_assert_no_error(error);
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *small = import(dev, FIXTURES "t5-v1.0");
     g_autofree char *out = g_build_filename(scratch, "with-tokenizer", NULL);
     g_assert_false(hf_export(small, tok, out, &error));

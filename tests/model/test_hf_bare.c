@@ -87,7 +87,7 @@ static void bare_models_come_and_go(void)
         { "t5-v1.1", { "encoder.", "shared." }, "", NULL, "\"T5EncoderModel\"" },
         { "umt5", { "encoder.", "shared." }, "", NULL, "\"UMT5EncoderModel\"" },
     };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *name = g_strdup_printf("bare-%zu", i), *out_name = g_strdup_printf("bare-%zu-out", i);
         g_autofree char *folder = g_build_filename(scratch, name, NULL);

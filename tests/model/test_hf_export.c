@@ -43,7 +43,7 @@ static void an_untied_bias_has_both_its_names(void)
         const char *fixture, *bias, *live;
     } cases[] = { { "bert-untied-tf5", "cls.predictions.bias", "cls.predictions.decoder.bias" },
                   { "roberta-untied-tf5", "lm_head.bias", "lm_head.decoder.bias" } };
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *source = g_build_filename(FIXTURES, cases[i].fixture, NULL);
         Model *model = import(dev, source);
@@ -141,7 +141,7 @@ static void check_folder(const Heads *want, const char *folder)
 static void heads_that_no_class_has_stay_behind(void)
 {
     GError *error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     for (size_t i = 0; i < G_N_ELEMENTS(heads); i++) {
         g_autofree char *source = g_build_filename(FIXTURES, heads[i].fixture, NULL);
         g_autofree char *name = g_strdup_printf("heads-%zu", i);

@@ -54,7 +54,7 @@ static void a_torch_file_is_the_model_of_its_safetensors(gconstpointer data)
     for (size_t i = 0; i < G_N_ELEMENTS(c->files) && c->files[i]; i++)
         copy_file(TORCH, c->files[i], folder, c->files[1] ? c->files[i] : "pytorch_model.bin");
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = hf_import(dev, folder, false, &error);
     g_assert_no_error(error);
     g_assert_true(hf_export(model, NULL, out, &error));
@@ -74,7 +74,7 @@ static void a_file_that_is_no_model_is_named(void)
     copy_file(FIXTURES "gpt2", "config.json", folder, "config.json");
     copy_file(TORCH, "fairseq.pt", folder, "pytorch_model.bin");
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_assert_null(hf_import(dev, folder, false, &error));
     g_assert_nonnull(strstr(error->message, "tensor transformer.wte.weight is missing"));
     device_close(dev);

@@ -90,7 +90,7 @@ static Device *open_device(const char *name)
 {
     if (strcmp(name, "reference") == 0)
         return device_open_reference();
-    return device_open_cpu(2);
+    return device_open_cpu(2, precision_uniform(DT_F32));
 }
 
 static json_t *read_samples(const char *folder)

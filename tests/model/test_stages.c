@@ -188,7 +188,7 @@ static void assert_sums(const Pipeline *p, const LossSums *expected)
 static void check_cuts(const Kind *kind, bool recompute)
 {
     static const int stages[] = { 2, 3, 5 }, slots[] = { 1, 2, 4 };
-    Pipeline p = { .dev = device_open_cpu(2) };
+    Pipeline p = { .dev = device_open_cpu(2, precision_uniform(DT_F32)) };
     const ModelConfig config = deep_config(kind);
     Model *whole = whole_open(p.dev, &config);
     LossSums expected = { 0 };

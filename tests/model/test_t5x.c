@@ -38,7 +38,7 @@ static void expect_element(Model *model, const char *name, int64_t row, int64_t 
 static void shape_and_weights_are_the_file_s(void)
 {
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = t5x_import(dev, CHECKPOINT, &error);
     g_assert_no_error(error);
     expect_shape(model, 64);
@@ -56,7 +56,7 @@ static void shape_and_weights_are_the_file_s(void)
 static void a_checkpoint_of_t5x_itself_is_read(void)
 {
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = t5x_import(dev, REAL, &error);
     g_assert_no_error(error);
     expect_shape(model, 32128);
@@ -81,7 +81,7 @@ static void expect_refused(const char *from, const char *to, const char *words)
     memcpy(found, to, strlen(to));
     g_assert_true(g_file_set_contents(path, bytes, (gssize)n, NULL));
     g_autoptr(GError) error = NULL;
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_assert_null(t5x_import(dev, folder, &error)); /* the folder stands for its `checkpoint` */
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     if (strstr(error->message, words) == NULL || strstr(error->message, path) == NULL)

@@ -29,7 +29,7 @@ static void cpu_equals_reference(const void *data)
 {
     const Shape *tiny = data;
     Shape shape = { tiny->gated, tiny->tied, 48, 3, 16, 80, 131 };
-    Device *devices[] = { device_open_cpu(2), device_open_reference() };
+    Device *devices[] = { device_open_cpu(2, precision_uniform(DT_F32)), device_open_reference() };
     Model *models[2];
     double losses[2];
     Batch *batch = tiny_batch(shape.vocab, 5, 9, 6);
@@ -87,7 +87,7 @@ static void packed_equals_unpacked_in_f64(void)
 
 static void packed_equals_unpacked_in_f32(void)
 {
-    packed_equals_unpacked(device_open_cpu(1), 1e-5);
+    packed_equals_unpacked(device_open_cpu(1, precision_uniform(DT_F32)), 1e-5);
 }
 
 static void spare_capacity_changes_nothing(void)
@@ -111,7 +111,7 @@ static void spare_capacity_changes_nothing(void)
 
 static void recompute_changes_no_bit(void)
 {
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     Model *plain = tiny_open(dev, &tiny_gated), *again = tiny_open(dev, &tiny_gated);
     Batch *batch = tiny_batch(tiny_gated.vocab, 5, 9, 6);
     ModelLoss loss = tiny_loss(TINY_TARGETS), recompute = loss;
@@ -133,7 +133,7 @@ static void recompute_changes_no_bit(void)
 /* What a step leaves in the gradients is not read by the next. */
 static void second_step_repeats_the_first(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *once = tiny_open(dev, &tiny_gated), *twice = tiny_open(dev, &tiny_gated);
     Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
     ModelLoss loss = tiny_loss(TINY_TARGETS);
@@ -153,7 +153,7 @@ static void second_step_repeats_the_first(void)
 /* Reserved for training with and without recompute, a model also takes batches without gradients. */
 static void held_out_loss_fits_what_training_reserved(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Batch *batch = tiny_batch(tiny_gated.vocab, 4, 9, 6);
     g_autofree float *logits = g_new(float, (gsize)(batch->dec.max_tokens * tiny_gated.vocab));
     double losses[2];
@@ -210,7 +210,7 @@ static void sums_match_logits(void)
 static double first_loss(const ModelConfig *config)
 {
     enum { SAMPLES = 32, INPUTS = 4, TARGETS = 32 };
-    Device *dev = device_open_cpu(2);
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
     Model *model = model_open(dev, config, true, NULL);
     Batch *batch = batch_new(SAMPLES, INPUTS, TARGETS);
     Philox rng = philox_open(philox_key(9, PHILOX_OBJECTIVE, 0), 0);
@@ -278,7 +278,7 @@ static void step_flops_match_the_formula(void)
 
 static void recompute_needs_less_memory(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     Model *model = tiny_open(dev, &tiny_gated);
     ModelLoss loss = tiny_loss(1);
     size_t plain, again;

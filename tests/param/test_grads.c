@@ -48,7 +48,7 @@ static void contribute(ParamStore *store, int bucket, int n)
 
 static void fires_once_after_the_last_contribution(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     ParamStore *store = open_store(dev);
     for (int step = 0; step < 2; step++) {
         grads_begin(store, 2);
@@ -69,7 +69,7 @@ static void fires_once_after_the_last_contribution(void)
 
 static void a_step_that_is_given_up_leaves_nothing(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     ParamStore *store = open_store(dev);
     grads_begin(store, 2);
     contribute(store, 0, 4);
@@ -84,7 +84,7 @@ static void a_step_that_is_given_up_leaves_nothing(void)
 
 static void frozen_parameters_have_no_gradients(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     ParamStore *store = open_store(dev);
     View w = { 0 }, g = { 0 };
     params_acquire(store, 3, &w);
@@ -123,7 +123,7 @@ static void is_refused(const void *data)
 {
     size_t i = (size_t)GPOINTER_TO_UINT(data);
     if (g_test_subprocess()) {
-        Device *dev = device_open_cpu(1);
+        Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
         ParamStore *store = open_store(dev);
         grads_begin(store, 1);
         refused[i].call(store);

@@ -124,7 +124,7 @@ static void test_adafactor_reference(void)
 
 static void test_adafactor_cpu(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     check_adafactor(dev, 1e-6);
     device_close(dev);
 }
@@ -209,7 +209,7 @@ static void plain_adamw(double *p, AdamNumbers a)
 
 static void check_adamw(OptimKind kind, double eps)
 {
-    Device *reference = device_open_reference(), *cpu = device_open_cpu(1);
+    Device *reference = device_open_reference(), *cpu = device_open_cpu(1, precision_uniform(DT_F32));
     OptimConfig config = defaults(kind);
     double p[COUNT], without_decay[COUNT];
     config.weight_decay = 0.1;

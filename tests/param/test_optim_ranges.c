@@ -51,7 +51,7 @@ typedef struct Trained {
 
 static Trained trained_open(const OptimConfig *config)
 {
-    Trained t = { .dev = device_open_cpu(2) };
+    Trained t = { .dev = device_open_cpu(2, precision_uniform(DT_F32)) };
     t.store = params_open(t.dev, specs, N_SPECS, NULL, true);
     t.opt = optimizer_open(t.store, config, NULL);
     params_init(t.store, 3);

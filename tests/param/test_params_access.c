@@ -60,7 +60,7 @@ static void boxes_of(Device *dev)
 
 static void boxes_are_read_and_written(void)
 {
-    boxes_of(device_open_cpu(1));
+    boxes_of(device_open_cpu(1, precision_uniform(DT_F32)));
     boxes_of(device_open_reference());
     boxes_of(device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 }));
 }
@@ -110,7 +110,7 @@ static void flat_ranges_are_boxes(void)
 
 static void copies_keep_every_bit(void)
 {
-    Device *dev = device_open_cpu(1);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     ParamStore *from = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, false);
     ParamStore *to = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, false);
     float values[COUNT], copied[COUNT];

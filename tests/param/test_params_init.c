@@ -145,7 +145,7 @@ static void test_values_follow_the_name(void)
 /* Drawn in double and stored rounded, whatever the number of threads. */
 static void test_devices_agree(void)
 {
-    Device *dev = device_open_reference(), *cpu = device_open_cpu(2);
+    Device *dev = device_open_reference(), *cpu = device_open_cpu(2, precision_uniform(DT_F32));
     ParamStore *x = params_open(dev, forwards, G_N_ELEMENTS(forwards), NULL, false);
     ParamStore *y = params_open(cpu, forwards, G_N_ELEMENTS(forwards), NULL, false);
     params_init(x, 3);

@@ -46,7 +46,7 @@ static void set_up(Fixture *f, gconstpointer data)
     GError *error = NULL;
     f->dir = g_dir_make_tmp("loam-checkpoint-XXXXXX", NULL);
     f->folder = g_build_filename(f->dir, "checkpoints", "step-00000005", NULL);
-    f->dev = device_open_cpu(1);
+    f->dev = device_open_cpu(1, precision_uniform(DT_F32));
     f->config = tiny;
     f->model = model_open(f->dev, &f->config, true, &error);
     g_assert_no_error(error);

@@ -39,7 +39,8 @@ typedef struct Run {
 
 static Run run_open(uint64_t seed)
 {
-    Run run = { .dev = device_open_cpu(1), .tensors = g_array_new(false, false, sizeof(StoredTensor)) };
+    Run run = { .dev = device_open_cpu(1, precision_uniform(DT_F32)),
+                .tensors = g_array_new(false, false, sizeof(StoredTensor)) };
     run.model = model_open(run.dev, &tiny, true, NULL);
     run.optimizer = optimizer_open(model_params(run.model), &adafactor, NULL);
     params_init(model_params(run.model), seed);

@@ -103,8 +103,6 @@ static bool parse_enum(int *out, const OptionRow *row, const char *text, GError 
             return true;
         }
     }
-    if (row->choices[1] == NULL)
-        return fail_user(error, "%s: \"%s\" is not there yet, only %s is", row->name, text, row->choices[0]);
     g_autofree char *choices = g_strjoinv(", ", (char **)(uintptr_t)row->choices);
     const char *nearest = text_nearest(text, row->choices);
     return fail_user(error, "%s: \"%s\" is not one of %s%s%s%s", row->name, text, choices,

@@ -471,7 +471,7 @@ static bool measure_all(Device *cpu, Device *null, GError **error)
     json_t *list = json_array();
     bool done = true;
     if (!as_json)
-        printf("%d threads, %s: matrix-product peak %.0f GFLOP/s\n", device_threads(cpu), device_isa(cpu), peak / 1e9);
+        printf("%d threads, %s: matrix-product peak %.0f GFLOP/s\n", cpu->threads, cpu->isa, peak / 1e9);
     for (size_t i = 0; done && i < G_N_ELEMENTS(cases); i++) {
         OpResult result = { 0 };
         done = measure(cpu, null, i, &result, error);
@@ -480,8 +480,8 @@ static bool measure_all(Device *cpu, Device *null, GError **error)
         else if (done)
             print_line(i, result, peak);
     }
-    json_t *object = json_pack("{s:s, s:i, s:o, s:o}", "isa", device_isa(cpu), "threads", device_threads(cpu),
-                               "peak_flops_per_s", json_finite(peak), "ops", list);
+    json_t *object = json_pack("{s:s, s:i, s:o, s:o}", "isa", cpu->isa, "threads", cpu->threads, "peak_flops_per_s",
+                               json_finite(peak), "ops", list);
     if (done && as_json)
         return print_json_line(object, error);
     json_decref(object);
@@ -496,7 +496,7 @@ bool bench_ops(int argc, char **argv, GError **error)
         return fail_user(error, "unexpected argument %s; usage: " USAGE, argv[1]);
     if (threads < 0 || !(seconds > 0))
         return fail_user(error, "--threads must be at least 0, --seconds more than 0");
-    Device *cpu = device_open_cpu(threads), *null = device_open_null();
+    Device *cpu = device_open_cpu(threads, precision_uniform(DT_F32)), *null = device_open_null();
     bool done = measure_all(cpu, null, error);
     device_close(null);
     device_close(cpu);

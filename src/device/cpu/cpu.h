@@ -3,9 +3,13 @@
 
 #include "device/op_table.h"
 
+/* y = alpha · op(a) op(b) + beta · y as op_gemm, of a and b in bf16 and y in bf16 or f32. */
+typedef void Bf16Gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+
 typedef struct Cpu {
     void *workspace;
     size_t workspace_bytes;
+    Bf16Gemm *bf16_gemm; /* NULL: the processor has no instructions for it */
 } Cpu;
 
 /* Scratch memory of one operation, aligned to 64, not zeroed. It grows to the largest request ever made, so that a run

@@ -4,6 +4,7 @@
 
 #include "base/amount.h"
 #include "data/loader.h"
+#include "device/device.h"
 #include "model/model_config.h"
 #include "param/optim.h"
 #include "param/schedule.h"
@@ -22,12 +23,14 @@ typedef struct TrainConfig {
     Amount log_every, eval_every, save_every, save_within;
     int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
-    int precision, recompute;      /* recompute: RECOMPUTE_* */
-    char *init;                    /* path of a model whose weights training starts from; "" means random weights */
+    int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
+    bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */
+    char *init;                       /* path of a model whose weights training starts from; "" means random weights */
     double label_smoothing, z_loss;
     int64_t threads; /* compute threads; 0 means one per core */
 } TrainConfig;
 
+enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };
 enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
 typedef struct Config {
@@ -69,6 +72,14 @@ void config_fit_model(Config *config, const ModelConfig *model);
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
+
+/* ---- precision ---- */
+
+/* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 where the
+ * processor multiplies it natively (device_cpu_bf16), else f32. */
+bool config_resolve_precision(Config *config, GError **error);
+/* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
+Precision config_precision(const Config *config);
 
 /* ---- tokenizer and vocabulary ---- */
 

@@ -1,7 +1,7 @@
 /* options.c: the options run.*, tokenizer.* and train.*, and the table of all options. */
 #include "train/config/config.h"
 
-static const char *const precision_names[] = { "f32", NULL };
+static const char *const precision_names[] = { "auto", "f32", "bf16", "fp16", NULL };
 static const char *const recompute_names[] = { "none", "block", NULL };
 
 #define ROW(field) offsetof(RunConfig, field)
@@ -38,8 +38,15 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
       "checkpoints at multiples of this many steps are kept too; 0: none", NULL },
-    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_IDENTITY, "dtype of weights and activations",
+    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_TUNABLE,
+      "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
+      "are "
+      "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 natively, else in f32",
       precision_names },
+    { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
+      "the residual stream is f32 under bf16 and fp16 too", NULL },
+    { "train.f32_gradients", OPT_BOOL, ROW(f32_gradients), "true", 0, 0, OPT_TUNABLE,
+      "gradients of parameters are accumulated in f32 under bf16 and fp16 too", NULL },
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations (activation checkpointing)",
       recompute_names },

@@ -86,7 +86,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, device_threads(t->dev), error);
+           memory_check(&t->memory, t->dev->threads, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -111,8 +111,8 @@ static bool open_model(Trainer *t, GError **error)
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
                     *memory = memory_describe(&t->memory);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
-                 device_threads(t->dev), device_isa(t->dev));
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name, t->dev->threads,
+                 t->dev->isa);
     return t->optimizer != NULL;
 }
 
@@ -176,7 +176,7 @@ bool trainer_open(Trainer *t, GError **error)
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
-    t->dev = cpu_device_open((int)config->train.threads);
+    t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
         !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
         return false;

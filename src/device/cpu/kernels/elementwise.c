@@ -41,16 +41,14 @@ void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
         }
 }
 
-/* y = a + b, or b's one row on every row of a. */
-static void add_rows(Device *dev, Tensor y, Tensor a, Tensor b)
+void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
     for (int64_t i = 0; i < y.d[0]; i++)
         for (int64_t first = 0; first < y.d[1]; first += CHUNK) {
             float a_buffer[CHUNK], b_buffer[CHUNK], y_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, y.d[1] - first);
-            const float *left = row_read(a_buffer, a, i, first, n);
-            const float *right = row_read(b_buffer, b, b.rank == 1 ? 0 : i, first, n);
+            const float *left = row_read(a_buffer, a, i, first, n), *right = row_read(b_buffer, b, i, first, n);
             float *out = row_place(y_buffer, y, i, first);
             SIMD for (int64_t c = 0; c < n; c++) out[c] = left[c] + right[c];
             row_write(y, i, first, n, out);
@@ -59,12 +57,8 @@ static void add_rows(Device *dev, Tensor y, Tensor a, Tensor b)
 
 void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
 {
-    add_rows(dev, y, x, b);
-}
-
-void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
-{
-    add_rows(dev, y, a, b);
+    b.ld = 0; /* the same row again and again */
+    KERNEL(add)(dev, y, x, b);
 }
 
 void KERNEL(dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)

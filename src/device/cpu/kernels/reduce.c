@@ -29,31 +29,13 @@ void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
     }
 }
 
-/* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
 void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
 {
-    double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
-#pragma omp parallel num_threads(team(dev, tensor_count(dy)))
-    {
-        Range cols = share(dy.d[1], 32);
-        float buffer[CHUNK];
-        memset(sum + cols.begin, 0, (size_t)(cols.end - cols.begin) * sizeof *sum);
-        if (beta != 0.0f)
-            for (int64_t first = cols.begin, n; first < cols.end; first += n) {
-                n = min_i64(CHUNK, cols.end - first);
-                const float *before = row_read(buffer, db, 0, first, n);
-                for (int64_t c = 0; c < n; c++)
-                    sum[first + c] = (double)beta * (double)before[c];
-            }
-        add_rows(sum, dy, cols);
-        for (int64_t first = cols.begin, n; first < cols.end; first += n) {
-            n = min_i64(CHUNK, cols.end - first);
-            float *d = row_place(buffer, db, 0, first);
-            for (int64_t c = 0; c < n; c++)
-                d[c] = (float)sum[first + c];
-            row_write(db, 0, first, n, d);
-        }
-    }
+    Tensor sum = tensor_vector(cpu_workspace(dev, (size_t)dy.d[1] * sizeof(double)), DT_F64, dy.d[1]);
+    if (beta != 0.0f)
+        KERNEL(copy)(dev, sum, db);
+    KERNEL(sum_rows)(dev, sum, dy, beta);
+    KERNEL(copy)(dev, db, sum);
 }
 
 void KERNEL(total_add)(Device *dev, Tensor out, Tensor x)

@@ -1,0 +1,123 @@
+/* panel.c: packing of panels, and writing of sums. */
+#include "device/cpu/bf16/panel.h"
+
+#include <immintrin.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The first n lanes of 16 or 32. */
+static __mmask16 mask16(int64_t n)
+{
+    return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1u << n) - 1);
+}
+
+static __mmask32 mask32(int64_t n)
+{
+    return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1;
+}
+
+/* Transposes a block in place: 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
+static void transpose_block(uint16_t *block)
+{
+    __m512i r[SIDE], t[SIDE];
+    for (int i = 0; i < SIDE; i++)
+        r[i] = _mm512_load_si512(block + i * STEP);
+    for (int i = 0; i < SIDE; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < SIDE; i += 4) {
+        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    for (int j = 0; j < 4; j++) { /* lane l of r[4i + j] holds pair 4l + j of rows 4i … 4i + 3 */
+        __m512i even = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88), odd = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xDD);
+        __m512i even2 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88),
+                odd2 = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xDD);
+        _mm512_store_si512(block + j * STEP, _mm512_shuffle_i32x4(even, even2, 0x88));
+        _mm512_store_si512(block + (4 + j) * STEP, _mm512_shuffle_i32x4(odd, odd2, 0x88));
+        _mm512_store_si512(block + (8 + j) * STEP, _mm512_shuffle_i32x4(even, even2, 0xDD));
+        _mm512_store_si512(block + (12 + j) * STEP, _mm512_shuffle_i32x4(odd, odd2, 0xDD));
+    }
+}
+
+/* A step of a panel whose rows are contiguous, as left blocks. */
+static void step_of_rows(uint16_t *to, Source s, int64_t row, int64_t first)
+{
+    __mmask32 mask = mask32(s.depth - first);
+    int64_t n = least(PANEL, s.rows - row);
+    for (int64_t i = 0; i < PANEL; i++)
+        _mm512_store_si512(to + i * STEP, i < n ? _mm512_maskz_loadu_epi16(mask, s.p + (row + i) * s.ld + first)
+                                                : _mm512_setzero_si512());
+}
+
+/* A step of a panel whose columns are contiguous, as right blocks. */
+static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
+{
+    static const uint16_t interleave[2][32]
+        __attribute__((aligned(64))) = { { 0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                           8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47 },
+                                         { 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+                                           24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63 } };
+    const __m512i upper = _mm512_load_si512(interleave[0]), lower = _mm512_load_si512(interleave[1]);
+    __mmask32 mask = mask32(s.rows - row);
+    int64_t n = s.depth - first;
+    for (int64_t i = 0; i < STEP / 2; i++) {
+        const uint16_t *from = s.p + (first + 2 * i) * s.ld + row;
+        __m512i even = 2 * i < n ? _mm512_maskz_loadu_epi16(mask, from) : _mm512_setzero_si512();
+        __m512i odd = 2 * i + 1 < n ? _mm512_maskz_loadu_epi16(mask, from + s.ld) : _mm512_setzero_si512();
+        _mm512_store_si512(to + i * STEP, _mm512_permutex2var_epi16(even, upper, odd));
+        _mm512_store_si512(to + BLOCK + i * STEP, _mm512_permutex2var_epi16(even, lower, odd));
+    }
+}
+
+void bf16_pack(uint16_t *to, Source source, int64_t row, Side side)
+{
+    bool transpose = source.transposed == (side == LEFT);
+    for (int64_t first = 0; first < source.depth; first += STEP, to += PANEL_STEP) {
+        if (source.transposed)
+            step_of_columns(to, source, row, first);
+        else
+            step_of_rows(to, source, row, first);
+        if (transpose) {
+            transpose_block(to);
+            transpose_block(to + BLOCK);
+        }
+    }
+}
+
+static __m512 widened(__mmask16 mask, const uint16_t *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
+}
+
+static void write_row(Tensor y, const float *sums, int64_t at, int64_t n, float alpha, float beta)
+{
+    for (int64_t c = 0; c < n; c += SIDE) {
+        __mmask16 mask = mask16(n - c);
+        __m512 value = _mm512_mul_ps(_mm512_load_ps(sums + c), _mm512_set1_ps(alpha));
+        if (y.dtype == DT_F32) {
+            float *to = (float *)y.p + at + c;
+            if (beta != 0)
+                value = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(mask, to), value);
+            _mm512_mask_storeu_ps(to, mask, value);
+        } else {
+            uint16_t *to = (uint16_t *)y.p + at + c;
+            if (beta != 0)
+                value = _mm512_fmadd_ps(_mm512_set1_ps(beta), widened(mask, to), value);
+            _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
+        }
+    }
+}
+
+void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta)
+{
+    int64_t rows = least(PANEL, y.d[0] - row), cols = least(PANEL, y.d[1] - col);
+    for (int64_t i = 0; i < rows; i++)
+        write_row(y, sums + i * PANEL, (row + i) * y.ld + col, cols, alpha, beta);
+}

@@ -1,0 +1,59 @@
+/* panel.h: for the files of this folder only. How the operands of a product lie in memory while they are multiplied.
+ *
+ * A panel is PANEL rows of a matrix, of which `depth` numbers each are summed over, padded with zeros to a multiple of
+ * STEP. It lies in memory step by step; a step is two blocks of SIDE rows × STEP numbers, 1 KiB each. In a block of a
+ * left panel the numbers of a row lie side by side: (SIDE, STEP). In a block of a right panel pairs of numbers lie side
+ * by side: (STEP / 2, SIDE, 2). Each is the other's transpose, where a pair counts as one element. */
+#pragma once
+
+#include "device/cpu/bf16/bf16.h"
+
+#define BF16_PASTE_(name, isa) name##_##isa
+#define BF16_PASTE(name, isa)  BF16_PASTE_(name, isa)
+#define bf16_gemm              BF16_PASTE(bf16_gemm, ISA)
+#define bf16_pack              BF16_PASTE(bf16_pack, ISA)
+#define bf16_product           BF16_PASTE(bf16_product, ISA)
+#define bf16_write             BF16_PASTE(bf16_write, ISA)
+#define bf16_enter             BF16_PASTE(bf16_enter, ISA)
+#define bf16_leave             BF16_PASTE(bf16_leave, ISA)
+
+enum { SIDE = 16, PANEL = 2 * SIDE, STEP = 32, BLOCK = SIDE * STEP, PANEL_STEP = 2 * BLOCK };
+
+/* A matrix of `rows` rows, of which `depth` numbers are summed over: number d of row r is p[r·ld + d], or p[d·ld + r]
+ * if `transposed`. */
+typedef struct Source {
+    const uint16_t *p;
+    int64_t ld, rows, depth;
+    bool transposed;
+} Source;
+
+typedef enum Side { LEFT, RIGHT } Side;
+
+static inline int64_t steps_of(int64_t depth)
+{
+    return (depth + STEP - 1) / STEP;
+}
+
+/* Writes the panel of rows [row, row + PANEL) to `to`, aligned to 64; rows beyond the last are zeros. */
+void bf16_pack(uint16_t *to, Source source, int64_t row, Side side);
+
+/* The left factor: a left panel, or the rows of a matrix where they lie. */
+typedef struct Left {
+    const uint16_t *p;
+    int64_t ld, lower, step; /* numbers from a row to the next, to row SIDE, and from a step to the next */
+} Left;
+
+static inline Left left_panel(const uint16_t *panel)
+{
+    return (Left){ panel, STEP, BLOCK, PANEL_STEP };
+}
+
+/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. */
+void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
+
+/* What a thread must call before its first product and after its last. */
+void bf16_enter(void);
+void bf16_leave(void);
+
+/* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. */
+void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta);

@@ -1,0 +1,180 @@
+/* attention_block.c: heads, their blocks of queries, and the scores of a block. */
+#include "device/cpu/kernels/attention.h"
+
+#include <string.h>
+
+enum { TILE = 65536, MIN_BLOCK = 16 };
+
+int64_t attn_max_rows(const AttnSpec *spec)
+{
+    int64_t rows = min_i64(max_i64(TILE / spec->max_k, MIN_BLOCK), min_i64(MAX_BLOCK, spec->max_q));
+    return spec->layout ? min_i64(rows, spec->layout->size) : rows;
+}
+
+static size_t floats(int64_t n)
+{
+    return align64((size_t)n * sizeof(float));
+}
+
+/* The next part of a desk, of `bytes`; counts alone where there is no memory yet. */
+static void *take(char **memory, size_t *used, size_t bytes)
+{
+    void *p = *memory ? *memory + *used : NULL;
+    *used += align64(bytes);
+    return p;
+}
+
+static Desk lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward, size_t *used)
+{
+    int64_t rows = attn_max_rows(spec), keys = spec->max_k;
+    size_t tile = floats(rows * (keys + 3)), sums = backward ? floats(keys * size) : 0;
+    size_t panels = cpu_gemm_tile_bytes(dev, rows, keys, size), other = cpu_gemm_tile_bytes(dev, rows, size, keys);
+    *used = 0;
+    return (Desk){ .tile = take(&memory, used, tile),
+                   .gradients = take(&memory, used, backward ? tile : 0),
+                   .mask = take(&memory, used, floats(keys + MASK_STEP)),
+                   .bias = take(&memory, used, floats(spec->max_q + keys)),
+                   .block = take(&memory, used, floats(rows * size)),
+                   .dk = take(&memory, used, sums),
+                   .dv = take(&memory, used, sums),
+                   .row = take(&memory, used, floats(size)),
+                   .other = take(&memory, used, floats(size)),
+                   .panels = take(&memory, used, panels > other ? panels : other),
+                   .runs = take(&memory, used, sizeof(Run) * (size_t)(spec->layout ? keys / spec->layout->size + 1 : 1)) };
+}
+
+size_t attn_desk_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
+{
+    size_t used;
+    (void)lay_out(dev, NULL, spec, size, backward, &used);
+    return used;
+}
+
+Desk attn_desk_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward)
+{
+    size_t used;
+    return lay_out(dev, memory, spec, size, backward, &used);
+}
+
+int64_t attn_tile_ld(const Head *head)
+{
+    return (head->tk + 3) / 4 * 4;
+}
+
+Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v, Tensor bias,
+               const Desk *desk)
+{
+    int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
+    int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
+    int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
+    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
+    return (Head){ .spec = spec,
+                   .drop = drop,
+                   .q = attn_rows(q, spec->cu_q.device[s], tq, h, size),
+                   .k = attn_rows(k, k_first, tk, kv_head, size),
+                   .v = attn_rows(v, k_first, tk, kv_head, size),
+                   .bias = tensor_present(bias) ? row_read(desk->bias, bias, h, 0, bias.d[1]) + middle : NULL,
+                   .q_first = spec->cu_q.device[s],
+                   .tq = tq,
+                   .tk = tk,
+                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
+                   .size = size,
+                   .index = h,
+                   .number = spec->first_head + h };
+}
+
+static Range visible(const Head *head, int64_t i)
+{
+    Range range;
+    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &range.begin, &range.end);
+    return range;
+}
+
+Range attn_seen(const Head *head, int64_t i, const Run *run)
+{
+    Range range = visible(head, i);
+    int64_t begin = min_i64(max_i64(range.begin - run->begin, 0), run->keys);
+    return (Range){ begin, max_i64(min_i64(range.end - run->begin, run->keys), begin) };
+}
+
+/* The keys of [begin, end) join the block's last run where they follow it. */
+static void add_run(Block *b, Run *runs, int64_t begin, int64_t end)
+{
+    Run *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
+    if (end <= begin)
+        return;
+    if (last && last->begin + last->keys == begin)
+        last->keys += end - begin;
+    else
+        runs[b->n_runs++] = (Run){ begin, end - begin, b->columns };
+    b->columns += end - begin;
+}
+
+static void add_layout_runs(Block *b, Run *runs, const Head *head, Range seen)
+{
+    const BlockLayout *layout = head->spec->layout;
+    const int32_t *first = layout->first.device + attn_layout_row(layout, head->number, b->first + head->tk - head->tq);
+    for (int32_t k = first[0]; k < first[1]; k++) {
+        int64_t begin = (int64_t)layout->keys.device[k] * layout->size;
+        add_run(b, runs, max_i64(begin, seen.begin), min_i64(begin + layout->size, seen.end));
+    }
+}
+
+Block attn_block(const Head *head, int64_t first, Run *runs)
+{
+    const BlockLayout *layout = head->spec->layout;
+    int64_t rows = min_i64(attn_max_rows(head->spec), head->tq - first);
+    if (layout)
+        rows = min_i64(rows, layout->size - (first + head->tk - head->tq) % layout->size);
+    Block b = { .first = first, .rows = rows, .runs = runs };
+    Range seen = { visible(head, first).begin / 4 * 4, visible(head, first + rows - 1).end };
+    if (layout)
+        add_layout_runs(&b, runs, head, seen);
+    else
+        add_run(&b, runs, seen.begin, seen.end);
+    return b;
+}
+
+void attn_scores(Device *dev, const Desk *desk, const Head *head, Block b)
+{
+    float rescale = head->spec->rescale, scale = head->spec->scale / (rescale > 0 ? rescale : 1);
+    int64_t ld = attn_tile_ld(head);
+    Panel q = attn_panel(head->q, b.first, false);
+    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+        cpu_gemm_tile(dev, desk->tile + run->column, ld, q, attn_panel(head->k, run->begin, true), b.rows, run->keys,
+                      head->size, scale, 0, desk->panels);
+    for (int64_t r = 0; rescale > 0 && r < b.rows; r++) {
+        float *row = desk->tile + r * ld;
+        SIMD for (int64_t j = 0; j < b.columns; j++) row[j] *= rescale;
+    }
+}
+
+void attn_mask_outside(float *row, Range seen, int64_t keys)
+{
+    memset(row, 0, (size_t)seen.begin * sizeof *row);
+    memset(row + seen.end, 0, (size_t)(keys - seen.end) * sizeof *row);
+}
+
+const float *attn_bias_from(const Head *head, int64_t i, int64_t key)
+{
+    return head->bias ? head->bias - i + key : NULL;
+}
+
+void attn_dropout(float *mask, const Head *head, Block b, int64_t i)
+{
+    MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
+    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+        mask_fill(mask + run->column, &factors, run->begin, run->keys);
+}
+
+void attn_zero_rows(Tensor t)
+{
+    for (int64_t i = 0; i < t.d[0]; i++)
+        memset(row_address(t, i, 0), 0, (size_t)t.d[1] * (t.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t)));
+}
+
+void attn_zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq)
+{
+    attn_zero_rows(tensor_slice_rows(t, 0, cu[0]));
+    attn_zero_rows(tensor_slice_rows(t, cu[n_seq], t.d[0] - cu[n_seq]));
+}

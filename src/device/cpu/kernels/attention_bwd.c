@@ -1,0 +1,222 @@
+/* attention_bwd.c: gradients of queries, keys, values and biases, a block of queries at a time. */
+#include "device/cpu/kernels/attention.h"
+
+#include <string.h>
+
+/* A Head with its rows in the tensors of backward, and the sums of this sequence for the gradient of the bias. */
+typedef struct HeadBwd {
+    Head head;
+    Tensor dq, o, dout; /* (tq,size) */
+    float *dbias;       /* dbias[j - i], summed over this sequence; NULL: not wanted */
+    const float *lse;
+} HeadBwd;
+
+/* Row i of scores becomes the probabilities e^(score + bias - lse), zero where masked. */
+static void probabilities_row(float *row, const Head *head, Block b, int64_t i, float lse)
+{
+    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++) {
+        Range seen = attn_seen(head, i, run);
+        const float *bias = attn_bias_from(head, i, run->begin + seen.begin);
+        float *scores = row + run->column;
+        int64_t n = seen.end - seen.begin;
+        attn_mask_outside(scores, seen, run->keys);
+        scores += seen.begin;
+        if (bias) {
+            SIMD for (int64_t j = 0; j < n; j++) scores[j] = exp_f32(scores[j] + bias[j] - lse);
+        } else {
+            SIMD for (int64_t j = 0; j < n; j++) scores[j] = exp_f32(scores[j] - lse);
+        }
+    }
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < n; c++)
+        sum += a[c] * b[c];
+    return sum;
+}
+
+/* Row i: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), delta = Σ p∘mask∘dp = dout·o. */
+static void score_gradient_row(float *p, float *dp, const Desk *desk, const HeadBwd *hb, Block b, int64_t i)
+{
+    int64_t n = b.columns, size = hb->head.size;
+    float delta = dot(row_read(desk->row, hb->dout, i, 0, size), row_read(desk->other, hb->o, i, 0, size), size);
+    if (hb->head.drop->rate > 0) {
+        const float *mask = desk->mask;
+        attn_dropout(desk->mask, &hb->head, b, i);
+        SIMD for (int64_t j = 0; j < n; j++)
+        {
+            dp[j] = p[j] * (mask[j] * dp[j] - delta);
+            p[j] *= mask[j];
+        }
+    } else {
+        SIMD for (int64_t j = 0; j < n; j++) dp[j] = p[j] * (dp[j] - delta);
+    }
+    for (const Run *run = b.runs; hb->dbias && run < b.runs + b.n_runs; run++) {
+        float *to = hb->dbias - i + run->begin;
+        const float *terms = dp + run->column;
+        SIMD for (int64_t j = 0; j < run->keys; j++) to[j] += terms[j];
+    }
+}
+
+/* A run's share of a block's gradients, from the probabilities and the gradients of its scores. `first`: dq is written,
+ * else added to; beta is that of dk and dv. */
+static void run_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, const Run *run, bool first, float beta)
+{
+    const Head *head = &hb->head;
+    int64_t ld = attn_tile_ld(head), size = head->size, keys = run->keys, at = run->begin * size;
+    float scale = head->spec->scale;
+    const float *p = desk->tile + run->column, *ds = desk->gradients + run->column;
+    cpu_gemm_tile(dev, desk->dv + at, size, (Panel){ p, ld, true, DT_F32 }, attn_panel(hb->dout, b.first, false), keys,
+                  size, b.rows, 1, beta, desk->panels);
+    cpu_gemm_tile(dev, desk->block, size, (Panel){ ds, ld, false, DT_F32 }, attn_panel(head->k, run->begin, false),
+                  b.rows, size, keys, scale, first ? 0 : 1, desk->panels);
+    cpu_gemm_tile(dev, desk->dk + at, size, (Panel){ ds, ld, true, DT_F32 }, attn_panel(head->q, b.first, false), keys,
+                  size, b.rows, scale, beta, desk->panels);
+}
+
+/* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
+static void block_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, float beta)
+{
+    const Head *head = &hb->head;
+    int64_t ld = attn_tile_ld(head), size = head->size;
+    Panel dout = attn_panel(hb->dout, b.first, false);
+    attn_scores(dev, desk, head, b);
+    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+        cpu_gemm_tile(dev, desk->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), b.rows,
+                      run->keys, size, 1, 0, desk->panels);
+    for (int64_t r = 0; r < b.rows; r++) {
+        int64_t i = b.first + r;
+        probabilities_row(desk->tile + r * ld, head, b, i, hb->lse[i]);
+        score_gradient_row(desk->tile + r * ld, desk->gradients + r * ld, desk, hb, b, i);
+    }
+    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+        run_bwd(dev, hb, desk, b, run, run == b.runs, beta);
+    for (int64_t r = 0; r < b.rows; r++)
+        row_write(hb->dq, b.first + r, 0, size, desk->block + r * size);
+}
+
+/* The first query of the block that ends before `end`: blocks begin where forward has them. */
+static int64_t block_before(const Head *head, int64_t end)
+{
+    const BlockLayout *layout = head->spec->layout;
+    int64_t step = attn_max_rows(head->spec);
+    if (!layout)
+        return (end - 1) / step * step;
+    int64_t shift = head->tk - head->tq, begin = max_i64((end - 1 + shift) / layout->size * layout->size - shift, 0);
+    return begin + (end - 1 - begin) / step * step;
+}
+
+/* From the last block to the first: the last queries attend to every key, causal or not, but for a window or a layout.
+ * `first_head`: no head has added to the desk's dk and dv yet. */
+static void head_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, bool first_head)
+{
+    const Head *head = &hb->head;
+    bool empty = head->tq == 0 || head->tk == 0;
+    bool write = first_head && head->spec->window == 0 && !head->spec->layout;
+    size_t sums_bytes = (size_t)(head->tk * head->size) * sizeof(float);
+    if (first_head && (empty || !write)) {
+        memset(desk->dk, 0, sums_bytes);
+        memset(desk->dv, 0, sums_bytes);
+    }
+    if (empty) {
+        attn_zero_rows(hb->dq);
+        return;
+    }
+    for (int64_t end = head->tq; end > 0;) {
+        Block b = attn_block(head, block_before(head, end), desk->runs);
+        if (b.columns > 0)
+            block_bwd(dev, hb, desk, b, write && end == head->tq ? 0 : 1);
+        else
+            attn_zero_rows(tensor_slice_rows(hb->dq, b.first, b.rows));
+        end = b.first;
+    }
+}
+
+/* dbias = beta·dbias + Σ over sequences, in their order. Each sequence's sums lie where its rows begin in `sums` (H, Nq
+ * + Nk) and start with that of j - i = 1 - Tq. `row` has room for a row of dbias. */
+static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld, const AttnSpec *spec, float *row)
+{
+    int64_t n = dbias.d[1];
+    for (int32_t h = 0; h < spec->heads; h++) {
+        float *d = beta == 0.0f ? row_place(row, dbias, h, 0) : row_update(row, dbias, h, 0, n);
+        for (int64_t t = 0; t < n; t++)
+            d[t] = beta == 0.0f ? 0 : d[t] * beta;
+        for (int32_t s = 0; s < spec->n_seq; s++) {
+            int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s],
+                    tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
+            const float *from = sums + h * ld + spec->cu_q.device[s] + spec->cu_k.device[s];
+            float *to = d + spec->max_q - tq;
+            SIMD for (int64_t t = 0; t < tq + tk - 1; t++) to[t] += from[t];
+        }
+        row_write(dbias, h, 0, n, d);
+    }
+}
+
+/* The tensors of cpu_attn_bwd. */
+typedef struct Bwd {
+    Tensor dq, dk, dv, dbias, dout, o, lse, q, k, v, bias;
+    const AttnSpec *spec;
+    const Dropout *drop;
+    float *sums; /* see reduce_bias */
+    int64_t ld_sums;
+} Bwd;
+
+static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h, const Desk *desk)
+{
+    Head head = attn_head(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias, desk);
+    float *own_sums = t->sums + h * t->ld_sums + head.q_first + t->spec->cu_k.device[s] + head.tq - 1;
+    return (HeadBwd){ .head = head,
+                      .dq = attn_rows(t->dq, head.q_first, head.tq, h, head.size),
+                      .o = attn_rows(t->o, head.q_first, head.tq, h, head.size),
+                      .dout = attn_rows(t->dout, head.q_first, head.tq, h, head.size),
+                      .dbias = tensor_present(t->dbias) ? own_sums : NULL,
+                      .lse = row_of(t->lse, h) + head.q_first };
+}
+
+/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. */
+static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Desk *desk)
+{
+    int32_t group = t->spec->heads / attn_kv_heads(t->spec);
+    int64_t size = t->q.d[1] / t->spec->heads, first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
+    for (int32_t g = 0; g < group; g++) {
+        HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, desk);
+        head_bwd(dev, &hb, desk, g == 0);
+    }
+    for (int64_t j = 0; j < n; j++) {
+        row_write(t->dk, first + j, kv_head * size, size, desk->dk + j * size);
+        row_write(t->dv, first + j, kv_head * size, size, desk->dv + j * size);
+    }
+}
+
+void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
+                      Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
+                      const Dropout *drop)
+{
+    if (spec->distance) {
+        cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);
+        return;
+    }
+    int64_t size = q.d[1] / spec->heads;
+    size_t bytes = attn_desk_bytes(dev, spec, size, true);
+    int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0, bias_row = tensor_present(dbias) ? dbias.d[1] : 0;
+    size_t sums_bytes = (size_t)(ld_sums * spec->heads) * sizeof(float), before = align64(sums_bytes) + row_bytes(bias_row);
+    char *workspace = cpu_workspace(dev, before + (size_t)dev->threads * bytes);
+    Bwd tensors = { dq, dk, dv, dbias, dout, o, lse, q, k, v, bias, spec, drop, (float *)workspace, ld_sums };
+    int32_t kv_heads = attn_kv_heads(spec);
+    cpu_gemm_enter(dev);
+    memset(tensors.sums, 0, sums_bytes);
+    attn_zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
+    attn_zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
+    attn_zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
+#pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
+    for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
+        char *mine = workspace + before + (size_t)omp_get_thread_num() * bytes;
+        Desk desk = attn_desk_at(dev, mine, spec, size, true);
+        kv_head_bwd(dev, &tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads), &desk);
+    }
+    if (tensor_present(dbias))
+        reduce_bias(dbias, beta_bias, tensors.sums, ld_sums, spec, (float *)(workspace + align64(sums_bytes)));
+}

@@ -1,0 +1,98 @@
+/* Products of bf16 matrices: every instruction set of this processor against sums in double, for views with gaps,
+ * shapes that end within blocks and panels, and depths beyond what fits the first-level cache. */
+#include "base/float16.h"
+#include "base/philox.h"
+#include "device/device.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Shape {
+    int64_t rows, cols, depth;
+} Shape;
+
+static double random_number(Philox *rng)
+{
+    return philox_uniform(rng) - 0.5;
+}
+
+static double number_at(Tensor t, int64_t row, int64_t col)
+{
+    int64_t at = row * t.ld + col;
+    return t.dtype == DT_F32 ? (double)((float *)t.p)[at] : (double)bf16_to_f32(((uint16_t *)t.p)[at]);
+}
+
+/* A matrix with NaN in the gaps between its rows. */
+static Tensor random_matrix(Philox *rng, DType dtype, int64_t rows, int64_t cols, int64_t gap)
+{
+    Tensor t = tensor_matrix(NULL, dtype, rows, cols);
+    t.ld = cols + gap;
+    t.p = g_malloc0((size_t)(rows * t.ld + 1) * dtype_bytes(dtype));
+    for (int64_t i = 0; i < rows * t.ld; i++) {
+        double x = i % t.ld < cols ? random_number(rng) : NAN;
+        if (dtype == DT_F32)
+            ((float *)t.p)[i] = (float)x;
+        else
+            ((uint16_t *)t.p)[i] = bf16_from_f32((float)x);
+    }
+    return t;
+}
+
+static void compare(Device *dev, Philox *rng, Shape s, int code)
+{
+    bool ta = code & 1, tb = code & 2;
+    DType dtype = code & 4 ? DT_BF16 : DT_F32;
+    float alpha = code & 8 ? 0.5f : 1, beta = code & 8 ? 2.0f : code & 4 ? 1.0f : 0.0f;
+    Tensor a = random_matrix(rng, DT_BF16, ta ? s.depth : s.rows, ta ? s.rows : s.depth, code & 4 ? 3 : 0);
+    Tensor b = random_matrix(rng, DT_BF16, tb ? s.cols : s.depth, tb ? s.depth : s.cols, code & 4 ? 5 : 0);
+    Tensor y = random_matrix(rng, dtype, s.rows, s.cols, 7), old = y;
+    size_t bytes = (size_t)(s.rows * y.ld) * dtype_bytes(dtype);
+    old.p = g_memdup2(y.p, MAX(bytes, 1));
+    op_gemm(dev, y, a, b, ta, tb, alpha, beta);
+    device_synchronise(dev);
+    for (int64_t i = 0; i < s.rows; i++)
+        for (int64_t j = 0; j < s.cols; j++) {
+            double sum = 0, size = 0;
+            for (int64_t k = 0; k < s.depth; k++) {
+                double term = number_at(a, ta ? k : i, ta ? i : k) * number_at(b, tb ? j : k, tb ? k : j);
+                sum += term;
+                size += fabs(term);
+            }
+            double want = (double)alpha * sum + (beta != 0 ? (double)beta * number_at(old, i, j) : 0);
+            double bound = 1e-6 * (size + 1) + (dtype == DT_BF16 ? fabs(want) / 256 : 0);
+            if (!(fabs(number_at(y, i, j) - want) <= bound))
+                g_error("%s: %ld x %ld x %ld, case %d: y[%ld][%ld] = %.9g, not %.9g", dev->isa, (long)s.rows,
+                        (long)s.cols, (long)s.depth, code, (long)i, (long)j, number_at(y, i, j), want);
+        }
+    g_free(a.p);
+    g_free(b.p);
+    g_free(y.p);
+    g_free(old.p);
+}
+
+static void products_equal_sums_in_double(gconstpointer isa)
+{
+    static const Shape shapes[] = { { 1, 1, 1 },   { 33, 31, 65 },   { 64, 64, 64 },   { 2, 300, 96 },  { 300, 2, 33 },
+                                    { 40, 40, 0 }, { 290, 67, 600 }, { 600, 530, 32 }, { 37, 45, 1100 } };
+    g_setenv("LOAM_CPU_ISA", isa, TRUE);
+    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    if (!g_str_equal(dev->isa, isa))
+        g_test_skip("this processor lacks the instruction set");
+    Philox rng = philox_open(philox_key(1, PHILOX_OTHER, 0), 0);
+    for (size_t i = 0; g_str_equal(dev->isa, isa) && i < G_N_ELEMENTS(shapes); i++)
+        for (int code = 0; code < 16; code++)
+            compare(dev, &rng, shapes[i], code);
+    device_close(dev);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const isas[] = { "avx512", "avx512_bf16", "amx" };
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(isas); i++) {
+        g_autofree char *name = g_strdup_printf("/device/gemm_bf16/products_equal_sums_in_double/%s", isas[i]);
+        g_test_add_data_func(name, isas[i], products_equal_sums_in_double);
+    }
+    return g_test_run();
+}
