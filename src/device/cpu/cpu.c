@@ -43,12 +43,12 @@ static const struct {
     const char *name;
     bool (*has)(void);
     const OpTable *ops;
-    Bf16Gemm *bf16_gemm;
+    const Bf16Products *bf16;
 } isas[] = {
     { "avx2", has_avx2, &cpu_ops_avx2, NULL },
     { "avx512", has_avx512, &cpu_ops_avx512, NULL },
-    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, bf16_gemm_avx512_bf16 },
-    { "amx", has_amx, &cpu_ops_avx512, bf16_gemm_amx },
+    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, &bf16_products_avx512_bf16 },
+    { "amx", has_amx, &cpu_ops_avx512, &bf16_products_amx },
 };
 enum { ISAS = sizeof isas / sizeof *isas };
 
@@ -63,26 +63,10 @@ static size_t choose_isa(void)
     return best;
 }
 
-/* Whether the operating system saves the tiles of AMX (bits 17 and 18 of XCR0) and lets this process use them. */
-static bool tiles_allowed(void)
-{
-    enum { OSXSAVE = 1 << 27, TILES = 3 << 17, ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
-        return false;
-    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
-    return (a & TILES) == TILES && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
-}
-
 const char *device_cpu_bf16(void)
 {
-    enum { AVX512_BF16 = 1 << 5, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
-    unsigned a, b, c, d;
-    if (strcmp(isas[choose_isa()].name, "avx512") != 0)
-        return NULL;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && d & AMX_BF16 && d & AMX_TILE && tiles_allowed())
-        return "amx";
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & AVX512_BF16 ? "avx512_bf16" : NULL;
+    size_t isa = choose_isa();
+    return isas[isa].bf16 ? isas[isa].name : NULL;
 }
 
 /* Denormal numbers (below 1.2e-38 in f32) are read and written as zero: arithmetic on them is up to a hundred times
@@ -112,7 +96,7 @@ Device *device_open_cpu(int threads, Precision precision)
     Cpu *cpu = calloc(1, sizeof *cpu);
     if (cpu == NULL)
         fatal_memory("the cpu device");
-    cpu->bf16_gemm = isas[isa].bf16_gemm;
+    cpu->bf16 = isas[isa].bf16;
     if (threads <= 0)
         threads = omp_get_max_threads();
     flush_denormals(threads);

@@ -3,13 +3,12 @@
 
 #include "device/op_table.h"
 
-/* y = alpha · op(a) op(b) + beta · y as op_gemm, of a and b in bf16 and y in bf16 or f32. */
-typedef void Bf16Gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+typedef struct Bf16Products Bf16Products; /* bf16/bf16.h */
 
 typedef struct Cpu {
     void *workspace;
     size_t workspace_bytes;
-    Bf16Gemm *bf16_gemm; /* NULL: the processor has no instructions for it */
+    const Bf16Products *bf16; /* NULL: the processor does not multiply bf16 */
 } Cpu;
 
 /* Scratch memory of one operation, aligned to 64, not zeroed. It grows to the largest request ever made, so that a run
@@ -21,12 +20,18 @@ void cpu_gemm_limit(const char *isa);
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */
 void cpu_gemm_enter(const Device *dev);
-/* y (m,n) = alpha a b + beta y over row-major arrays, by the calling thread: for tiles in a parallel region. */
+/* A factor of a product of tiles: a row-major array of a floating dtype. */
 typedef struct Panel {
-    const float *p;
+    const void *p;
     int64_t ld;
     bool transposed;
+    DType dtype;
 } Panel;
-void cpu_gemm_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta);
+/* y (m,n) = alpha a b + beta y by the calling thread, for tiles in a parallel region; y is row-major. The products are
+ * those of the device's compute dtype. Scratch is aligned to 64, of cpu_gemm_tile_bytes for these sizes or larger ones.
+ */
+void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha,
+                   float beta, void *scratch);
+size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);
 
 extern const OpTable cpu_ops_avx2, cpu_ops_avx512; /* kernels/table.c, built twice */

@@ -3,7 +3,7 @@
  * alone. */
 #include "base/check.h"
 #include "base/fatal.h"
-#include "device/cpu/cpu.h"
+#include "device/cpu/bf16/bf16.h"
 
 #include <dnnl.h>
 #include <omp.h>
@@ -66,7 +66,8 @@ typedef struct Block {
 /* The rectangle of t that begins at (row, col), as f32 side by side. */
 static void widen(Device *dev, float *to, Tensor t, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
-    dev->ops->copy(dev, tensor_matrix(to, DT_F32, rows, cols), tensor_slice_cols(tensor_slice_rows(t, row, rows), col, cols));
+    dev->ops->copy(dev, tensor_matrix(to, DT_F32, rows, cols),
+                   tensor_slice_cols(tensor_slice_rows(t, row, rows), col, cols));
 }
 
 /* sums (rows, cols) = a b + keep · sums of a block. */
@@ -123,13 +124,40 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float
     cpu_gemm_enter(dev);
     if (a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32)
         gemm_f32(dev, y, a, b, ta, tb, alpha, beta);
-    else if (cpu->bf16_gemm && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16)
-        cpu->bf16_gemm(dev, y, a, b, ta, tb, alpha, beta);
+    else if (cpu->bf16 && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16)
+        cpu->bf16->gemm(dev, y, a, b, ta, tb, alpha, beta);
     else
         gemm_widened(dev, y, a, b, ta, tb, alpha, beta);
 }
 
-void cpu_gemm_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta)
+/* The panel itself, or its numbers in f32 side by side. */
+static Panel widened_panel(Device *dev, float *to, Panel panel, int64_t rows, int64_t cols)
 {
+    if (panel.dtype == DT_F32)
+        return panel;
+    Tensor from = {
+        .p = (void *)panel.p, .d = { rows, cols }, .ld = panel.ld, .rank = 2, .dtype = (uint8_t)panel.dtype
+    };
+    dev->ops->copy(dev, tensor_matrix(to, DT_F32, rows, cols), from);
+    return (Panel){ to, cols, panel.transposed, DT_F32 };
+}
+
+size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k)
+{
+    enum { UNIT = 32 }; /* panels of bf16 are padded to it */
+    int64_t sides = (m + UNIT - 1) / UNIT + (n + UNIT - 1) / UNIT, depth = (k + UNIT - 1) / UNIT;
+    return dev->precision.compute == DT_F32 ? 0 : (size_t)(sides * depth * UNIT * UNIT) * sizeof(float);
+}
+
+void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha,
+                   float beta, void *scratch)
+{
+    const Cpu *cpu = dev->impl;
+    if (cpu->bf16 && dev->precision.compute == DT_BF16) {
+        cpu->bf16->tile(y, ldy, a, b, m, n, k, alpha, beta, scratch);
+        return;
+    }
+    a = widened_panel(dev, scratch, a, a.transposed ? k : m, a.transposed ? m : k);
+    b = widened_panel(dev, (float *)scratch + m * k, b, b.transposed ? n : k, b.transposed ? k : n);
     sgemm(a.transposed, b.transposed, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y, ldy);
 }

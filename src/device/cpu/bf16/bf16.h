@@ -4,4 +4,12 @@
 
 #include "device/cpu/cpu.h"
 
-Bf16Gemm bf16_gemm_avx512_bf16, bf16_gemm_amx;
+struct Bf16Products {
+    /* y = alpha · op(a) op(b) + beta · y as op_gemm, of a and b in bf16 and y in bf16 or f32. */
+    void (*gemm)(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+    /* As cpu_gemm_tile, of a and b in bf16, or in f32, which is rounded. */
+    void (*tile)(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
+                 void *scratch);
+};
+
+extern const Bf16Products bf16_products_avx512_bf16, bf16_products_amx;

@@ -36,7 +36,7 @@ static Left left_of(const Product *p, int64_t panel, int64_t step)
 {
     if (!in_place(p, panel))
         return left_panel(p->left + panel * p->panel + step * PANEL_STEP);
-    return (Left){ p->a.p + panel * PANEL * p->a.ld + step * STEP, p->a.ld, SIDE * p->a.ld, STEP };
+    return (Left){ (const uint16_t *)p->a.p + panel * PANEL * p->a.ld + step * STEP, p->a.ld, SIDE * p->a.ld, STEP };
 }
 
 /* Panels of rows [begin, end), at most GROUP, times right panel `col` of the packed ones, which is the panel of columns
@@ -96,8 +96,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
 {
     int64_t depth = a.d[ta ? 0 : 1];
     Product p = { .y = y,
-                  .a = { a.p, a.ld, y.d[0], depth, ta },
-                  .b = { b.p, b.ld, y.d[1], depth, !tb },
+                  .a = { a.p, a.ld, y.d[0], depth, ta, false },
+                  .b = { b.p, b.ld, y.d[1], depth, !tb, false },
                   .alpha = alpha,
                   .beta = beta,
                   .steps = steps_of(depth),
@@ -114,3 +114,5 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
 #pragma omp parallel num_threads(team)
     multiply(&p);
 }
+
+const Bf16Products bf16_products = { bf16_gemm, bf16_tile };

@@ -46,14 +46,23 @@ static void transpose_block(uint16_t *block)
     }
 }
 
+/* 32 numbers from `at` on, those that the mask leaves out zero. */
+static inline __m512i numbers(Source s, int64_t at, __mmask32 mask)
+{
+    if (!s.f32)
+        return _mm512_maskz_loadu_epi16(mask, (const uint16_t *)s.p + at);
+    const float *from = (const float *)s.p + at;
+    return (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps((__mmask16)(mask >> 16), from + SIDE),
+                                        _mm512_maskz_loadu_ps((__mmask16)mask, from));
+}
+
 /* A step of a panel whose rows are contiguous, as left blocks. */
 static void step_of_rows(uint16_t *to, Source s, int64_t row, int64_t first)
 {
     __mmask32 mask = mask32(s.depth - first);
     int64_t n = least(PANEL, s.rows - row);
     for (int64_t i = 0; i < PANEL; i++)
-        _mm512_store_si512(to + i * STEP, i < n ? _mm512_maskz_loadu_epi16(mask, s.p + (row + i) * s.ld + first)
-                                                : _mm512_setzero_si512());
+        _mm512_store_si512(to + i * STEP, i < n ? numbers(s, (row + i) * s.ld + first, mask) : _mm512_setzero_si512());
 }
 
 /* A step of a panel whose columns are contiguous, as right blocks. */
@@ -68,9 +77,9 @@ static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
     __mmask32 mask = mask32(s.rows - row);
     int64_t n = s.depth - first;
     for (int64_t i = 0; i < STEP / 2; i++) {
-        const uint16_t *from = s.p + (first + 2 * i) * s.ld + row;
-        __m512i even = 2 * i < n ? _mm512_maskz_loadu_epi16(mask, from) : _mm512_setzero_si512();
-        __m512i odd = 2 * i + 1 < n ? _mm512_maskz_loadu_epi16(mask, from + s.ld) : _mm512_setzero_si512();
+        int64_t from = (first + 2 * i) * s.ld + row;
+        __m512i even = 2 * i < n ? numbers(s, from, mask) : _mm512_setzero_si512();
+        __m512i odd = 2 * i + 1 < n ? numbers(s, from + s.ld, mask) : _mm512_setzero_si512();
         _mm512_store_si512(to + i * STEP, _mm512_permutex2var_epi16(even, upper, odd));
         _mm512_store_si512(to + BLOCK + i * STEP, _mm512_permutex2var_epi16(even, lower, odd));
     }

@@ -10,7 +10,9 @@
 
 #define BF16_PASTE_(name, isa) name##_##isa
 #define BF16_PASTE(name, isa)  BF16_PASTE_(name, isa)
+#define bf16_products          BF16_PASTE(bf16_products, ISA)
 #define bf16_gemm              BF16_PASTE(bf16_gemm, ISA)
+#define bf16_tile              BF16_PASTE(bf16_tile, ISA)
 #define bf16_pack              BF16_PASTE(bf16_pack, ISA)
 #define bf16_product           BF16_PASTE(bf16_product, ISA)
 #define bf16_write             BF16_PASTE(bf16_write, ISA)
@@ -22,9 +24,9 @@ enum { SIDE = 16, PANEL = 2 * SIDE, STEP = 32, BLOCK = SIDE * STEP, PANEL_STEP =
 /* A matrix of `rows` rows, of which `depth` numbers are summed over: number d of row r is p[r·ld + d], or p[d·ld + r]
  * if `transposed`. */
 typedef struct Source {
-    const uint16_t *p;
+    const void *p;
     int64_t ld, rows, depth;
-    bool transposed;
+    bool transposed, f32; /* f32: numbers of f32, which are rounded; else of bf16 */
 } Source;
 
 typedef enum Side { LEFT, RIGHT } Side;
@@ -33,6 +35,10 @@ static inline int64_t steps_of(int64_t depth)
 {
     return (depth + STEP - 1) / STEP;
 }
+
+void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
+               void *scratch);
 
 /* Writes the panel of rows [row, row + PANEL) to `to`, aligned to 64; rows beyond the last are zeros. */
 void bf16_pack(uint16_t *to, Source source, int64_t row, Side side);

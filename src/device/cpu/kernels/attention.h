@@ -1,34 +1,20 @@
-/* attention.h: a block of queries of one head against the keys of their sequence at a time; for the attention_*.c files.
- * Scores exist only as such tiles in f32, in the second-level cache, and are computed again in backward from the saved
- * log-sum-exp. */
+/* attention.h: a block of queries of one head against the keys of their sequence at a time; for the attention_*.c
+ * files. Scores exist only as such tiles in f32, in the second-level cache, and are computed again in backward from the
+ * saved log-sum-exp. */
 #pragma once
 
-#include "device/cpu/kernels/mask.h"
-#include "device/cpu/kernels/rows.h"
+#include "device/cpu/kernels/head.h"
 
-#define attn_max_rows       ISA_NAME(attn_max_rows)
-#define attn_desk_bytes     ISA_NAME(attn_desk_bytes)
-#define attn_desk_at        ISA_NAME(attn_desk_at)
-#define attn_tile_ld        ISA_NAME(attn_tile_ld)
-#define attn_head           ISA_NAME(attn_head)
-#define attn_block          ISA_NAME(attn_block)
-#define attn_scores         ISA_NAME(attn_scores)
-#define attn_seen           ISA_NAME(attn_seen)
-#define attn_bias_from      ISA_NAME(attn_bias_from)
-#define attn_mask_outside   ISA_NAME(attn_mask_outside)
-#define attn_dropout        ISA_NAME(attn_dropout)
-#define attn_zero_rows      ISA_NAME(attn_zero_rows)
-#define attn_zero_uncovered ISA_NAME(attn_zero_uncovered)
-
-/* One head of one sequence. */
-typedef struct Head {
-    const AttnSpec *spec;
-    const Dropout *drop;
-    Tensor q, k, v;    /* (tq,size), (tk,size), (tk,size) */
-    const float *bias; /* bias[j - i] for key j and query i; NULL: none */
-    int64_t q_first, tq, tk, prefix, size;
-    int32_t index, number; /* of the head: here, and in the whole layer */
-} Head;
+#define attn_max_rows     ISA_NAME(attn_max_rows)
+#define attn_desk_bytes   ISA_NAME(attn_desk_bytes)
+#define attn_desk_at      ISA_NAME(attn_desk_at)
+#define attn_tile_ld      ISA_NAME(attn_tile_ld)
+#define attn_block        ISA_NAME(attn_block)
+#define attn_scores       ISA_NAME(attn_scores)
+#define attn_seen         ISA_NAME(attn_seen)
+#define attn_bias_from    ISA_NAME(attn_bias_from)
+#define attn_mask_outside ISA_NAME(attn_mask_outside)
+#define attn_dropout      ISA_NAME(attn_dropout)
 
 /* Keys [begin, begin + keys), their scores from `column` of a tile on; begin is a multiple of 4. */
 typedef struct Run {
@@ -49,23 +35,17 @@ enum { MAX_BLOCK = 128 }; /* queries of a block */
 typedef struct Desk {
     float *tile, *gradients; /* of scores; gradients: for backward alone */
     float *mask;
-    float *bias;         /* of a head, where the tensor is not f32 */
-    float *block;        /* (MAX_BLOCK, size): sums of a block's rows of o or dq */
-    float *dk, *dv;      /* (max_k, size): sums of a head of keys; for backward alone */
-    float *row, *other;  /* (size) */
-    void *panels;        /* of cpu_gemm_tile */
+    float *bias;        /* of a head, where the tensor is not f32 */
+    float *block;       /* (MAX_BLOCK, size): sums of a block's rows of o or dq */
+    float *dk, *dv;     /* (max_k, size): sums of a head of keys; for backward alone */
+    float *row, *other; /* (size) */
+    void *panels;       /* of cpu_gemm_tile */
     Run *runs;
 } Desk;
 
 /* A desk for heads of `size` channels. */
 size_t attn_desk_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward);
 Desk attn_desk_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward);
-
-/* The rows [first, first + n) of head h of t, which has heads of `size` channels. */
-static inline Tensor attn_rows(Tensor t, int64_t first, int64_t n, int64_t h, int64_t size)
-{
-    return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
-}
 
 /* The rows from `first` on as a factor of cpu_gemm_tile. */
 static inline Panel attn_panel(Tensor t, int64_t first, bool transposed)
@@ -76,9 +56,6 @@ static inline Panel attn_panel(Tensor t, int64_t first, bool transposed)
 /* The most queries of a block. */
 int64_t attn_max_rows(const AttnSpec *spec);
 int64_t attn_tile_ld(const Head *head);
-/* Head h of sequence s; its bias lies in the desk where the tensor is not f32. */
-Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v, Tensor bias,
-               const Desk *desk);
 /* The queries from `first` on, up to the end of a block of the layout. */
 Block attn_block(const Head *head, int64_t first, Run *runs);
 /* tile (rows, columns) = scale · q kᵀ. */
@@ -92,6 +69,3 @@ void attn_mask_outside(float *row, Range seen, int64_t keys);
 /* The factors of dropout for the columns of query i. A run's factors may be followed by up to MASK_STEP more, which the
  * next run overwrites. */
 void attn_dropout(float *mask, const Head *head, Block b, int64_t i);
-void attn_zero_rows(Tensor t);
-/* Rows that no sequence covers. */
-void attn_zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq);

@@ -40,7 +40,8 @@ static Desk lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64
                    .row = take(&memory, used, floats(size)),
                    .other = take(&memory, used, floats(size)),
                    .panels = take(&memory, used, panels > other ? panels : other),
-                   .runs = take(&memory, used, sizeof(Run) * (size_t)(spec->layout ? keys / spec->layout->size + 1 : 1)) };
+                   .runs =
+                       take(&memory, used, sizeof(Run) * (size_t)(spec->layout ? keys / spec->layout->size + 1 : 1)) };
 }
 
 size_t attn_desk_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
@@ -59,35 +60,6 @@ Desk attn_desk_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t
 int64_t attn_tile_ld(const Head *head)
 {
     return (head->tk + 3) / 4 * 4;
-}
-
-Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v, Tensor bias,
-               const Desk *desk)
-{
-    int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
-    int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
-    int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
-    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
-    return (Head){ .spec = spec,
-                   .drop = drop,
-                   .q = attn_rows(q, spec->cu_q.device[s], tq, h, size),
-                   .k = attn_rows(k, k_first, tk, kv_head, size),
-                   .v = attn_rows(v, k_first, tk, kv_head, size),
-                   .bias = tensor_present(bias) ? row_read(desk->bias, bias, h, 0, bias.d[1]) + middle : NULL,
-                   .q_first = spec->cu_q.device[s],
-                   .tq = tq,
-                   .tk = tk,
-                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
-                   .size = size,
-                   .index = h,
-                   .number = spec->first_head + h };
-}
-
-static Range visible(const Head *head, int64_t i)
-{
-    Range range;
-    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &range.begin, &range.end);
-    return range;
 }
 
 Range attn_seen(const Head *head, int64_t i, const Run *run)
@@ -165,16 +137,4 @@ void attn_dropout(float *mask, const Head *head, Block b, int64_t i)
     MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
     for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
         mask_fill(mask + run->column, &factors, run->begin, run->keys);
-}
-
-void attn_zero_rows(Tensor t)
-{
-    for (int64_t i = 0; i < t.d[0]; i++)
-        memset(row_address(t, i, 0), 0, (size_t)t.d[1] * (t.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t)));
-}
-
-void attn_zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq)
-{
-    attn_zero_rows(tensor_slice_rows(t, 0, cu[0]));
-    attn_zero_rows(tensor_slice_rows(t, cu[n_seq], t.d[0] - cu[n_seq]));
 }

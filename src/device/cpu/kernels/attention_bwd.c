@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-/* A Head with its rows in the tensors of backward, and the sums of this sequence for the gradient of the bias. */
-typedef struct HeadBwd {
-    Head head;
-    Tensor dq, o, dout; /* (tq,size) */
-    float *dbias;       /* dbias[j - i], summed over this sequence; NULL: not wanted */
-    const float *lse;
-} HeadBwd;
-
 /* Row i of scores becomes the probabilities e^(score + bias - lse), zero where masked. */
 static void probabilities_row(float *row, const Head *head, Block b, int64_t i, float lse)
 {
@@ -27,15 +19,6 @@ static void probabilities_row(float *row, const Head *head, Block b, int64_t i, 
             SIMD for (int64_t j = 0; j < n; j++) scores[j] = exp_f32(scores[j] - lse);
         }
     }
-}
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += a[c] * b[c];
-    return sum;
 }
 
 /* Row i: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), delta = Σ p∘mask∘dp = dout·o. */
@@ -122,7 +105,7 @@ static void head_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, bool firs
         memset(desk->dv, 0, sums_bytes);
     }
     if (empty) {
-        attn_zero_rows(hb->dq);
+        zero_rows(hb->dq);
         return;
     }
     for (int64_t end = head->tq; end > 0;) {
@@ -130,7 +113,7 @@ static void head_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, bool firs
         if (b.columns > 0)
             block_bwd(dev, hb, desk, b, write && end == head->tq ? 0 : 1);
         else
-            attn_zero_rows(tensor_slice_rows(hb->dq, b.first, b.rows));
+            zero_rows(tensor_slice_rows(hb->dq, b.first, b.rows));
         end = b.first;
     }
 }
@@ -155,68 +138,47 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
     }
 }
 
-/* The tensors of cpu_attn_bwd. */
-typedef struct Bwd {
-    Tensor dq, dk, dv, dbias, dout, o, lse, q, k, v, bias;
-    const AttnSpec *spec;
-    const Dropout *drop;
-    float *sums; /* see reduce_bias */
-    int64_t ld_sums;
-} Bwd;
-
-static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h, const Desk *desk)
-{
-    Head head = attn_head(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias, desk);
-    float *own_sums = t->sums + h * t->ld_sums + head.q_first + t->spec->cu_k.device[s] + head.tq - 1;
-    return (HeadBwd){ .head = head,
-                      .dq = attn_rows(t->dq, head.q_first, head.tq, h, head.size),
-                      .o = attn_rows(t->o, head.q_first, head.tq, h, head.size),
-                      .dout = attn_rows(t->dout, head.q_first, head.tq, h, head.size),
-                      .dbias = tensor_present(t->dbias) ? own_sums : NULL,
-                      .lse = row_of(t->lse, h) + head.q_first };
-}
-
-/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. */
-static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Desk *desk)
+/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. Where the
+ * bias has a gradient, `sums` are those of reduce_bias. */
+static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Desk *desk, float *sums,
+                        int64_t ld)
 {
     int32_t group = t->spec->heads / attn_kv_heads(t->spec);
-    int64_t size = t->q.d[1] / t->spec->heads, first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
     for (int32_t g = 0; g < group; g++) {
-        HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, desk);
+        HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, desk->bias);
+        if (tensor_present(t->dbias))
+            hb.dbias = sums + hb.head.index * ld + hb.head.q_first + t->spec->cu_k.device[s] + hb.head.tq - 1;
         head_bwd(dev, &hb, desk, g == 0);
     }
-    for (int64_t j = 0; j < n; j++) {
-        row_write(t->dk, first + j, kv_head * size, size, desk->dk + j * size);
-        row_write(t->dv, first + j, kv_head * size, size, desk->dv + j * size);
-    }
+    write_keys(t, s, kv_head, desk->dk, desk->dv);
 }
 
 void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
                       Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                       const Dropout *drop)
 {
+    const Bwd tensors = { dq, dk, dv, dbias, dout, o, lse, q, k, v, bias, spec, drop };
     if (spec->distance) {
-        cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);
+        cpu_attn_distance_bwd(dev, &tensors);
         return;
     }
-    int64_t size = q.d[1] / spec->heads;
-    size_t bytes = attn_desk_bytes(dev, spec, size, true);
-    int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0, bias_row = tensor_present(dbias) ? dbias.d[1] : 0;
-    size_t sums_bytes = (size_t)(ld_sums * spec->heads) * sizeof(float), before = align64(sums_bytes) + row_bytes(bias_row);
-    char *workspace = cpu_workspace(dev, before + (size_t)dev->threads * bytes);
-    Bwd tensors = { dq, dk, dv, dbias, dout, o, lse, q, k, v, bias, spec, drop, (float *)workspace, ld_sums };
+    int64_t size = q.d[1] / spec->heads, ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
+    size_t bytes = attn_desk_bytes(dev, spec, size, true), sums_bytes = row_bytes(ld_sums * spec->heads);
+    char *workspace = cpu_workspace(dev, sums_bytes + (size_t)dev->threads * bytes);
+    float *sums = (float *)workspace;
     int32_t kv_heads = attn_kv_heads(spec);
     cpu_gemm_enter(dev);
-    memset(tensors.sums, 0, sums_bytes);
-    attn_zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
-    attn_zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
-    attn_zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
+    memset(sums, 0, sums_bytes);
+    zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
+    zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
+    zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
-        char *mine = workspace + before + (size_t)omp_get_thread_num() * bytes;
+        char *mine = workspace + sums_bytes + (size_t)omp_get_thread_num() * bytes;
         Desk desk = attn_desk_at(dev, mine, spec, size, true);
-        kv_head_bwd(dev, &tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads), &desk);
+        kv_head_bwd(dev, &tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads), &desk, sums, ld_sums);
     }
     if (tensor_present(dbias))
-        reduce_bias(dbias, beta_bias, tensors.sums, ld_sums, spec, (float *)(workspace + align64(sums_bytes)));
+        reduce_bias(dbias, beta_bias, sums, ld_sums, spec,
+                    attn_desk_at(dev, workspace + sums_bytes, spec, size, true).bias);
 }

@@ -90,7 +90,7 @@ static void head_fwd(Device *dev, Tensor o, float *log_sums, const Desk *desk, c
         if (b.columns > 0) {
             block_fwd(dev, rows, log_sums + first, desk, head, b);
         } else {
-            attn_zero_rows(rows);
+            zero_rows(rows);
             memset(log_sums + first, 0, (size_t)b.rows * sizeof *log_sums);
         }
         first += b.rows;
@@ -108,14 +108,14 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
     size_t bytes = attn_desk_bytes(dev, spec, size, false);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
-    attn_zero_uncovered(o, spec->cu_q.device, spec->n_seq);
+    zero_uncovered(o, spec->cu_q.device, spec->n_seq);
     KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
         Desk desk = attn_desk_at(dev, workspace + (size_t)omp_get_thread_num() * bytes, spec, size, false);
         Head head =
-            attn_head(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, bias, &desk);
-        head_fwd(dev, attn_rows(o, head.q_first, head.tq, head.index, size), row_of(lse, head.index) + head.q_first,
+            head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, bias, desk.bias);
+        head_fwd(dev, head_rows(o, head.q_first, head.tq, head.index, size), row_of(lse, head.index) + head.q_first,
                  &desk, &head);
     }
 }

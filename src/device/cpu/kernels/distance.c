@@ -1,30 +1,53 @@
 /* distance.c: attention with embeddings of distances in its scores (AttnDistance), a score at a time: few models have
  * them. */
 #include "device/cpu/kernels/head.h"
-#include "device/cpu/kernels/mask.h"
 
 #include <math.h>
 
-/* Scratch memory of a thread. */
+/* Scratch memory of a thread: a head in f32, rows side by side, and what backward adds up. */
 typedef struct Desk {
-    float *scores, *mask, *dtable;
+    const float *table; /* of embeddings, the same for all threads */
+    float *scores, *mask, *q, *k, *v, *dout, *o, *dq, *dk, *dv, *dtable;
 } Desk;
 
-static size_t row_bytes(const AttnSpec *spec)
+/* Bytes of a desk, or its parts where there is memory: *used grows. */
+static float *take(char *memory, size_t *used, int64_t n)
 {
-    return align64((size_t)(spec->max_k + MASK_STEP) * sizeof(float));
+    float *p = memory ? (float *)(memory + *used) : NULL;
+    *used += row_bytes(n);
+    return p;
 }
 
-static size_t table_bytes(const AttnSpec *spec)
+static size_t lay_out(Desk *desk, char *memory, const AttnSpec *spec, int64_t size)
 {
-    return align64((size_t)tensor_count(spec->distance->table) * sizeof(float));
+    size_t used = 0;
+    int64_t queries = spec->max_q * size, keys = spec->max_k * size;
+    desk->scores = take(memory, &used, max_i64(spec->max_k, size));
+    desk->mask = take(memory, &used, spec->max_k + MASK_STEP);
+    float **const of_queries[] = { &desk->q, &desk->dout, &desk->o, &desk->dq };
+    float **const of_keys[] = { &desk->k, &desk->v, &desk->dk, &desk->dv };
+    for (int i = 0; i < 4; i++) {
+        *of_queries[i] = take(memory, &used, queries);
+        *of_keys[i] = take(memory, &used, keys);
+    }
+    desk->dtable = take(memory, &used, tensor_count(spec->distance->table));
+    return used;
 }
 
-static Desk desk_at(char *memory, const AttnSpec *spec)
+static void widen_rows(float *to, Tensor t)
 {
-    return (Desk){ .scores = (float *)memory,
-                   .mask = (float *)(memory + row_bytes(spec)),
-                   .dtable = (float *)(memory + 2 * row_bytes(spec)) };
+    for (int64_t i = 0; i < t.d[0]; i++) {
+        const float *from = row_read(to + i * t.d[1], t, i, 0, t.d[1]);
+        if (from != to + i * t.d[1])
+            memcpy(to + i * t.d[1], from, (size_t)t.d[1] * sizeof *to);
+    }
+}
+
+static void widen_head(const Desk *desk, const Head *head)
+{
+    widen_rows(desk->q, head->q);
+    widen_rows(desk->k, head->k);
+    widen_rows(desk->v, head->v);
 }
 
 /* Row of the table of embeddings, and of its gradient, for query i and key j. */
@@ -50,14 +73,14 @@ static float score(const float *q, const float *k, const float *e, bool keys, in
 }
 
 /* Scores of the keys that query i attends to, the range that is returned. */
-static Range row_scores(float *scores, const Head *head, int64_t i)
+static Range row_scores(const Desk *desk, const Head *head, int64_t i)
 {
-    const AttnDistance *distance = head->spec->distance;
-    const float *q = head->q + i * head->ld_q;
+    bool keys = head->spec->distance->keys;
+    const float *q = desk->q + i * head->size;
     Range seen = visible(head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        const float *e = row_of(distance->table, table_row(head, i, j));
-        scores[j] = head->spec->scale * score(q, head->k + j * head->ld_k, e, distance->keys, head->size);
+        const float *e = desk->table + table_row(head, i, j) * head->size;
+        desk->scores[j] = head->spec->scale * score(q, desk->k + j * head->size, e, keys, head->size);
     }
     return seen;
 }
@@ -93,33 +116,60 @@ static float exponentials(float *scores, Range seen, float *max)
     return total;
 }
 
+/* o (size) and the log-sum-exp of query i. */
 static void row_fwd(float *o, float *lse, const Desk *desk, const Head *head, int64_t i)
 {
     float max;
-    Range seen = row_scores(desk->scores, head, i);
+    Range seen = row_scores(desk, head, i);
     float total = exponentials(desk->scores, seen, &max);
     row_mask(desk->mask, head, i);
     memset(o, 0, (size_t)head->size * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++)
-        add_scaled(o, desk->scores[j] / total * desk->mask[j], head->v + j * head->ld_v, head->size);
+        add_scaled(o, desk->scores[j] / total * desk->mask[j], desk->v + j * head->size, head->size);
     *lse = total > 0 ? max + logf(total) : 0;
+}
+
+/* The workspace: the table of embeddings in f32, then a desk for each thread, `bytes` apart. */
+typedef struct Desks {
+    char *memory;
+    const float *table;
+    size_t bytes;
+} Desks;
+
+static Desks desks_open(Device *dev, const AttnSpec *spec, int64_t size)
+{
+    Desk desk;
+    Tensor table = spec->distance->table;
+    size_t table_bytes = row_bytes(tensor_count(table)), bytes = lay_out(&desk, NULL, spec, size);
+    char *workspace = cpu_workspace(dev, table_bytes + (size_t)dev->threads * bytes);
+    widen_rows((float *)workspace, table);
+    return (Desks){ workspace + table_bytes, (float *)workspace, bytes };
+}
+
+static Desk desk_of(const Desks *desks, int thread, const AttnSpec *spec, int64_t size)
+{
+    Desk desk = { .table = desks->table };
+    lay_out(&desk, desks->memory + (size_t)thread * desks->bytes, spec, size);
+    return desk;
 }
 
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop)
 {
-    size_t bytes = 2 * row_bytes(spec);
-    char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
+    int64_t size = q.d[1] / spec->heads;
+    Desks desks = desks_open(dev, spec, size);
     KERNEL(fill)(dev, o, 0);
     KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
-        Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec);
+        Desk desk = desk_of(&desks, omp_get_thread_num(), spec, size);
         Head head =
-            head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, NO_TENSOR);
-        for (int64_t i = 0; i < head.tq; i++)
-            row_fwd(row_of(o, head.q_first + i) + head.index * head.size, row_of(lse, head.index) + head.q_first + i,
-                    &desk, &head, i);
+            head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, NO_TENSOR, NULL);
+        widen_head(&desk, &head);
+        for (int64_t i = 0; i < head.tq; i++) {
+            row_fwd(desk.o, row_of(lse, head.index) + head.q_first + i, &desk, &head, i);
+            row_write(o, head.q_first + i, head.index * size, size, desk.o);
+        }
     }
 }
 
@@ -140,55 +190,74 @@ static void pair_bwd(float *restrict dq, float *restrict dk, float *restrict de,
 static void row_bwd(const HeadBwd *hb, const Desk *desk, int64_t i)
 {
     const Head *head = &hb->head;
-    const AttnDistance *distance = head->spec->distance;
-    const float *dout = hb->dout + i * hb->ld_dout, *q = head->q + i * head->ld_q;
-    float *dq = hb->dq + i * hb->ld_dq, delta = dot(dout, hb->o + i * hb->ld_o, head->size);
-    Range seen = row_scores(desk->scores, head, i);
+    int64_t size = head->size;
+    const float *dout = desk->dout + i * size, *q = desk->q + i * size;
+    float delta = dot(dout, desk->o + i * size, size), keys = head->spec->distance->keys ? 1 : 0;
+    Range seen = row_scores(desk, head, i);
     row_mask(desk->mask, head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
         float p = exp_f32(desk->scores[j] - hb->lse[i]), mask = desk->mask[j];
-        float dp = mask * dot(dout, head->v + j * head->ld_v, head->size);
-        add_scaled(hb->dv + j * hb->ld_dv, p * mask, dout, head->size);
-        int64_t row = table_row(head, i, j);
-        pair_bwd(dq, hb->dk + j * hb->ld_dk, desk->dtable + row * head->size, q, head->k + j * head->ld_k,
-                 row_of(distance->table, row), head->spec->scale * p * (dp - delta), distance->keys ? 1 : 0,
-                 head->size);
+        float dp = mask * dot(dout, desk->v + j * size, size);
+        int64_t row = table_row(head, i, j) * size;
+        add_scaled(desk->dv + j * size, p * mask, dout, size);
+        pair_bwd(desk->dq + i * size, desk->dk + j * size, desk->dtable + row, q, desk->k + j * size, desk->table + row,
+                 head->spec->scale * p * (dp - delta), keys, size);
     }
 }
 
-/* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run. */
-static void reduce_table(const AttnDistance *distance, const char *workspace, size_t bytes, size_t before, int threads)
+/* Gradients of a head of queries; dk and dv are added to. */
+static void head_bwd(const HeadBwd *hb, const Desk *desk)
 {
-    Tensor d = distance->dtable;
+    int64_t tq = hb->head.tq, size = hb->head.size;
+    widen_head(desk, &hb->head);
+    widen_rows(desk->dout, hb->dout);
+    widen_rows(desk->o, hb->o);
+    memset(desk->dq, 0, (size_t)(tq * size) * sizeof *desk->dq);
+    for (int64_t i = 0; i < tq; i++)
+        row_bwd(hb, desk, i);
+    for (int64_t i = 0; i < tq; i++)
+        row_write(hb->dq, i, 0, size, desk->dq + i * size);
+}
+
+/* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run.
+ * `sum` has room for a row. */
+static void reduce_table(const AttnSpec *spec, const Desks *desks, int threads, float *sum)
+{
+    Tensor d = spec->distance->dtable;
+    int64_t n = d.d[1];
     for (int64_t row = 0; row < d.d[0]; row++) {
-        float *out = row_of(d, row);
-        for (int64_t c = 0; c < d.d[1]; c++)
-            out[c] = distance->beta == 0.0f ? 0 : distance->beta * out[c];
-        for (int t = 0; t < threads; t++) {
-            const float *sums = (const float *)(workspace + (size_t)t * bytes + before);
-            add_scaled(out, 1, sums + row * d.d[1], d.d[1]);
-        }
+        float beta = spec->distance->beta,
+              *out = beta == 0.0f ? row_place(sum, d, row, 0) : row_update(sum, d, row, 0, n);
+        for (int64_t c = 0; c < n; c++)
+            out[c] = beta == 0.0f ? 0 : beta * out[c];
+        for (int t = 0; t < threads; t++)
+            add_scaled(out, 1, desk_of(desks, t, spec, n).dtable + row * n, n);
+        row_write(d, row, 0, n, out);
     }
 }
 
 void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors)
 {
     const AttnSpec *spec = tensors->spec;
-    size_t before = 2 * row_bytes(spec), bytes = before + table_bytes(spec);
-    char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
+    int64_t size = tensors->q.d[1] / spec->heads;
+    Desks desks = desks_open(dev, spec, size);
     int32_t kv_heads = attn_kv_heads(spec), group = spec->heads / kv_heads;
-    memset(workspace, 0, (size_t)dev->threads * bytes);
+    memset(desks.memory, 0, (size_t)dev->threads * desks.bytes);
     KERNEL(fill)(dev, tensors->dq, 0);
     KERNEL(fill)(dev, tensors->dk, 0);
     KERNEL(fill)(dev, tensors->dv, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
-        Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec);
+        Desk desk = desk_of(&desks, omp_get_thread_num(), spec, size);
+        int32_t s = (int32_t)(task / kv_heads), kv_head = (int32_t)(task % kv_heads);
+        size_t sums_bytes = (size_t)(spec->max_k * size) * sizeof(float);
+        memset(desk.dk, 0, sums_bytes);
+        memset(desk.dv, 0, sums_bytes);
         for (int32_t g = 0; g < group; g++) {
-            HeadBwd hb = head_bwd_of(tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads) * group + g);
-            for (int64_t i = 0; i < hb.head.tq; i++)
-                row_bwd(&hb, &desk, i);
+            HeadBwd hb = head_bwd_of(tensors, s, kv_head * group + g, NULL);
+            head_bwd(&hb, &desk);
         }
+        write_keys(tensors, s, kv_head, desk.dk, desk.dv);
     }
-    reduce_table(spec->distance, workspace, bytes, before, dev->threads);
+    reduce_table(spec, &desks, dev->threads, desk_of(&desks, 0, spec, size).scores);
 }

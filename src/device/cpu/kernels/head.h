@@ -1,42 +1,46 @@
 /* head.h: one head of one sequence, for the attention kernels. */
 #pragma once
 
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/mask.h"
+#include "device/cpu/kernels/rows.h"
 
-#include <string.h>
+#define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
+#define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
 
-/* Pointers to the rows of the sequence in the columns of the head, which are ld_… apart. */
 typedef struct Head {
     const AttnSpec *spec;
     const Dropout *drop;
-    const float *q, *k, *v;
+    Tensor q, k, v;    /* (tq,size), (tk,size), (tk,size) */
     const float *bias; /* bias[j - i] for key j and query i; NULL: none */
-    int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v;
+    int64_t q_first, tq, tk, prefix, size;
     int32_t index, number; /* of the head: here, and in the whole layer */
 } Head;
 
-/* Head h of sequence s. */
-static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
-                           Tensor v, Tensor bias)
+/* Rows [first, first + n) of head h of t, which has heads of `size` channels. */
+static inline Tensor head_rows(Tensor t, int64_t first, int64_t n, int64_t h, int64_t size)
 {
-    int64_t size = q.d[1] / spec->heads, kv_channel = h / (spec->heads / attn_kv_heads(spec)) * size;
+    return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
+}
+
+/* Head h of sequence s. `row` has room for a row of the bias where that is not f32. */
+static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
+                           Tensor v, Tensor bias, float *row)
+{
+    int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
     int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
     int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
     int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
     return (Head){ .spec = spec,
                    .drop = drop,
-                   .q = row_of(q, spec->cu_q.device[s]) + h * size,
-                   .k = row_of(k, k_first) + kv_channel,
-                   .v = row_of(v, k_first) + kv_channel,
-                   .bias = tensor_present(bias) ? row_of(bias, h) + middle : NULL,
+                   .q = head_rows(q, spec->cu_q.device[s], tq, h, size),
+                   .k = head_rows(k, k_first, tk, kv_head, size),
+                   .v = head_rows(v, k_first, tk, kv_head, size),
+                   .bias = tensor_present(bias) ? row_read(row, bias, h, 0, bias.d[1]) + middle : NULL,
                    .q_first = spec->cu_q.device[s],
                    .tq = tq,
                    .tk = tk,
                    .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
                    .size = size,
-                   .ld_q = q.ld,
-                   .ld_k = k.ld,
-                   .ld_v = v.ld,
                    .index = h,
                    .number = spec->first_head + h };
 }
@@ -59,29 +63,42 @@ typedef struct Bwd {
 /* A Head with its rows in the tensors of backward. */
 typedef struct HeadBwd {
     Head head;
-    float *dq, *dk, *dv;
-    float *dbias; /* sums of this sequence for the gradient of bias[j - i]; NULL: not wanted */
-    const float *o, *dout, *lse;
-    int64_t ld_dq, ld_dk, ld_dv, ld_o, ld_dout;
+    Tensor dq, o, dout; /* (tq,size) */
+    float *dbias;       /* sums of this sequence for the gradient of bias[j - i]; NULL: not wanted */
+    const float *lse;
 } HeadBwd;
 
-static inline HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
+static inline HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h, float *row)
 {
-    Head head = head_of(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias);
-    int64_t channel = h * head.size, k_first = t->spec->cu_k.device[s];
-    int64_t kv_channel = h / (t->spec->heads / attn_kv_heads(t->spec)) * head.size;
+    Head head = head_of(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias, row);
     return (HeadBwd){ .head = head,
-                      .dq = row_of(t->dq, head.q_first) + channel,
-                      .dk = row_of(t->dk, k_first) + kv_channel,
-                      .dv = row_of(t->dv, k_first) + kv_channel,
-                      .o = row_of(t->o, head.q_first) + channel,
-                      .dout = row_of(t->dout, head.q_first) + channel,
-                      .lse = row_of(t->lse, h) + head.q_first,
-                      .ld_dq = t->dq.ld,
-                      .ld_dk = t->dk.ld,
-                      .ld_dv = t->dv.ld,
-                      .ld_o = t->o.ld,
-                      .ld_dout = t->dout.ld };
+                      .dq = head_rows(t->dq, head.q_first, head.tq, h, head.size),
+                      .o = head_rows(t->o, head.q_first, head.tq, h, head.size),
+                      .dout = head_rows(t->dout, head.q_first, head.tq, h, head.size),
+                      .lse = row_of(t->lse, h) + head.q_first };
+}
+
+/* A head of keys gets its gradients, dk and dv (tk,size) in f32. */
+static inline void write_keys(const Bwd *t, int32_t s, int64_t kv_head, const float *dk, const float *dv)
+{
+    int64_t size = t->q.d[1] / t->spec->heads, first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
+    for (int64_t j = 0; j < n; j++) {
+        row_write(t->dk, first + j, kv_head * size, size, dk + j * size);
+        row_write(t->dv, first + j, kv_head * size, size, dv + j * size);
+    }
+}
+
+static inline void zero_rows(Tensor t)
+{
+    for (int64_t i = 0; i < t.d[0]; i++)
+        memset(row_address(t, i, 0), 0, (size_t)t.d[1] * (t.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t)));
+}
+
+/* Rows that no sequence covers. */
+static inline void zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq)
+{
+    zero_rows(tensor_slice_rows(t, 0, cu[0]));
+    zero_rows(tensor_slice_rows(t, cu[n_seq], t.d[0] - cu[n_seq]));
 }
 
 static inline float dot(const float *a, const float *b, int64_t n)

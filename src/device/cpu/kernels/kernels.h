@@ -11,9 +11,7 @@
 #define PASTE(name, isa)  PASTE_(name, isa)
 #define ISA_NAME(name)    PASTE(name, ISA)
 
-#define cpu_ops               ISA_NAME(cpu_ops)
-#define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
-#define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
+#define cpu_ops ISA_NAME(cpu_ops)
 
 /* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). That of gemm is cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
