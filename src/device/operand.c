@@ -100,7 +100,7 @@ static void check_memory(const char *op, const Operand *x, const Operand *operan
         if (other == x || !tensor_present(other->t) || !overlap(x->t, other->t))
             continue;
         CHECK((names(x->over, other->name) || names(other->over, x->name)) && x->t.p == other->t.p &&
-                  x->t.ld == other->t.ld,
+                  x->t.ld == other->t.ld && x->t.dtype == other->t.dtype,
               "%s: %s shares memory with %s", op, x->name, other->name);
     }
 }

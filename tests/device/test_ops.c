@@ -22,10 +22,11 @@ static void case_embedding(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 40), c = PICK_SIZE(r, 7, 512), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
-    Tensor table = normal(r, 23, c, pad, 1), ids = integers(r, n, 23), y = blank(r, n, c, pad);
+    mix(r);
+    Tensor table = normal(r, 23, c, pad, 1), ids = integers(r, n, 23), y = blank_of(r, mixed(r), n, c, pad);
     op_gather(r->dev, y, table, ids);
     output(r, y);
-    Tensor dtable = accumulator(r, 23, c, pad, beta), dy = normal(r, n, c, pad, 1);
+    Tensor dtable = accumulator(r, 23, c, pad, beta), dy = normal_of(r, mixed(r), n, c, pad, 1);
     op_scatter_add(r->dev, dtable, dy, ids, beta);
     output(r, dtable);
 }
@@ -36,9 +37,11 @@ static void case_rmsnorm(Rig *r)
     float beta = (float)PICK(r, 0, 1);
     double std = PICK(r, 1, 1e-4, 100);
     int kind = choose(r, 3); /* no residual, a residual, dx itself */
-    Tensor x = normal(r, n, c, pad, std), w = as_vector(normal(r, 1, c, 0, 1)), y = blank(r, n, c, pad);
-    Tensor rstd = as_vector(blank(r, 1, n, 0)), dy = normal(r, n, c, pad, 1), residual = normal(r, n, c, pad, 1);
-    Tensor dx = kind == 2 ? residual : blank(r, n, c, pad);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, std), w = as_vector(normal(r, 1, c, 0, 1));
+    Tensor y = blank_of(r, mixed(r), n, c, pad), rstd = as_vector(statistics(r, 1, n, 0));
+    Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
+    Tensor dx = kind == 2 ? residual : blank_of(r, mixed(r), n, c, pad);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, beta));
     op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
     op_rmsnorm_bwd(r->dev, dx, dw, dy, x, w, rstd, kind ? residual : NO_TENSOR, beta);
@@ -54,12 +57,13 @@ static void case_layernorm(Rig *r)
     float beta = (float)PICK(r, 0, 1);
     int kind = choose(r, 4); /* no residual; a third tensor; dx itself; no residual and dx is dy */
     bool with_bias = choose(r, 2);
-    Tensor x = normal(r, n, c, pad, 1), w = as_vector(normal(r, 1, c, 0, 1)), y = blank(r, n, c, pad);
-    Tensor b = as_vector(normal(r, 1, c, 0, 1)), db = as_vector(accumulator(r, 1, c, 0, beta));
-    Tensor mean = as_vector(blank(r, 1, n, 0)), rstd = as_vector(blank(r, 1, n, 0));
-    Tensor dy = normal(r, n, c, pad, 1), residual = normal(r, n, c, pad, 1),
-           dw = as_vector(accumulator(r, 1, c, 0, beta));
-    Tensor dx = kind == 2 ? residual : kind == 3 ? dy : blank(r, n, c, pad);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), w = as_vector(normal(r, 1, c, 0, 1));
+    Tensor y = blank_of(r, mixed(r), n, c, pad), b = as_vector(normal(r, 1, c, 0, 1));
+    Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
+    Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
+    Tensor dw = as_vector(accumulator(r, 1, c, 0, beta)), db = as_vector(accumulator(r, 1, c, 0, beta));
+    Tensor dx = kind == 2 ? residual : kind == 3 ? dy : blank_of(r, mixed(r), n, c, pad);
     for (int64_t i = 0; i < n; i++)
         set(x, i, 0, 3 + get(x, i, 0)); /* a mean that is not zero */
     op_layernorm_fwd(r->dev, y, mean, rstd, x, w, with_bias ? b : NO_TENSOR, 1e-5f);
@@ -74,7 +78,8 @@ static void case_layernorm(Rig *r)
 static void case_scatter(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 0, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
-    Tensor y = normal(r, 2 * n + 3, c, pad, 1), x = normal(r, n, c, pad, 1);
+    mix(r);
+    Tensor y = normal_of(r, mixed(r), 2 * n + 3, c, pad, 1), x = normal_of(r, mixed(r), n, c, pad, 1);
     Tensor rows = integers(r, n, 2);
     for (int64_t i = 0; i < n; i++)
         ((int32_t *)rows.p)[i] += (int32_t)(2 * (n - i));
@@ -82,18 +87,37 @@ static void case_scatter(Rig *r)
     output(r, y);
 }
 
-static void case_sums_and_scale(Rig *r)
+static void case_bias_add(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
-    float beta = (float)PICK(r, 0, 1);
     bool in_place = choose(r, 2);
-    Tensor x = normal(r, n, c, pad, 1), y = in_place ? x : blank(r, n, c, pad), dy = normal(r, n, c, pad, 1);
-    Tensor db = as_vector(accumulator(r, 1, c, 0, beta));
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), y = in_place ? x : blank_of(r, mixed(r), n, c, pad);
     op_bias_add(r->dev, y, x, as_vector(normal(r, 1, c, 0, 1)));
-    op_add(r->dev, y, y, dy);
-    op_scale(r->dev, y, y, 1.7f);
-    op_column_sums(r->dev, db, dy, beta);
     output(r, y);
+}
+
+static void case_add_and_scale(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300), pad = PICK_SIZE(r, 0, 3);
+    int kind = choose(r, 3); /* into a third tensor, into a, into b */
+    mix(r);
+    Tensor a = normal_of(r, mixed(r), n, c, pad, 1), b = normal_of(r, mixed(r), n, c, pad, 1);
+    Tensor y = kind == 1 ? a : kind == 2 ? b : blank_of(r, mixed(r), n, c, pad);
+    Tensor scaled = kind == 0 ? blank_of(r, mixed(r), n, c, pad) : y;
+    op_add(r->dev, y, a, b);
+    op_scale(r->dev, scaled, y, 1.7f);
+    output(r, y);
+    output(r, scaled);
+}
+
+static void case_column_sums(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300, 700), pad = PICK_SIZE(r, 0, 3);
+    float beta = (float)PICK(r, 0, 1);
+    mix(r);
+    Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), db = as_vector(accumulator(r, 1, c, 0, beta));
+    op_column_sums(r->dev, db, dy, beta);
     output(r, db);
 }
 
@@ -127,11 +151,13 @@ static void case_dropout(Rig *r)
     double rate = PICK(r, 0, 0.3, 0.1);
     int kind = choose(r, 4); /* no residual; into a third tensor, into x, into the residual */
     Dropout drop = dropout(r, n, rate);
-    Tensor x = normal(r, n, c, pad, 1), residual = normal(r, n, c, pad, 1), third = blank(r, n, c, pad);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
+    Tensor third = blank_of(r, mixed(r), n, c, pad);
     Tensor y = kind == 2 ? x : kind == 3 ? residual : third;
     op_dropout_fwd(r->dev, y, x, kind ? residual : NO_TENSOR, &drop);
     output(r, y);
-    Tensor dy = normal(r, n, c, pad, 1), dx = kind ? blank(r, n, c, pad) : dy;
+    Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), dx = kind ? blank_of(r, mixed(r), n, c, pad) : dy;
     op_dropout_bwd(r->dev, dx, dy, &drop);
     output(r, dx);
 }
@@ -164,7 +190,7 @@ static void case_relpos(Rig *r)
     Tensor table = normal(r, spec.n_buckets, heads, pad, 1), bias = blank(r, heads, width, pad);
     op_relpos_fwd(r->dev, bias, table, &spec);
     output(r, bias);
-    Tensor dtable = accumulator(r, spec.n_buckets, heads, pad, beta), dbias = normal(r, heads, width, pad, 1);
+    Tensor dtable = accumulator(r, spec.n_buckets, heads, pad, beta), dbias = accumulator(r, heads, width, pad, 1);
     op_relpos_bwd(r->dev, dtable, dbias, &spec, beta);
     output(r, dtable);
 }
@@ -174,8 +200,10 @@ static void case_xent(Rig *r)
     int64_t n = PICK_SIZE(r, 1, 13), vocabulary = PICK_SIZE(r, 2, 7, 3000), pad = PICK_SIZE(r, 0, 3);
     XentSpec spec = { .label_smoothing = (float)PICK(r, 0, 0.1), .z_loss = (float)PICK(r, 0, 1e-2), .scale = 0.25f };
     spec.grad = choose(r, 2);
-    Tensor logits = normal(r, n, vocabulary, pad, PICK(r, 1, 30)), stats = blank(r, n, XENT_STATS, pad);
-    Tensor targets = integers(r, n, vocabulary), weights = as_vector(normal(r, 1, n, 0, 1));
+    mix(r);
+    Tensor logits = normal_of(r, mixed(r), n, vocabulary, pad, PICK(r, 1, 30));
+    Tensor stats = statistics(r, n, XENT_STATS, pad), weights = as_vector(statistics(r, 1, n, 0));
+    Tensor targets = integers(r, n, vocabulary);
     for (int64_t i = 0; i < n; i++) /* some rows are padding, some count for more than one */
         set(weights, 0, i, i % 3 == 1 ? 0 : 1 + (double)(i % 2));
     op_xent(r->dev, logits, stats, targets, weights, &spec);
@@ -187,7 +215,8 @@ static void case_reductions(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 300), c = PICK_SIZE(r, 1, 4, 1001), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
-    Tensor x = normal(r, n, c, pad, 1);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1);
     Tensor sum = tensor_vector(allocate(r, (size_t)c * 8), DT_F64, c);
     Tensor square = tensor_vector(allocate(r, 8), DT_F64, 1);
     for (int64_t j = 0; j < c; j++)
@@ -203,19 +232,25 @@ static void case_reductions(Rig *r)
     op_total_add(r->dev, square, more);
 }
 
+/* Every cast among f32, bf16, f16 and f64 that the device's dtypes make, by way of each of them. */
 static void case_fill_and_copy(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 70), c = PICK_SIZE(r, 1, 300), pad = PICK_SIZE(r, 0, 3);
-    Tensor x = normal(r, n, c, pad, 1), y = blank(r, n, c, pad), filled = blank(r, n, c, pad), ids = integers(r, n, 9);
-    Tensor wide = tensor_matrix(allocate(r, (size_t)(n * c) * 8), DT_F64, n, c);
-    op_copy(r->dev, wide, x);
-    op_copy(r->dev, y, wide);
+    mix(r);
+    DType dtype = mixed(r);
+    Tensor x = normal_of(r, dtype, n, c, pad, 1), filled = blank_of(r, dtype, n, c, pad), ids = integers(r, n, 9);
     op_fill(r->dev, filled, -2.5);
     op_fill(r->dev, ids, 3);
-    output(r, wide);
-    output(r, y);
     output(r, filled);
     output(r, ids);
+    static const DType dtypes[] = { DT_F64, DT_F32, DT_BF16, DT_F16 };
+    for (size_t i = 0; i < G_N_ELEMENTS(dtypes); i++) {
+        Tensor there = blank_of(r, dtypes[i], n, c, i % 2 ? pad : 0), back = blank_of(r, dtype, n, c, pad);
+        op_copy(r->dev, there, x);
+        op_copy(r->dev, back, there);
+        output(r, there);
+        output(r, back);
+    }
 }
 
 static void case_adamw(Rig *r)
@@ -226,10 +261,13 @@ static void case_adamw(Rig *r)
     spec.scale_by_rms = choose(r, 2);
     spec.count = rows * cols;
     Tensor squares = tensor_vector(allocate(r, sizeof(double)), DT_F64, 1);
-    Tensor w = normal(r, rows, cols, 0, 0.5), m = normal(r, rows, cols, 0, 0), v = normal(r, rows, cols, 0, 0);
+    const Precision *precision = &r->dev->precision;
+    Tensor w = normal_of(r, precision->master, rows, cols, 0, 0.5),
+           m = normal_of(r, precision->state, rows, cols, 0, 0);
+    Tensor v = normal_of(r, precision->state, rows, cols, 0, 0);
     for (int update = 1; update <= 3; update++) {
         StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
-        Tensor g = normal(r, rows, cols, 0, 1);
+        Tensor g = accumulator(r, rows, cols, 0, 1);
         op_sumsq(r->dev, squares, w, 0);
         op_adamw(r->dev, vector ? as_vector(w) : w, vector ? as_vector(m) : m, vector ? as_vector(v) : v,
                  vector ? as_vector(g) : g, spec.scale_by_rms ? squares : NO_TENSOR, &spec, &scalars);
@@ -251,14 +289,15 @@ static void case_adafactor(Rig *r)
     spec.weight_decay = settings / 2 ? 0.1 : 0;
     spec.decay_by_lr = settings == 2;
     spec.scale_parameter = settings != 1;
-    Tensor w = normal(r, rows, cols, 0, 0.5), v = normal(r, rows, cols, 0, 0);
+    DType state = r->dev->precision.state;
+    Tensor w = normal_of(r, r->dev->precision.master, rows, cols, 0, 0.5), v = normal_of(r, state, rows, cols, 0, 0);
     Tensor sums = tensor_vector(allocate(r, (size_t)(3 + cols) * sizeof(double)), DT_F64, 3 + cols);
-    Tensor m = normal(r, rows, cols, 0, 0), row = as_vector(normal(r, 1, rows, 0, 0));
-    Tensor col = as_vector(normal(r, 1, cols, 0, 0));
+    Tensor m = normal_of(r, state, rows, cols, 0, 0), row = as_vector(normal_of(r, state, 1, rows, 0, 0));
+    Tensor col = as_vector(normal_of(r, state, 1, cols, 0, 0));
     Tensor absent = NO_TENSOR;
     for (int update = 1; update <= 3; update++) {
         StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
-        Tensor g = normal(r, rows, cols, 0, 1), momentum = spec.beta1 > 0 ? m : absent;
+        Tensor g = accumulator(r, rows, cols, 0, 1), momentum = spec.beta1 > 0 ? m : absent;
         set(g, 0, 0, 0);
         if (kind == 2)
             adafactor_update(r->dev, sums, as_vector(w), spec.beta1 > 0 ? as_vector(m) : absent, absent, absent,
@@ -273,22 +312,24 @@ static void case_adafactor(Rig *r)
 }
 
 static const Case cases[] = {
-    { "gemm", case_gemm, 2e-6, 0 },
-    { "embedding", case_embedding, 1e-6, 0 },
-    { "scatter", case_scatter, 0, 0 },
-    { "rmsnorm", case_rmsnorm, 2e-6, 0 },
-    { "layernorm", case_layernorm, 2e-6, 0 },
-    { "sums_and_scale", case_sums_and_scale, 2e-6, 0 },
-    { "rotary_and_sinusoids", case_rotary, 2e-6, 0 },
-    { "alibi", case_alibi, 2e-6, 0 },
-    { "dropout", case_dropout, 1e-6, 0 },
-    { "act", case_act, 2e-6, 0 },
-    { "relpos", case_relpos, 2e-6, 0 },
-    { "xent", case_xent, 5e-6, 0.01 },
-    { "reductions", case_reductions, 1e-12, 0 },
-    { "fill_and_copy", case_fill_and_copy, 0, 0 },
-    { "adamw", case_adamw, 2e-6, 0 },
-    { "adafactor", case_adafactor, 5e-6, 0 },
+    { "gemm", case_gemm, 2e-6, 0, false },
+    { "embedding", case_embedding, 1e-6, 0, true },
+    { "scatter", case_scatter, 0, 0, true },
+    { "rmsnorm", case_rmsnorm, 2e-6, 0, false },
+    { "layernorm", case_layernorm, 2e-6, 0, false },
+    { "bias_add", case_bias_add, 2e-6, 0, true },
+    { "add_and_scale", case_add_and_scale, 2e-6, 0, true },
+    { "column_sums", case_column_sums, 2e-6, 0, true },
+    { "rotary_and_sinusoids", case_rotary, 2e-6, 0, true },
+    { "alibi", case_alibi, 2e-6, 0, true },
+    { "dropout", case_dropout, 1e-6, 0, true },
+    { "act", case_act, 2e-6, 0, true },
+    { "relpos", case_relpos, 2e-6, 0, true },
+    { "xent", case_xent, 5e-6, 0.01, true },
+    { "reductions", case_reductions, 1e-12, 0, true },
+    { "fill_and_copy", case_fill_and_copy, 0, 0, true },
+    { "adamw", case_adamw, 2e-6, 0, true },
+    { "adafactor", case_adafactor, 5e-6, 0, true },
 };
 
 int main(int argc, char **argv)

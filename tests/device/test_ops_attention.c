@@ -187,13 +187,13 @@ static void case_attn_long(Rig *r)
 }
 
 static const Case cases[] = {
-    { "attn", case_attn, 1e-6, 0 },
-    { "attn_one_token", case_attn_one_token, 1e-6, 8 },
-    { "attn_long", case_attn_long, 1e-6, 0 },
-    { "attn_forms", case_attn_forms, 1e-6, 0 },
-    { "attn_layout", case_attn_layout, 1e-6, 0 },
-    { "attn_caches", case_attn_caches, 1e-6, 0 },
-    { "attn_distance", case_attn_distance, 1e-6, 0 },
+    { "attn", case_attn, 1e-6, 0, false },
+    { "attn_one_token", case_attn_one_token, 1e-6, 8, false },
+    { "attn_long", case_attn_long, 1e-6, 0, false },
+    { "attn_forms", case_attn_forms, 1e-6, 0, false },
+    { "attn_layout", case_attn_layout, 1e-6, 0, false },
+    { "attn_caches", case_attn_caches, 1e-6, 0, false },
+    { "attn_distance", case_attn_distance, 1e-6, 0, false },
 };
 
 int main(int argc, char **argv)

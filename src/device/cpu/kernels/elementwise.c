@@ -1,19 +1,20 @@
 /* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
  * first-level cache. */
-#include "device/cpu/kernels/kernels.h"
 #include "device/cpu/kernels/mask.h"
+#include "device/cpu/kernels/rows.h"
 
 #include <math.h>
 
 enum { CHUNK = 256 };
 
-/* What stands in for an absent operand. */
+/* Chunks that stand in for an absent operand. */
 static const float zeros[CHUNK], *const no_residual = zeros;
 static const float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
 
-static const float *chunk_of(Tensor t, int64_t row, int64_t first, const float *absent)
+/* Numbers [first, first + n) of a row of t, or `absent` where t is NO_TENSOR. */
+static const float *read_or(const float *absent, float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
 {
-    return tensor_present(t) ? row_of(t, row) + first : absent;
+    return tensor_present(t) ? row_read(buffer, t, row, first, n) : absent;
 }
 
 /* The factors of dropout for channels [first, first + n) of a row: in `mask`, or all ones. */
@@ -29,21 +30,29 @@ static const float *chunk_mask(float *mask, const Dropout *drop, int64_t row, in
 void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
-    for (int64_t i = 0; i < x.d[0]; i++) {
-        const float *in = row_of(x, i);
-        float *out = row_of(y, i);
-        SIMD for (int64_t c = 0; c < x.d[1]; c++) out[c] = factor * in[c];
-    }
+    for (int64_t i = 0; i < x.d[0]; i++)
+        for (int64_t first = 0; first < x.d[1]; first += CHUNK) {
+            float x_buffer[CHUNK], y_buffer[CHUNK];
+            int64_t n = min_i64(CHUNK, x.d[1] - first);
+            const float *in = row_read(x_buffer, x, i, first, n);
+            float *out = row_place(y_buffer, y, i, first);
+            SIMD for (int64_t c = 0; c < n; c++) out[c] = factor * in[c];
+            row_write(y, i, first, n, out);
+        }
 }
 
 void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 {
 #pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
-    for (int64_t i = 0; i < y.d[0]; i++) {
-        const float *left = row_of(a, i), *right = row_of(b, i);
-        float *out = row_of(y, i);
-        SIMD for (int64_t c = 0; c < y.d[1]; c++) out[c] = left[c] + right[c];
-    }
+    for (int64_t i = 0; i < y.d[0]; i++)
+        for (int64_t first = 0; first < y.d[1]; first += CHUNK) {
+            float a_buffer[CHUNK], b_buffer[CHUNK], y_buffer[CHUNK];
+            int64_t n = min_i64(CHUNK, y.d[1] - first);
+            const float *left = row_read(a_buffer, a, i, first, n), *right = row_read(b_buffer, b, i, first, n);
+            float *out = row_place(y_buffer, y, i, first);
+            SIMD for (int64_t c = 0; c < n; c++) out[c] = left[c] + right[c];
+            row_write(y, i, first, n, out);
+        }
 }
 
 void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
@@ -57,11 +66,14 @@ void KERNEL(dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         for (int64_t first = 0; first < x.d[1]; first += CHUNK) {
-            float buffer[CHUNK], *out = row_of(y, i) + first;
+            float mask_buffer[CHUNK], x_buffer[CHUNK], residual_buffer[CHUNK], y_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, x.d[1] - first);
-            const float *mask = chunk_mask(buffer, drop, i, first, n), *in = row_of(x, i) + first;
-            const float *add = chunk_of(residual, i, first, no_residual);
+            const float *mask = chunk_mask(mask_buffer, drop, i, first, n);
+            const float *in = row_read(x_buffer, x, i, first, n);
+            const float *add = read_or(no_residual, residual_buffer, residual, i, first, n);
+            float *out = row_place(y_buffer, y, i, first);
             SIMD for (int64_t c = 0; c < n; c++) out[c] = in[c] * mask[c] + add[c];
+            row_write(y, i, first, n, out);
         }
 }
 
@@ -169,7 +181,7 @@ static void fwd_chunk(float *a, const float *h, const float *gate, const float *
 #undef LOOP
 }
 
-/* dgate may be scratch nobody reads. */
+/* dgate may be a buffer that nobody reads. */
 static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, const float *gate, const float *mask,
                       int64_t n, Activation act)
 {
@@ -190,10 +202,12 @@ void KERNEL(act_fwd)(Device *dev, Tensor a, Tensor h, Tensor gate, Activation ac
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)
         for (int64_t first = 0; first < h.d[1]; first += CHUNK) {
-            float buffer[CHUNK];
+            float mask_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK], a_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, h.d[1] - first);
-            const float *mask = chunk_mask(buffer, drop, i, first, n);
-            fwd_chunk(row_of(a, i) + first, row_of(h, i) + first, chunk_of(gate, i, first, ones), mask, n, act);
+            float *out = row_place(a_buffer, a, i, first);
+            fwd_chunk(out, row_read(h_buffer, h, i, first, n), read_or(ones, gate_buffer, gate, i, first, n),
+                      chunk_mask(mask_buffer, drop, i, first, n), n, act);
+            row_write(a, i, first, n, out);
         }
 }
 
@@ -203,10 +217,16 @@ void KERNEL(act_bwd)(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, 
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)
         for (int64_t first = 0; first < h.d[1]; first += CHUNK) {
-            float buffer[CHUNK], unread[CHUNK];
+            float mask_buffer[CHUNK], da_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK];
+            float dh_buffer[CHUNK], dgate_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, h.d[1] - first);
-            const float *mask = chunk_mask(buffer, drop, i, first, n);
-            bwd_chunk(row_of(dh, i) + first, tensor_present(dgate) ? row_of(dgate, i) + first : unread,
-                      row_of(da, i) + first, row_of(h, i) + first, chunk_of(gate, i, first, ones), mask, n, act);
+            float *d = row_place(dh_buffer, dh, i, first);
+            float *dg = tensor_present(dgate) ? row_place(dgate_buffer, dgate, i, first) : dgate_buffer;
+            bwd_chunk(d, dg, row_read(da_buffer, da, i, first, n), row_read(h_buffer, h, i, first, n),
+                      read_or(ones, gate_buffer, gate, i, first, n), chunk_mask(mask_buffer, drop, i, first, n), n,
+                      act);
+            row_write(dh, i, first, n, d);
+            if (tensor_present(dgate))
+                row_write(dgate, i, first, n, dg);
         }
 }

@@ -1,7 +1,5 @@
 /* gather.c: rows of a table by index, read, written and added to. */
-#include "device/cpu/kernels/kernels.h"
-
-#include <string.h>
+#include "device/cpu/kernels/rows.h"
 
 static void check_ids(Tensor ids, int64_t rows)
 {
@@ -17,27 +15,61 @@ void KERNEL(gather)(Device *dev, Tensor y, Tensor table, Tensor ids)
     check_ids(ids, table.d[0]);
 #pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
     for (int64_t i = 0; i < y.d[0]; i++)
-        memcpy(row_of(y, i), row_of(table, id[i]), (size_t)y.d[1] * sizeof(float));
+        row_copy(y, i, table, id[i], 0, y.d[1]);
 }
 
-/* Each thread owns some columns of the table, so sums run in the order of the tokens whatever the number of threads. */
+/* The tokens of each entry of a table, in their order: first[id] is the first token with that id, next[i] the next one
+ * with the id of token i; -1 means none. */
+typedef struct Tokens {
+    int32_t *first, *next;
+} Tokens;
+
+static Tokens tokens_of(Device *dev, Tensor ids, int64_t entries)
+{
+    const int32_t *id = ids.p;
+    int32_t *first = cpu_workspace(dev, (size_t)(entries + ids.d[0]) * sizeof *first), *next = first + entries;
+    memset(first, -1, (size_t)entries * sizeof *first);
+    for (int64_t i = ids.d[0] - 1; i >= 0; i--) {
+        next[i] = first[id[i]];
+        first[id[i]] = (int32_t)i;
+    }
+    return (Tokens){ first, next };
+}
+
+enum { CHUNK = 256 };
+
+/* Channels [begin, end) of entry `id` += those of its tokens, from `token` on: in f32, rounded once. */
+static void add_tokens(Tensor dtable, int64_t id, Tensor dy, const int32_t *next, int32_t token, Range channels)
+{
+    for (int64_t first = channels.begin; first < channels.end; first += CHUNK) {
+        float sums[CHUNK], buffer[CHUNK];
+        int64_t n = min_i64(CHUNK, channels.end - first);
+        float *d = row_update(sums, dtable, id, first, n);
+        for (int32_t i = token; i >= 0; i = next[i]) {
+            const float *g = row_read(buffer, dy, i, first, n);
+            SIMD for (int64_t c = 0; c < n; c++) d[c] += g[c];
+        }
+        row_write(dtable, id, first, n, d);
+    }
+}
+
+/* Each thread owns some columns of the table, and adds the tokens of an entry up in their order, whatever the number of
+ * threads. */
 void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
 {
     const int32_t *id = ids.p;
     check_ids(ids, dtable.d[0]);
     if (beta == 0.0f)
         KERNEL(fill)(dev, dtable, 0);
+    else if (beta != 1.0f)
+        KERNEL(scale)(dev, dtable, dtable, beta);
+    Tokens tokens = tokens_of(dev, ids, dtable.d[0]);
 #pragma omp parallel num_threads(team(dev, tensor_count(dy)))
     {
-        Range cols = share(dy.d[1], 16);
-        for (int64_t i = 0; beta != 0.0f && beta != 1.0f && i < dtable.d[0]; i++)
-            for (int64_t c = cols.begin; c < cols.end; c++)
-                row_of(dtable, i)[c] *= beta;
-        for (int64_t i = 0; i < dy.d[0]; i++) {
-            float *d = row_of(dtable, id[i]);
-            const float *g = row_of(dy, i);
-            SIMD for (int64_t c = cols.begin; c < cols.end; c++) d[c] += g[c];
-        }
+        Range channels = share(dy.d[1], 32);
+        for (int32_t i = 0; i < (int32_t)dy.d[0]; i++)
+            if (tokens.first[id[i]] == i)
+                add_tokens(dtable, id[i], dy, tokens.next, i, channels);
     }
 }
 
@@ -47,5 +79,5 @@ void KERNEL(scatter)(Device *dev, Tensor y, Tensor x, Tensor rows)
     check_ids(rows, y.d[0]);
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
-        memcpy(row_of(y, to[i]), row_of(x, i), (size_t)x.d[1] * sizeof(float));
+        row_copy(y, to[i], x, i, 0, x.d[1]);
 }

@@ -64,6 +64,7 @@ static inline size_t align64(size_t bytes)
 /* Tensors of one shape as runs of contiguous numbers: chunks of RUN_LENGTH where all are contiguous, else rows. */
 typedef struct Runs {
     int64_t n, length, last, work; /* `last` is the length of run n - 1 */
+    bool by_rows;                  /* false means that all rows are one */
 } Runs;
 
 enum { RUN_LENGTH = 4096 };
@@ -75,20 +76,20 @@ static inline Runs runs_of(const Tensor *tensors, int n)
     for (int i = 0; i < n; i++)
         contiguous &= rows <= 1 || tensors[i].ld == cols;
     if (!contiguous)
-        return (Runs){ rows, cols, cols, count };
+        return (Runs){ rows, cols, cols, count, true };
     int64_t pieces = (count + RUN_LENGTH - 1) / RUN_LENGTH;
-    return (Runs){ pieces, RUN_LENGTH, count - (pieces - 1) * RUN_LENGTH, count };
+    return (Runs){ pieces, RUN_LENGTH, count - (pieces - 1) * RUN_LENGTH, count, false };
 }
 
-/* Where run i of t begins, in elements. */
-static inline int64_t run_offset(Runs runs, Tensor t, int64_t i)
+/* Run i begins at number run_first of row run_row. */
+static inline int64_t run_row(Runs runs, int64_t i)
 {
-    return i * (runs.length == tensor_cols(t) ? t.ld : runs.length);
+    return runs.by_rows ? i : 0;
 }
 
-static inline float *run_start(Runs runs, Tensor t, int64_t i)
+static inline int64_t run_first(Runs runs, int64_t i)
 {
-    return (float *)t.p + run_offset(runs, t, i);
+    return runs.by_rows ? 0 : i * runs.length;
 }
 
 static inline int64_t run_length(Runs runs, int64_t i)

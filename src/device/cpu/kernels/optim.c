@@ -1,7 +1,10 @@
 /* optim.c: the optimizers' updates, in as few passes over memory as their formulas allow. */
 #include "device/cpu/kernels/fold.h"
+#include "device/cpu/kernels/rows.h"
 
 #include <math.h>
+
+enum { CHUNK = 512 };
 
 /* Root mean square of a tensor of `count` elements, of which `squares` (1) is the sum of squares. */
 static double rms(Tensor squares, int64_t count)
@@ -46,8 +49,13 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor s
     Runs runs = runs_of((const Tensor[]){ w, m, v, g }, 4);
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
     for (int64_t i = 0; i < runs.n; i++)
-        adamw_run(run_start(runs, w, i), run_start(runs, m, i), run_start(runs, v, i), run_start(runs, g, i),
-                  run_length(runs, i), s);
+        for (int64_t at = 0; at < run_length(runs, i); at += CHUNK) {
+            float buffer[CHUNK];
+            int64_t row = run_row(runs, i), first = run_first(runs, i) + at;
+            int64_t n = min_i64(CHUNK, run_length(runs, i) - at);
+            adamw_run(row_of(w, row) + first, row_of(m, row) + first, row_of(v, row) + first,
+                      row_read(buffer, g, row, first, n), n, s);
+        }
 }
 
 /* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
@@ -71,12 +79,12 @@ static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const 
 }
 
 /* row_mean[i] = mean over columns of (clip·g)² for the calling thread's rows; the fold takes their column sums. */
-static void square_rows(const Update *a, float *row_mean, Fold fold)
+static void square_rows(const Update *a, float *row_mean, float *buffer, Fold fold)
 {
     Range rows = share(a->g.d[0], 1);
     float *part = fold_begin(fold);
     for (int64_t i = rows.begin; i < rows.end; i++) {
-        const float *g = row_of(a->g, i);
+        const float *g = row_read(buffer, a->g, i, 0, fold.n);
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (int64_t c = 0; c < fold.n; c++) {
@@ -95,12 +103,13 @@ static void row_moments(Device *dev, const Update *a, Tensor row, Tensor col_sum
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
     int size = team(dev, tensor_count(a->g));
-    size_t bytes = fold_bytes(n_cols, size);
-    Fold fold = { cpu_workspace(dev, bytes + (size_t)n_rows * sizeof(float)), n_cols };
-    float *r = row.p, *row_mean = (float *)(fold.memory + bytes);
+    size_t fold_end = fold_bytes(n_cols, size), buffers_end = fold_end + (size_t)size * row_bytes(n_cols);
+    Fold fold = { cpu_workspace(dev, buffers_end + row_bytes(n_rows)), n_cols };
+    float *r = row.p, *row_mean = (float *)(fold.memory + buffers_end);
     double *columns = col_sums.p, total = 0;
 #pragma omp parallel num_threads(size)
-    square_rows(a, row_mean, fold);
+    square_rows(a, row_mean, (float *)(fold.memory + fold_end + (size_t)omp_get_thread_num() * row_bytes(n_cols)),
+                fold);
     for (int64_t i = 0; i < n_rows; i++) {
         r[i] = a->beta2 * r[i] + a->new2 * (row_mean[i] + a->eps1);
         total += (double)r[i];
@@ -114,12 +123,13 @@ static void full_moments(Device *dev, const Update *a)
 {
     float clip = a->clip, beta2 = a->beta2, new2 = a->new2, eps1 = a->eps1;
 #pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
-    for (int64_t i = 0; i < tensor_rows(a->g); i++) {
-        float *v = row_of(a->v, i);
-        const float *g = row_of(a->g, i);
-        SIMD for (int64_t c = 0; c < tensor_cols(a->g); c++) v[c] =
-            beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
-    }
+    for (int64_t i = 0; i < tensor_rows(a->g); i++)
+        for (int64_t first = 0; first < tensor_cols(a->g); first += CHUNK) {
+            float buffer[CHUNK], *v = row_of(a->v, i) + first;
+            int64_t n = min_i64(CHUNK, tensor_cols(a->g) - first);
+            const float *g = row_read(buffer, a->g, i, first, n);
+            SIMD for (int64_t c = 0; c < n; c++) v[c] = beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
+        }
 }
 
 void KERNEL(adafactor_moments)(Device *dev, Tensor row, Tensor col_sums, Tensor row_sum, Tensor v, Tensor g,
@@ -147,9 +157,9 @@ void KERNEL(adafactor_columns)(Device *dev, Tensor col, Tensor col_sums, const A
 static double *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_sum, const AdafactorSpec *spec)
 {
     int64_t n_rows = tensor_count(row), n_cols = tensor_count(col);
-    size_t bytes = align64((size_t)dev->threads * sizeof(double)), row_bytes = align64((size_t)n_rows * sizeof(float));
-    char *workspace = cpu_workspace(dev, bytes + row_bytes + (size_t)n_cols * sizeof(float));
-    float *row_factor = (float *)(workspace + bytes), *col_factor = (float *)(workspace + bytes + row_bytes);
+    size_t bytes = align64((size_t)dev->threads * sizeof(double));
+    char *workspace = cpu_workspace(dev, bytes + row_bytes(n_rows) + row_bytes(n_cols));
+    float *row_factor = (float *)(workspace + bytes), *col_factor = (float *)(workspace + bytes + row_bytes(n_rows));
     const float *r = row.p, *c = col.p;
     double mean_row = tensor_present(row) ? *(const double *)row_sum.p / (double)spec->rows : 1;
     for (int64_t i = 0; i < n_rows; i++)
@@ -161,10 +171,10 @@ static double *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor ro
     return (double *)workspace;
 }
 
-/* u of row i, for columns [first, first + n). */
+/* u of row i, for columns [first, first + n); a gradient that is not f32 is widened in u. */
 static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64_t n)
 {
-    const float *g = row_of(a->g, i) + first;
+    const float *g = row_read(u, a->g, i, first, n);
     if (a->row_factor) {
         const float *col = a->col_factor + first;
         float factor = a->row_factor[i] * a->clip;
@@ -174,8 +184,6 @@ static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64
     const float *v = row_of(a->v, i) + first;
     SIMD for (int64_t c = 0; c < n; c++) u[c] = g[c] * a->clip / sqrtf(v[c]);
 }
-
-enum { CHUNK = 512 };
 
 static double update_sumsq(Device *dev, const Update *a, double *partial)
 {

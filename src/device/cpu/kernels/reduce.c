@@ -1,5 +1,20 @@
 /* reduce.c: sums over rows, tensors and passes. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/rows.h"
+
+enum { CHUNK = 256 };
+
+/* sum[c] += Σ over the rows of x, for columns [begin, end). */
+static void add_rows(double *sum, Tensor x, Range cols)
+{
+    float buffer[CHUNK];
+    for (int64_t i = 0; i < x.d[0]; i++)
+        for (int64_t first = cols.begin; first < cols.end; first += CHUNK) {
+            int64_t n = min_i64(CHUNK, cols.end - first);
+            const float *row = row_read(buffer, x, i, first, n);
+            double *part = sum + first;
+            SIMD for (int64_t c = 0; c < n; c++) part[c] += (double)row[c];
+        }
+}
 
 /* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
 void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
@@ -7,25 +22,20 @@ void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
     double *sum = out.p;
 #pragma omp parallel num_threads(team(dev, tensor_count(x)))
     {
-        Range cols = share(x.d[1], 16);
+        Range cols = share(x.d[1], 32);
         for (int64_t c = cols.begin; c < cols.end; c++)
             sum[c] = beta == 0.0f ? 0.0 : (double)beta * sum[c];
-        for (int64_t i = 0; i < x.d[0]; i++) {
-            const float *row = row_of(x, i);
-            SIMD for (int64_t c = cols.begin; c < cols.end; c++) sum[c] += (double)row[c];
-        }
+        add_rows(sum, x, cols);
     }
 }
 
 void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
 {
-    double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
-    float *d = db.p;
-    for (int64_t c = 0; beta != 0.0f && c < dy.d[1]; c++)
-        sum[c] = (double)d[c];
-    KERNEL(sum_rows)(dev, tensor_vector(sum, DT_F64, dy.d[1]), dy, beta);
-    for (int64_t c = 0; c < dy.d[1]; c++)
-        d[c] = (float)sum[c];
+    Tensor sum = tensor_vector(cpu_workspace(dev, (size_t)dy.d[1] * sizeof(double)), DT_F64, dy.d[1]);
+    if (beta != 0.0f)
+        KERNEL(copy)(dev, sum, db);
+    KERNEL(sum_rows)(dev, sum, dy, beta);
+    KERNEL(copy)(dev, db, sum);
 }
 
 void KERNEL(total_add)(Device *dev, Tensor out, Tensor x)
@@ -54,9 +64,13 @@ void KERNEL(sumsq)(Device *dev, Tensor out, Tensor x, float beta)
 #pragma omp parallel num_threads(size)
     {
         Range mine = share(runs.n, 1);
+        float buffer[RUN_LENGTH];
         double sum = 0;
         for (int64_t i = mine.begin; i < mine.end; i++)
-            sum += run_sumsq(run_start(runs, x, i), run_length(runs, i));
+            for (int64_t at = 0, n = run_length(runs, i); at < n; at += RUN_LENGTH) {
+                int64_t length = min_i64(RUN_LENGTH, n - at);
+                sum += run_sumsq(row_read(buffer, x, run_row(runs, i), run_first(runs, i) + at, length), length);
+            }
         partial[omp_get_thread_num()] = sum;
     }
     for (int t = 0; t < size; t++)

@@ -1,8 +1,7 @@
 /* xent.c: cross-entropy and its gradient, a row of logits at a time. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/rows.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CHUNK = 1024 }; /* logits summed in f32 before they join a sum in double */
 
@@ -83,22 +82,27 @@ static void xent_row(float *x, float *stats, int32_t target, float weight, int64
     x[target] -= (float)(scale * (on - off));
 }
 
+/* Logits that are not f32 are widened a row at a time into a buffer of each thread. */
 void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
     int64_t n = logits.d[1];
     const int32_t *target = targets.p;
     const float *weight = weights.p;
+    char *buffers = cpu_workspace(dev, (size_t)dev->threads * row_bytes(n));
 #pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
     for (int64_t i = 0; i < logits.d[0]; i++) {
-        float *row = row_of(logits, i), *out = row_of(stats, i);
+        float *buffer = (float *)(buffers + (size_t)omp_get_thread_num() * row_bytes(n)), *out = row_of(stats, i);
+        float *row = row_update(buffer, logits, i, 0, n);
         if (weight[i] == 0.0f) {
             memset(out, 0, XENT_STATS * sizeof *out);
             if (spec->grad)
                 memset(row, 0, (size_t)n * sizeof *row);
-            continue;
+        } else {
+            CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
+                  (long long)n);
+            xent_row(row, out, target[i], weight[i], n, spec);
         }
-        CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
-              (long long)n);
-        xent_row(row, out, target[i], weight[i], n, spec);
+        if (spec->grad)
+            row_write(logits, i, 0, n, row);
     }
 }
