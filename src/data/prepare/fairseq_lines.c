@@ -6,6 +6,7 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "format/fairseq_dict.h"
+#include "text/white_space.h"
 #include "text/word_table.h"
 
 #include <inttypes.h>
@@ -20,10 +21,7 @@
 /* White space as in Python's \s and str.split. */
 static bool is_space(gunichar c)
 {
-    if (c < 0x80)
-        return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f);
-    return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-           c == 0x202f || c == 0x205f || c == 0x3000;
+    return is_white_space(c) || (c >= 0x1c && c <= 0x1f);
 }
 
 /* The next word of a line, NUL-terminated in place, or NULL at the end; *at moves past it. */
