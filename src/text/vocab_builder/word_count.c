@@ -61,8 +61,9 @@ static bool counter_init(Counter *counter, int workers, GError **error)
         counter->jobs[i].ends = g_array_new(FALSE, FALSE, sizeof(size_t));
         word_table_init(&counter->jobs[i].words);
     }
-    counter->pool = g_thread_pool_new(count_job, counter, workers, TRUE, NULL);
-    return counter->pool != NULL || fail_machine(error, "%d threads could not be started", workers);
+    g_autoptr(GError) refused = NULL;
+    counter->pool = g_thread_pool_new(count_job, counter, workers, TRUE, &refused);
+    return !refused || fail_machine(error, "%d threads could not be started: %s", workers, refused->message);
 }
 
 static void counter_clear(Counter *counter)
