@@ -126,6 +126,14 @@ json_t *json_finite(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *json_ids(const int32_t *ids, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(ids[i]));
+    return array;
+}
+
 bool print_json_line(json_t *object, GError **error)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;

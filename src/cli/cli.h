@@ -39,6 +39,8 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
 
 /* The value as a JSON number; null where it is NaN or infinite, which JSON cannot express. */
 json_t *json_finite(double value);
+/* An array of token ids. */
+json_t *json_ids(const int32_t *ids, int64_t n);
 /* Prints the object as one line on standard output and frees it. NULL is an error: jansson returns it where a string
  * is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);

@@ -107,6 +107,7 @@ typedef struct ModelConfig {
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
 extern const OptionRename model_renames[];
+extern const OptionTable model_option_table; /* these options alone, over a ModelConfig */
 /* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
 /* The copy has strings of its own, until model_config_clear. */

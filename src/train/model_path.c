@@ -86,7 +86,6 @@ static char *find_folder(const char *path, GError **error)
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error)
 {
     int64_t step;
-    bool damaged;
     GError *problem = NULL;
     g_autofree char *folder = find_folder(path, &problem);
     if (problem) {
@@ -94,7 +93,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
         return NULL;
     }
     if (folder)
-        return open(folder, context, &damaged, error) ? g_steal_pointer(&folder) : NULL;
+        return open(folder, context, error) ? g_steal_pointer(&folder) : NULL;
     if (!run_open_newest(path, open, context, &step, error))
         return NULL;
     if (step >= 0)
@@ -131,22 +130,22 @@ typedef struct OpenModel {
     Model *model;
 } OpenModel;
 
-static bool open_checkpoint(const char *folder, void *context, bool *damaged, GError **error)
+static bool open_checkpoint(const char *folder, void *context, GError **error)
 {
     OpenModel *open = context;
     ModelConfig config = { 0 };
     g_autofree char *hash = NULL;
     open->model = NULL;
-    if (checkpoint_config(folder, &config, &hash, damaged, error))
+    if (checkpoint_config(folder, &config, &hash, error))
         open->model = model_open(open->dev, &config, open->gradients, error);
-    checkpoint_clear_config(&config);
+    model_config_clear(&config);
     if (open->model == NULL)
         return false;
     model_set_tokenizer_hash(open->model, hash);
     const Checkpoint checkpoint = { .model = model_config(open->model),
                                     .params = model_params(open->model),
                                     .roles = model_roles(open->model) };
-    bool loaded = checkpoint_load(folder, &checkpoint, damaged, error);
+    bool loaded = checkpoint_load(folder, &checkpoint, error);
     if (!loaded)
         g_clear_pointer(&open->model, model_close);
     return loaded;
@@ -204,9 +203,9 @@ void loaded_model_close(LoadedModel *loaded)
     g_clear_pointer(&loaded->dev, device_close);
 }
 
-static bool read_config(const char *folder, void *config, bool *damaged, GError **error)
+static bool read_config(const char *folder, void *config, GError **error)
 {
-    return checkpoint_config(folder, config, NULL, damaged, error);
+    return checkpoint_config(folder, config, NULL, error);
 }
 
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
@@ -232,13 +231,12 @@ static const char *const free_options[] = {
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
-    OptionGroup group = { model_options, n_model_options, 0, model_renames };
-    const OptionTable table = { &group, 1, sizeof(ModelConfig) };
-    g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GPtrArray) rows = options_differences(&model_option_table, to, from, OPT_IDENTITY);
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
-        g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
+        g_autofree char *ours = options_value(&model_option_table, to, row),
+                        *its = options_value(&model_option_table, from, row);
         if (!g_strv_contains(free_options, row->name))
             g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
                                    ours);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,10 +46,9 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
     for (guint i = 0; i < steps->len && *step < 0; i++) {
         g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
         GError *problem = NULL;
-        bool damaged = false;
-        if (open(folder, context, &damaged, &problem)) {
+        if (open(folder, context, &problem)) {
             *step = g_array_index(steps, int64_t, i);
-        } else if (!damaged) {
+        } else if (problem->domain != CHECKPOINT_DAMAGED) {
             g_propagate_error(error, problem);
             return false;
         } else {

@@ -169,14 +169,12 @@ static const GArray *points_of(const Run *run, const Axis *axis)
 
 static double place(const GArray *points, guint i, const Axis *axis)
 {
-    const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
-    return axis->by_tokens ? point->tokens : (double)point->step;
+    return history_x(&g_array_index(points, HistoryPoint, i), axis->by_tokens);
 }
 
 static double loss_at(const Run *run, const Axis *axis, double x)
 {
-    const GArray *points = points_of(run, axis);
-    return axis->by_tokens ? history_at_tokens(points, x) : history_at_step(points, x);
+    return history_loss_at(points_of(run, axis), axis->by_tokens, x);
 }
 
 /* Steps (or tokens) at which the losses are compared: those of the shortest run's records, thinned to `rows` of them,

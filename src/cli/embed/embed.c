@@ -82,12 +82,10 @@ static void print_vectors(const Embedding *e, const Prompt *prompt, const float 
 {
     json_t *object = json_object();
     if (e->pooling == POOLING_NONE) {
-        json_t *ids = json_array(), *rows = json_array();
-        for (guint i = 0; i < prompt->ids->len; i++) {
-            json_array_append_new(ids, json_integer(ids_of(prompt)[i]));
+        json_t *rows = json_array();
+        for (guint i = 0; i < prompt->ids->len; i++)
             json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
-        }
-        json_object_set_new(object, "ids", ids);
+        json_object_set_new(object, "ids", json_ids(ids_of(prompt), prompt->ids->len));
         json_object_set_new(object, "embedding", rows);
     } else {
         json_object_set_new(object, "embedding", vector_json(vectors, e->width));

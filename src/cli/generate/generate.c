@@ -63,12 +63,10 @@ static const int32_t *ids_of(const GArray *array)
 /* text NULL means that there is no tokenizer. */
 static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
-    json_t *ids = json_array();
     bool replaced = false;
     g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
-    for (guint i = 0; i < generation->ids->len; i++)
-        json_array_append_new(ids, json_integer(ids_of(generation->ids)[i]));
-    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids", ids, "logprob",
+    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids",
+                               json_ids(ids_of(generation->ids), generation->ids->len), "logprob",
                                json_finite(generation->logprob), "finished", generation->finished);
     if (replaced)
         json_object_set_new(object, "invalid_utf8", json_true());

@@ -26,14 +26,6 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static json_t *ids_json(const int32_t *ids, int64_t n)
-{
-    json_t *array = json_array();
-    for (int64_t i = 0; i < n; i++)
-        json_array_append_new(array, json_integer(ids[i]));
-    return array;
-}
-
 /* Target ids, -100 where the loss ignores a token. */
 static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
 {
@@ -49,9 +41,9 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
     json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
-    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
+    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", json_ids(in->ids + first, end - first));
     if (enc->max_tokens > 0 && dec->max_tokens > 0)
-        json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
+        json_object_set_new(root, "target_ids", json_ids(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
     if (in->prefix_length[i] > 0)

@@ -49,10 +49,10 @@ static void print_checkpoint(const char *folder, json_t *root)
     }
 }
 
-static bool verify(const char *folder, void *unused, bool *damaged, GError **error)
+static bool verify(const char *folder, void *unused, GError **error)
 {
     (void)unused;
-    return checkpoint_verify(folder, damaged, error);
+    return checkpoint_verify(folder, error);
 }
 
 bool inspect_checkpoint(int argc, char **argv, GError **error)

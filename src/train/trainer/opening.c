@@ -8,11 +8,11 @@
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
-#include "train/trainer/disk_room.h"
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #define PEAK_SECONDS   0.2 /* for measuring the peak rate that mfu refers to */
 #define PREFETCH_DEPTH 8
@@ -144,10 +144,26 @@ static bool open_directory(Trainer *t, GError **error)
     return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
 }
 
-/* A run with steps left needs disk space for a checkpoint. */
+/* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
 static bool check_room(const Trainer *t, GError **error)
 {
-    return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+    const char *dir = t->config.run.dir;
+    size_t bytes = t->memory.weights + t->memory.optimizer;
+    struct statvfs disk;
+    if (trainer_finished(t))
+        return true;
+    if (!run_remove_unfinished(dir, error))
+        return false;
+    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* unknown, on some network file systems */
+        return true;
+    size_t there = (size_t)disk.f_bavail * disk.f_frsize;
+    if (there >= bytes)
+        return true;
+    g_autofree char *needed = text_bytes(bytes), *has = text_bytes(there);
+    return fail_machine(error,
+                        "a checkpoint takes %s, and %s has %s free: no save would succeed; make room, or choose "
+                        "another run.dir",
+                        needed, dir, has);
 }
 
 static bool open_metrics(Trainer *t, GError **error)

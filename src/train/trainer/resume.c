@@ -44,8 +44,8 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
 {
     g_autofree char *hash = NULL;
     ModelConfig saved = { 0 };
-    bool read = checkpoint_config(folder, &saved, &hash, NULL, error);
-    checkpoint_clear_config(&saved);
+    bool read = checkpoint_config(folder, &saved, &hash, error);
+    model_config_clear(&saved);
     if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
         return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
@@ -57,7 +57,7 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
     return read;
 }
 
-static bool load(const char *folder, void *trainer, bool *damaged, GError **error)
+static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     const Checkpoint checkpoint = { .model = model_config(t->model),
@@ -65,7 +65,7 @@ static bool load(const char *folder, void *trainer, bool *damaged, GError **erro
                                     .optimizer = t->optimizer,
                                     .state = &t->state,
                                     .roles = model_roles(t->model) };
-    return checkpoint_load(folder, &checkpoint, damaged, error);
+    return checkpoint_load(folder, &checkpoint, error);
 }
 
 bool trainer_resume(Trainer *t, GError **error)
