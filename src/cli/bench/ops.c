@@ -24,9 +24,9 @@ static int threads;
 static double seconds = 0.3;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "threads", 0, 0, G_OPTION_ARG_INT, &threads, "threads (default: OMP_NUM_THREADS or every core)", "N" },
-    { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure each (default 0.3)", "S" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_VALUE("threads", threads, "threads (default: OMP_NUM_THREADS or every core)", "N"),
+    CLI_VALUE("seconds", seconds, "how long to measure each (default 0.3)", "S"),
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 
@@ -296,6 +296,7 @@ static void adafactor(Rig *r)
     }
 }
 
+#define PLAIN   .dropout = 0
 #define ENCODER .tq = TK, .tk = TK, .biased = true
 #define DECODER .tq = TQ, .tk = TQ, .biased = true, .causal = true
 #define CROSS   .tq = TQ, .tk = TK
@@ -322,20 +323,20 @@ static const struct {
     { "attention bwd", "decoder, 114 x 114", attention, { DECODER, .is_backward = true } },
     { "attention", "cross, 114 x 512", attention, { CROSS } },
     { "attention bwd", "cross, 114 x 512", attention, { CROSS, .is_backward = true } },
-    { "copy", "32128 x 512", copy, { 0 } },
-    { "embedding", "4096 x 512", embedding, { 0 } },
-    { "embedding bwd", "4096 x 512", embedding_bwd, { 0 } },
-    { "rmsnorm", "4096 x 512", rmsnorm, { 0 } },
-    { "rmsnorm bwd", "4096 x 512", rmsnorm_bwd, { 0 } },
-    { "residual", "4096 x 512", residual, { 0 } },
+    { "copy", "32128 x 512", copy, { PLAIN } },
+    { "embedding", "4096 x 512", embedding, { PLAIN } },
+    { "embedding bwd", "4096 x 512", embedding_bwd, { PLAIN } },
+    { "rmsnorm", "4096 x 512", rmsnorm, { PLAIN } },
+    { "rmsnorm bwd", "4096 x 512", rmsnorm_bwd, { PLAIN } },
+    { "residual", "4096 x 512", residual, { PLAIN } },
     { "residual, dropout", "4096 x 512", residual, { .dropout = 0.1f } },
-    { "gated gelu", "4096 x 1024", gelu, { 0 } },
-    { "gated gelu bwd", "4096 x 1024", gelu_bwd, { 0 } },
+    { "gated gelu", "4096 x 1024", gelu, { PLAIN } },
+    { "gated gelu bwd", "4096 x 1024", gelu_bwd, { PLAIN } },
     { "gated gelu bwd, dropout", "4096 x 1024", gelu_bwd, { .dropout = 0.1f } },
-    { "cross-entropy", "512 x 32128", xent, { 0 } },
-    { "sum of squares", "32128 x 512", sumsq, { 0 } },
-    { "adamw", "32128 x 512", adamw, { 0 } },
-    { "adafactor", "32128 x 512", adafactor, { 0 } },
+    { "cross-entropy", "512 x 32128", xent, { PLAIN } },
+    { "sum of squares", "32128 x 512", sumsq, { PLAIN } },
+    { "adamw", "32128 x 512", adamw, { PLAIN } },
+    { "adafactor", "32128 x 512", adafactor, { PLAIN } },
 };
 
 typedef struct OpResult {

@@ -22,11 +22,10 @@ static int rows = 8;
 static char *svg_path, *baseline_text;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "rows", 0, 0, G_OPTION_ARG_INT, &rows, "rows of each table of losses (8)", "N" },
-    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &svg_path, "write the curves as a picture; one run is enough for it",
-      "FILE" },
-    { "baseline", 0, 0, G_OPTION_ARG_STRING, &baseline_text, "a loss to draw as a dashed line", "NAME=LOSS" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: each option, then each row", NULL },
+    CLI_VALUE("rows", rows, "rows of each table of losses (8)", "N"),
+    CLI_PATH("svg", svg_path, "write the curves as a picture; one run is enough for it", "FILE"),
+    CLI_VALUE("baseline", baseline_text, "a loss to draw as a dashed line", "NAME=LOSS"),
+    CLI_SWITCH("json", as_json, "one JSON object a line: each option, then each row"),
     { 0 },
 };
 

@@ -38,13 +38,12 @@ static void add_words(Gathered *gathered, const char *name, const char *list)
 static void add_page(const HelpPage *page, gpointer data)
 {
     Gathered *gathered = data;
-    g_autofree char *name = help_name(page);
     g_autoptr(GString) list = g_string_new("--help");
     for (const GOptionEntry *entry = page->entries; entry->long_name; entry++)
         g_string_append_printf(list, " --%s", entry->long_name);
     if (strstr(page->usage, "group.key=value"))
         g_string_append(list, gathered->keys);
-    add_words(gathered, name + strlen("loam "), list->str);
+    add_words(gathered, page->name, list->str);
 }
 
 /* The actions of a verb, from the pages named "VERB ACTION"; NULL where it has none. g_free. */

@@ -172,7 +172,7 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
         return fail_damaged(error);
     }
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    GMappedFile *map = map_file(path, error);
+    g_autoptr(GMappedFile) map = map_file(path, error);
     if (map == NULL)
         return fail_damaged(error);
     HashedFile file = { .path = path,
@@ -185,7 +185,6 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
     bool loaded = targets == NULL || read_tensors(&file, json_object_get(entry, "boxes"), targets, &problem);
     bool sound = check_file(&file, entry, error) || fail_damaged(error);
     XXH3_freeState(file.hash);
-    g_mapped_file_unref(map);
     if (sound && !loaded)
         g_propagate_error(error, g_steal_pointer(&problem));
     return sound && loaded;
@@ -222,33 +221,20 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
     return true;
 }
 
-static bool read_state(const char *folder, const json_t *object, TrainState *state, GError **error)
-{
-    return state_from_json(object, state, error) || fail_context(error, "%s/state.json", folder);
-}
-
-/* No error where the checkpoint has no token roles. */
-static bool read_roles(const char *folder, const json_t *object, TokenRoles *roles, int64_t vocab, GError **error)
-{
-    return object == NULL || token_roles_parse(roles, object, vocab, error) ||
-           fail_context(error, "%s/state.json", folder);
-}
-
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
-    json_t *root = read_json(folder, error);
+    json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
     g_autoptr(GArray) tensors = stored_tensors(checkpoint->params, checkpoint->optimizer);
-    GHashTable *targets = by_name(tensors);
-    bool done = read_files(folder, root, targets, error) && all_filled(folder, tensors, error);
-    if (done && checkpoint->state)
-        done = read_state(folder, json_object_get(root, "state"), checkpoint->state, error);
-    if (done && checkpoint->roles)
-        done = read_roles(folder, json_object_get(root, "tokens"), checkpoint->roles, checkpoint->model->vocab, error);
-    g_clear_pointer(&targets, g_hash_table_unref);
-    json_decref(root);
-    return done;
+    g_autoptr(GHashTable) targets = by_name(tensors);
+    if (!read_files(folder, root, targets, error) || !all_filled(folder, tensors, error))
+        return false;
+    const json_t *state = json_object_get(root, "state"), *roles = json_object_get(root, "tokens");
+    bool done = (checkpoint->state == NULL || state_from_json(state, checkpoint->state, error)) &&
+                (checkpoint->roles == NULL || roles == NULL ||
+                 token_roles_parse(checkpoint->roles, roles, checkpoint->model->vocab, error));
+    return done || fail_context(error, "%s/state.json", folder);
 }
 
 bool checkpoint_verify(const char *folder, GError **error)
@@ -260,7 +246,7 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
 {
     model_config_clear(config);
     options_set_defaults(&model_option_table, config);
-    json_t *root = read_json(folder, error);
+    json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
     g_autofree char *origin = g_build_filename(folder, "state.json", NULL);
@@ -271,7 +257,6 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
         option_settings_add(settings, name, json_string_value(value), origin);
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
-    json_decref(root);
     option_settings_rename(settings, &model_option_table);
     if (!options_apply(&model_option_table, config, settings, error) || !model_config_check(config, error))
         return false;

@@ -103,13 +103,12 @@ static bool write_file(const Snapshot *snapshot, bool states, const char *folder
 static bool write_state(const char *folder, const Snapshot *snapshot, json_t *files, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
-    json_t *root = json_copy(snapshot->root);
+    json_auto_t *root = json_copy(snapshot->root);
     json_object_set(root, "files", files);
     checkpoint_seal(root);
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
     bool done = io_write_file(path, text, strlen(text), error);
     free(text);
-    json_decref(root);
     return done;
 }
 
@@ -117,12 +116,10 @@ static bool write_folder(const char *folder, const Snapshot *snapshot, GError **
 {
     const GArray *tensors = snapshot->tensors;
     bool states = tensors->len > 0 && g_array_index(tensors, StoredTensor, tensors->len - 1).optimizer;
-    json_t *files = json_object();
-    bool done = write_file(snapshot, false, folder, WEIGHTS_FILE, files, error) &&
-                (!states || write_file(snapshot, true, folder, OPTIMIZER_FILE, files, error)) &&
-                write_state(folder, snapshot, files, error) && io_sync_directory(folder, error);
-    json_decref(files);
-    return done;
+    json_auto_t *files = json_object();
+    return write_file(snapshot, false, folder, WEIGHTS_FILE, files, error) &&
+           (!states || write_file(snapshot, true, folder, OPTIMIZER_FILE, files, error)) &&
+           write_state(folder, snapshot, files, error) && io_sync_directory(folder, error);
 }
 
 bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error)

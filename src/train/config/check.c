@@ -118,27 +118,14 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                      objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }
 
-/* ---- warnings ---- */
-
-static void advise_labels(const Config *config)
+void config_advise(const Config *config, int64_t warmup, int64_t total)
 {
     if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
         log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
                     "model.pooler, or data.sentence_pairs=none");
-}
-
-static void advise_warmup(int64_t warmup, int64_t total)
-{
-    if (total < 2 || warmup < total)
-        return;
-    log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
-                ": the learning rate rises to its last step and "
-                "never %s; write a share of the length, such as optim.warmup=6%%",
-                warmup, total, warmup == total ? "falls" : "reaches its peak");
-}
-
-void config_advise(const Config *config, int64_t warmup, int64_t total)
-{
-    advise_labels(config);
-    advise_warmup(warmup, total);
+    if (total >= 2 && warmup >= total)
+        log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
+                    ": the learning rate rises to its last step and "
+                    "never %s; write a share of the length, such as optim.warmup=6%%",
+                    warmup, total, warmup == total ? "falls" : "reaches its peak");
 }

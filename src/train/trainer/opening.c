@@ -37,12 +37,6 @@ static bool open_loaders(Trainer *t, GError **error)
     return true;
 }
 
-static void open_batches(Trainer *t)
-{
-    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
-    t->batch = g_new0(const Batch *, t->accum);
-}
-
 /* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
  * batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
  * (tokens_by_capacity). */
@@ -95,12 +89,7 @@ static bool open_model(Trainer *t, GError **error)
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
-    t->loss = (ModelLoss){ .label_smoothing = (float)config->train.label_smoothing,
-                           .z_loss = (float)config->train.z_loss,
-                           .seed = (uint64_t)config->run.seed,
-                           .train = true,
-                           .grad = true,
-                           .recompute = config->train.recompute == RECOMPUTE_BLOCK };
+    t->loss = config_loss(config);
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
@@ -203,7 +192,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     advise(t);
     report_mixture(t);
-    open_batches(t);
+    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
+    t->batch = g_new0(const Batch *, t->accum);
     return open_metrics(t, error);
 }
 
