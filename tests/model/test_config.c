@@ -7,17 +7,17 @@ static bool apply(ModelConfig *config, const char *preset, const char *assignmen
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
     memset(config, 0, sizeof *config);
-    options_set_defaults(&model_option_table, config);
+    options_set_defaults(&model_table, config);
     if (*preset && !model_preset_settings(preset, settings, error))
         return false;
     if (*assignment && !option_settings_parse(settings, assignment, error))
         return false;
-    return options_apply(&model_option_table, config, settings, error) && model_config_check(config, error);
+    return options_apply(&model_table, config, settings, error) && model_config_check(config, error);
 }
 
 static void clear(ModelConfig *config)
 {
-    options_clear(&model_option_table, config);
+    options_clear(&model_table, config);
 }
 
 static void presets_have_the_published_counts(void)

@@ -245,7 +245,7 @@ bool checkpoint_verify(const char *folder, GError **error)
 bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, GError **error)
 {
     model_config_clear(config);
-    options_set_defaults(&model_option_table, config);
+    options_set_defaults(&model_table, config);
     json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
@@ -257,8 +257,8 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
         option_settings_add(settings, name, json_string_value(value), origin);
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
-    option_settings_rename(settings, &model_option_table);
-    if (!options_apply(&model_option_table, config, settings, error) || !model_config_check(config, error))
+    option_settings_rename(settings, &model_table);
+    if (!options_apply(&model_table, config, settings, error) || !model_config_check(config, error))
         return false;
     return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);
 }

@@ -18,7 +18,7 @@ static json_t *model_json(const ModelConfig *config)
 {
     json_t *object = json_object();
     for (int i = 0; i < n_model_options; i++) {
-        g_autofree char *value = options_plain_value(&model_option_table, config, &model_options[i]);
+        g_autofree char *value = options_plain_value(&model_table, config, &model_options[i]);
         json_object_set_new(object, model_options[i].name, json_string(value));
     }
     return object;

@@ -54,7 +54,7 @@ static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm",
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
 {
     for (int i = 0; i < n_model_options; i++) {
-        g_autofree char *value = options_plain_value(&model_option_table, model, &model_options[i]);
+        g_autofree char *value = options_plain_value(&model_table, model, &model_options[i]);
         if (!g_strv_contains(not_of_weights, model_options[i].name))
             option_settings_add(layers, model_options[i].name, value, origin);
     }
@@ -71,8 +71,8 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
         if (g_str_has_prefix(setting->name, "model.") && setting->value)
             option_settings_add(about_model, setting->name, setting->value, setting->origin);
     }
-    options_set_defaults(&model_option_table, &model);
-    bool good = options_apply(&model_option_table, &model, about_model, error);
+    options_set_defaults(&model_table, &model);
+    bool good = options_apply(&model_table, &model, about_model, error);
     if (good && model.vocab == 0) {
         g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
         option_settings_add(layers, "model.vocab", vocab, init);
