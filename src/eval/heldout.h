@@ -25,10 +25,10 @@ typedef bool (*HeldoutStopFn)(void);
  * Shows progress on a terminal. */
 bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
                   GError **error);
-/* Entropy, in nats per token, of the unigram distribution of these samples' targets (sentinels and EOS included): the
- * lowest loss of a model that ignores its input. */
+/* Entropy, in nats per token, of the unigram distribution of the targets of the first n samples (sentinels and EOS
+ * included): the lowest loss of a model that ignores its input. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);
-/* UTF-8 bytes of the text of these samples' targets, without sentinels and EOS: the denominator of bits per byte, whose
- * numerator is the loss of all targets. -1 where a target is the unknown token, whose text is lost. A space at the
- * start of a sequence's targets does not count. */
+/* UTF-8 bytes of the text of the targets of the first n samples, without sentinels and EOS: the denominator of bits per
+ * byte, whose numerator is the loss of all targets. -1 where a target is the unknown token, whose text is lost. A space
+ * at the start of a sequence's targets does not count. */
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error);
