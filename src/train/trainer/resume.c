@@ -9,12 +9,11 @@
 /* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
 {
-    Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    g_autoptr(Tokenizer) tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
     if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
         log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
                     "pieces",
                     t->config.tokenizer.path, theirs);
-    g_clear_pointer(&tok, tokenizer_close);
 }
 
 /* The state of the loss scaler where the run trains in fp16 for the first time, or at a fixed scale. */
@@ -58,9 +57,8 @@ static bool init_model(Trainer *t, GError **error)
 static bool check_sources(const Trainer *t, const char *folder, GError **error)
 {
     g_autofree char *hash = NULL;
-    ModelConfig saved = { 0 };
-    bool read = checkpoint_config(folder, &saved, &hash, NULL, error);
-    checkpoint_clear_config(&saved);
+    g_auto(ModelConfig) saved = { 0 };
+    bool read = checkpoint_config(folder, &saved, &hash, error);
     if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
         return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
@@ -72,7 +70,7 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
     return read;
 }
 
-static bool load(const char *folder, void *trainer, bool *damaged, GError **error)
+static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     const Checkpoint checkpoint = { .model = model_config(t->model),
@@ -80,7 +78,7 @@ static bool load(const char *folder, void *trainer, bool *damaged, GError **erro
                                     .optimizer = t->optimizer,
                                     .state = &t->state,
                                     .roles = model_roles(t->model) };
-    return checkpoint_load(folder, &checkpoint, damaged, error);
+    return checkpoint_load(folder, &checkpoint, error);
 }
 
 bool trainer_resume(Trainer *t, GError **error)
