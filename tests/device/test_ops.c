@@ -312,11 +312,11 @@ static void case_adafactor(Rig *r)
 }
 
 static const Case cases[] = {
-    { "gemm", case_gemm, 2e-6, 0, false },
+    { "gemm", case_gemm, 2e-6, 0, true },
     { "embedding", case_embedding, 1e-6, 0, true },
     { "scatter", case_scatter, 0, 0, true },
-    { "rmsnorm", case_rmsnorm, 2e-6, 0, false },
-    { "layernorm", case_layernorm, 2e-6, 0, false },
+    { "rmsnorm", case_rmsnorm, 2e-6, 0, true },
+    { "layernorm", case_layernorm, 2e-6, 0, true },
     { "bias_add", case_bias_add, 2e-6, 0, true },
     { "add_and_scale", case_add_and_scale, 2e-6, 0, true },
     { "column_sums", case_column_sums, 2e-6, 0, true },
