@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const SubVerb verbs[] = {
 #define VERB(name, does) { #name, verb_##name, does },
@@ -33,8 +35,21 @@ static int run_verb(int argc, char **argv)
     return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
 }
 
+/* A thread that waits for others at the end of an operation spins, then sleeps. OpenMP's default of 300,000 turns
+ * (some 10 ms) makes a step many times slower where other programs use the cores: the spinning thread holds the core
+ * that the awaited one needs. 1,000 turns are some 40 µs. libgomp reads its settings before main: the program starts
+ * anew with them, unless the user has chosen. */
+static void bound_spinning(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL ||
+        setenv("GOMP_SPINCOUNT", "1000", 0) != 0)
+        return;
+    execv("/proc/self/exe", argv); /* returns where there is no /proc: then the default holds */
+}
+
 int main(int argc, char **argv)
 {
+    bound_spinning(argv);
     fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* UTF-8 text; the decimal point stays a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));

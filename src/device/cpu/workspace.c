@@ -3,15 +3,13 @@
 #include "base/fatal.h"
 #include "device/cpu/cpu.h"
 
-#include <stdlib.h>
-
 void *cpu_workspace(Device *dev, size_t bytes)
 {
     Cpu *cpu = dev->impl;
     if (bytes > cpu->workspace_bytes) {
-        free(cpu->workspace);
-        cpu->workspace_bytes = (bytes + 63) / 64 * 64;
-        cpu->workspace = aligned_alloc(64, cpu->workspace_bytes);
+        host_free(dev, cpu->workspace);
+        cpu->workspace_bytes = bytes;
+        cpu->workspace = host_alloc(dev, bytes);
         if (cpu->workspace == NULL)
             fatal_memory("a workspace");
     }

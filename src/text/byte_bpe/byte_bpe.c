@@ -43,7 +43,7 @@ static bool encode_word(void *context, const char *word, size_t bytes)
     const int32_t *ids = &whole;
     size_t n = 1;
     if (!find_whole(encoding->model, word, bytes, &whole))
-        n = merges_apply(encoding->model->merges, scratch->merges, word, bytes, &ids);
+        n = merges_apply(encoding->model->merges, scratch->merges, word, bytes, MERGES_NONE, &ids);
     g_array_append_vals(encoding->ids, ids, (guint)n);
     if (cached && n <= CACHED_IDS) {
         cached->bytes = (uint8_t)bytes;
@@ -75,11 +75,11 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
         text = other = spaced;
         bytes++;
     }
-    Encoding encoding = { model, scratch_pool_take(model->scratches, model->pre_tokenizer), ids };
+    Encoding encoding = { model, encode_scratch_take(model->scratches, model->pre_tokenizer), ids };
     bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_word,
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
-    scratch_pool_give(model->scratches, encoding.scratch);
+    g_async_queue_push_front(model->scratches, encoding.scratch);
     return ok;
 }
 

@@ -85,19 +85,30 @@ static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
     }
 }
 
-void bf16_pack(uint16_t *to, Source source, int64_t row, Side side)
+/* Steps of panels from `row` on, side by side: of columns, so that what is read of a row fills several cache lines. */
+static void pack_together(uint16_t *to, Source source, int64_t row, int64_t n, bool transpose)
 {
-    bool transpose = source.transposed == (side == LEFT);
-    for (int64_t first = 0; first < source.depth; first += STEP, to += PANEL_STEP) {
-        if (source.transposed)
-            step_of_columns(to, source, row, first);
-        else
-            step_of_rows(to, source, row, first);
-        if (transpose) {
-            transpose_block(to);
-            transpose_block(to + BLOCK);
+    int64_t size = steps_of(source.depth) * PANEL_STEP;
+    for (int64_t first = 0; first < source.depth; first += STEP, to += PANEL_STEP)
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t *step = to + i * size;
+            if (source.transposed)
+                step_of_columns(step, source, row + i * PANEL, first);
+            else
+                step_of_rows(step, source, row + i * PANEL, first);
+            if (transpose) {
+                transpose_block(step);
+                transpose_block(step + BLOCK);
+            }
         }
-    }
+}
+
+void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side)
+{
+    int64_t together = source.transposed ? 4 : 1, size = steps_of(source.depth) * PANEL_STEP;
+    for (int64_t i = 0; i < n; i += together)
+        pack_together(to + i * size, source, row + i * PANEL, least(together, n - i),
+                      source.transposed == (side == LEFT));
 }
 
 static __m512 widened(__mmask16 mask, const uint16_t *p)

@@ -40,8 +40,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
 void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                void *scratch);
 
-/* Writes the panel of rows [row, row + PANEL) to `to`, aligned to 64; rows beyond the last are zeros. */
-void bf16_pack(uint16_t *to, Source source, int64_t row, Side side);
+/* Writes n panels, those of rows [row, row + n PANEL), to `to`, aligned to 64; rows beyond the last are zeros. */
+void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side);
 
 /* The left factor: a left panel, or the rows of a matrix where they lie. */
 typedef struct Left {
