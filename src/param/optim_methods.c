@@ -62,8 +62,8 @@ static void adamw_update(const Optimizer *opt, const State *state, const Part *p
                        .weight_decay = decay_of(opt, state->param),
                        .scale_by_rms = config->name == OPTIM_ADAMW_RMS,
                        .count = tensor_count(state->param->master) };
-    op_adamw(opt->store->dev, part->w, part->m, part->v, part->g, spec.scale_by_rms ? squares(state) : NO_TENSOR, &spec,
-             opt->scalars);
+    op_adamw(opt->store->dev, part->w, part->rounded, part->m, part->v, part->g,
+             spec.scale_by_rms ? squares(state) : NO_TENSOR, &spec, opt->scalars);
 }
 
 static bool is_factored(const OptimConfig *config, Tensor w)
@@ -133,8 +133,8 @@ static void adafactor_size(const Optimizer *opt, const State *state, const Part 
 static void adafactor_update(const Optimizer *opt, const State *state, const Part *part)
 {
     const AdafactorSpec spec = adafactor_spec(opt, state);
-    op_adafactor(opt->store->dev, part->w, part->m, part->row, state->col, row_sum(state), part->v, part->g,
-                 squares(state), state->sums[SUMS_SIZE], &spec, opt->scalars);
+    op_adafactor(opt->store->dev, part->w, part->rounded, part->m, part->row, state->col, row_sum(state), part->v,
+                 part->g, squares(state), state->sums[SUMS_SIZE], &spec, opt->scalars);
 }
 
 const Method optim_methods[] = {

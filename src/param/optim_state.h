@@ -20,9 +20,10 @@ typedef struct State {
     Tensor sums[SUMS_KINDS];
 } State;
 
-/* The rows, or elements, of a parameter that lie in a range of its bucket. */
+/* The rows, or elements, of a parameter that lie in a range of its bucket: master weights, the weights that layers
+ * compute with (NO_TENSOR where they are the masters), gradients, moments. */
 typedef struct Part {
-    Tensor w, g, m, v, row;
+    Tensor w, rounded, g, m, v, row;
 } Part;
 
 /* One operation of an update: run for every Part of a parameter, or with `once` one time for each parameter. */

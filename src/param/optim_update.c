@@ -16,6 +16,7 @@ static Part part_of(const Optimizer *opt, const State *state, int64_t first, int
     bool rows = opt->method->by_rows;
     int64_t cols = tensor_cols(state->param->master);
     return (Part){ .w = cut(state->param->master, rows, first, n),
+                   .rounded = param_has_master(state->param) ? cut(state->param->w, rows, first, n) : NO_TENSOR,
                    .g = cut(state->param->g, rows, first, n),
                    .m = cut(state->m, rows, first, n),
                    .v = cut(state->v, rows, first, n),
@@ -61,9 +62,6 @@ static void update_states(const Optimizer *opt, const OptimBucket *bucket, const
                 op_fill(opt->store->dev, states[i].sums[kind], 0);
     for (const Phase *phase = opt->method->phases; phase->run; phase++)
         run_phase(opt, phase, bucket, states, n);
-    for (int i = 0; i < n; i++)
-        if (param_has_master(states[i].param))
-            op_copy(opt->store->dev, states[i].param->w, states[i].param->master);
 }
 
 /* Where nobody adds sums up in between, a parameter is done before the next begins: it is still in the cache. */

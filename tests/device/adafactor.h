@@ -4,8 +4,8 @@
 #include "device/device.h"
 
 /* sums (3 + C) f64 is scratch. */
-static inline void adafactor_update(Device *dev, Tensor sums, Tensor w, Tensor m, Tensor row, Tensor col, Tensor v,
-                                    Tensor g, AdafactorSpec spec, const StepScalars *scalars)
+static inline void adafactor_update(Device *dev, Tensor sums, Tensor w, Tensor rounded, Tensor m, Tensor row,
+                                    Tensor col, Tensor v, Tensor g, AdafactorSpec spec, const StepScalars *scalars)
 {
     Tensor squares = tensor_slice_rows(sums, 0, 1), size = tensor_slice_rows(sums, 1, 1);
     Tensor row_sum = tensor_present(row) ? tensor_slice_rows(sums, 2, 1) : NO_TENSOR;
@@ -18,5 +18,5 @@ static inline void adafactor_update(Device *dev, Tensor sums, Tensor w, Tensor m
     if (tensor_present(row))
         op_adafactor_columns(dev, col, col_sums, &spec, scalars);
     op_adafactor_size(dev, size, row, col, row_sum, v, g, &spec, scalars);
-    op_adafactor(dev, w, m, row, col, row_sum, v, g, squares, size, &spec, scalars);
+    op_adafactor(dev, w, rounded, m, row, col, row_sum, v, g, squares, size, &spec, scalars);
 }

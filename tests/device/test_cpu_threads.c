@@ -123,7 +123,7 @@ static void adafactor(Rig *r)
     Tensor sums = arena_vector(&r->arena, DT_F64, 3 + C, "sums");
     op_fill(r->dev, row, 1);
     op_fill(r->dev, col, 1);
-    adafactor_update(r->dev, sums, w, NO_TENSOR, row, col, NO_TENSOR, g, spec, &scalars);
+    adafactor_update(r->dev, sums, w, NO_TENSOR, NO_TENSOR, row, col, NO_TENSOR, g, spec, &scalars);
     output(r, w);
     output(r, row);
     output(r, col);

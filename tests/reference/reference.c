@@ -406,17 +406,9 @@ void reference_sumsq(Device *dev, Tensor out, Tensor x, float beta)
             *at(out, 0, 0) += *at(x, i, c) * *at(x, i, c);
 }
 
-/* One element of any dtype the backend meets, as a double: exact for f64, f32 and i32. */
-static double load(Tensor t, int64_t i, int64_t j)
+static void *row_at(Tensor t, int64_t i)
 {
-    double value = 0;
-    cast_load(&value, (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype), (DType)t.dtype, 1);
-    return value;
-}
-
-static void store(Tensor t, int64_t i, int64_t j, double value)
-{
-    cast_store((char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype), (DType)t.dtype, &value, 1);
+    return (char *)t.p + (size_t)(i * t.ld) * dtype_bytes((DType)t.dtype);
 }
 
 void reference_fill(Device *dev, Tensor x, double value)
@@ -424,15 +416,14 @@ void reference_fill(Device *dev, Tensor x, double value)
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
         for (int64_t j = 0; j < tensor_cols(x); j++)
-            store(x, i, j, value);
+            cast_store((char *)row_at(x, i) + (size_t)j * dtype_bytes((DType)x.dtype), (DType)x.dtype, &value, 1);
 }
 
 void reference_copy(Device *dev, Tensor y, Tensor x)
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_rows(x); i++)
-        for (int64_t j = 0; j < tensor_cols(x); j++)
-            store(y, i, j, load(x, i, j));
+        cast_numbers(row_at(y, i), (DType)y.dtype, row_at(x, i), (DType)x.dtype, tensor_cols(x));
 }
 
 static void close_nothing(Device *dev)

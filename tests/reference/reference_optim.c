@@ -18,10 +18,9 @@ static double adamw_direction(double m, double v, double t, const AdamwSpec *spe
 }
 
 /* w *= 1 - lr wd; w -= step direction. */
-void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor squares, const AdamwSpec *spec,
-                     const StepScalars *scalars)
+void reference_adamw(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
+                     const AdamwSpec *spec, const StepScalars *scalars)
 {
-    (void)dev;
     double lr = (double)scalars->lr, step = lr * (spec->scale_by_rms ? fmax(1e-3, rms(squares, spec->count)) : 1);
     for (int64_t i = 0; i < tensor_rows(w); i++) {
         for (int64_t j = 0; j < tensor_cols(w); j++) {
@@ -32,6 +31,8 @@ void reference_adamw(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor
                            step * adamw_direction(*at(m, i, j), *at(v, i, j), (double)scalars->update, spec);
         }
     }
+    if (tensor_present(rounded))
+        reference_copy(dev, rounded, w);
 }
 
 static double decay_of(const AdafactorSpec *spec, const StepScalars *scalars)
@@ -94,10 +95,10 @@ void reference_adafactor_size(Device *dev, Tensor size, Tensor row, Tensor col, 
         }
 }
 
-void reference_adafactor(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
-                         Tensor squares, Tensor size, const AdafactorSpec *spec, const StepScalars *scalars)
+void reference_adafactor(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor row, Tensor col, Tensor row_sum,
+                         Tensor v, Tensor g, Tensor squares, Tensor size, const AdafactorSpec *spec,
+                         const StepScalars *scalars)
 {
-    (void)dev;
     int64_t count = spec->rows * spec->cols;
     double alpha = (double)scalars->lr * (spec->scale_parameter ? fmax(spec->eps2, rms(squares, count)) : 1);
     double clip = spec->clip_threshold > 0 ? fmax(1, rms(size, count) / spec->clip_threshold) : 1;
@@ -111,4 +112,6 @@ void reference_adafactor(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col
             *at(w, i, j) = keep * *at(w, i, j) - step;
         }
     }
+    if (tensor_present(rounded))
+        reference_copy(dev, rounded, w);
 }

@@ -267,7 +267,7 @@ static void adamw(Rig *r)
     Tensor w = matrix(r, V, C), g = matrix(r, V, C), m = matrix(r, V, C);
     Tensor v = filled(r, arena_tensor(&r->arena, DT_F32, V, C, "v"), false);
     while (again(r))
-        op_adamw(r->dev, w, m, v, g, NO_TENSOR, &spec, scalars);
+        op_adamw(r->dev, w, NO_TENSOR, m, v, g, NO_TENSOR, &spec, scalars);
 }
 
 static void adafactor(Rig *r)
@@ -292,7 +292,7 @@ static void adafactor(Rig *r)
         op_adafactor_moments(r->dev, row, col_sums, row_sum, NO_TENSOR, g, &spec, scalars);
         op_adafactor_columns(r->dev, col, col_sums, &spec, scalars);
         op_adafactor_size(r->dev, size, row, col, row_sum, NO_TENSOR, g, &spec, scalars);
-        op_adafactor(r->dev, w, NO_TENSOR, row, col, row_sum, NO_TENSOR, g, squares, size, &spec, scalars);
+        op_adafactor(r->dev, w, NO_TENSOR, NO_TENSOR, row, col, row_sum, NO_TENSOR, g, squares, size, &spec, scalars);
     }
 }
 

@@ -1,5 +1,6 @@
 /* norm.c: RMSNorm and LayerNorm, forward and backward of a row (token) at a time. RMSNorm has no mean. */
 #include "device/cpu/kernels/fold.h"
+#include "device/cpu/kernels/rows.h"
 
 #include <math.h>
 
@@ -22,14 +23,21 @@ static float variance_of(const float *x, float mean, int64_t n)
     return sum / (float)n;
 }
 
+/* Buffers of each thread in layernorm_fwd; behind those of all threads lie w and b. */
+enum { FWD_X, FWD_Y, FWD_BUFFERS };
+
 void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
-    int64_t width = x.d[1];
-    const float *weight = w.p, *bias = b.p;
+    int64_t width = x.d[1], shared = FWD_BUFFERS * dev->threads;
+    Tensor buffers = row_buffers(cpu_workspace(dev, (size_t)(shared + 2) * row_bytes(width)), shared + 2, width);
+    const float *weight = row_read(row_of(buffers, shared), w, 0, 0, width);
+    const float *bias = tensor_present(b) ? row_read(row_of(buffers, shared + 1), b, 0, 0, width) : NULL;
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++) {
-        const float *in = row_of(x, i);
-        float *out = row_of(y, i), m = tensor_present(mean) ? mean_of(in, width) : 0.0f;
+        int64_t own = FWD_BUFFERS * omp_get_thread_num();
+        const float *in = row_read(row_of(buffers, own + FWD_X), x, i, 0, width);
+        float *out = row_place(row_of(buffers, own + FWD_Y), y, i, 0);
+        float m = tensor_present(mean) ? mean_of(in, width) : 0.0f;
         float r = 1.0f / sqrtf(variance_of(in, m, width) + eps);
         if (tensor_present(mean))
             ((float *)mean.p)[i] = m;
@@ -39,6 +47,7 @@ void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tens
         } else {
             SIMD for (int64_t c = 0; c < width; c++) out[c] = (in[c] - m) * r * weight[c];
         }
+        row_write(y, i, 0, width, out);
     }
 }
 
@@ -93,33 +102,53 @@ static void layer_row(float *dx, float *dw, float *db, Row row, int64_t n)
 static void add_totals(Tensor d, float beta, Fold fold, int64_t first, Range cols)
 {
     for (int64_t c = cols.begin; tensor_present(d) && c < cols.end; c++) {
-        float *p = (float *)d.p + c;
         double total = fold_total(fold, first + c, omp_get_num_threads());
+        float buffer, *p = beta == 0.0f ? row_place(&buffer, d, 0, c) : row_update(&buffer, d, 0, c, 1);
         *p = (float)(total + (beta == 0.0f ? 0.0 : (double)beta * (double)*p));
+        row_write(d, 0, c, 1, p);
     }
+}
+
+/* Buffers of each thread in layernorm_bwd; behind those of all threads lies w. */
+enum { BWD_DY, BWD_X, BWD_RESIDUAL, BWD_DX, BWD_BUFFERS };
+
+/* Row i of dy, x and residual, in the calling thread's buffers from `own` on where they are not f32. */
+static Row read_row(Tensor buffers, int64_t own, Tensor dy, Tensor x, Tensor residual, int64_t i)
+{
+    int64_t width = x.d[1];
+    return (Row){ .dy = row_read(row_of(buffers, own + BWD_DY), dy, i, 0, width),
+                  .x = row_read(row_of(buffers, own + BWD_X), x, i, 0, width),
+                  .residual = tensor_present(residual)
+                                  ? row_read(row_of(buffers, own + BWD_RESIDUAL), residual, i, 0, width)
+                                  : NULL };
 }
 
 void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
                            Tensor rstd, Tensor residual, float beta)
 {
     int64_t width = x.d[1], n = tensor_present(mean) ? 2 * width : width;
-    Fold fold = { cpu_workspace(dev, fold_bytes(n, dev->threads)), n };
+    int64_t shared = BWD_BUFFERS * dev->threads;
+    size_t bytes = fold_bytes(n, dev->threads);
+    Fold fold = { cpu_workspace(dev, bytes + (size_t)(shared + 1) * row_bytes(width)), n };
+    Tensor buffers = row_buffers(fold.memory + bytes, shared + 1, width);
+    const float *weight = row_read(row_of(buffers, shared), w, 0, 0, width);
 #pragma omp parallel num_threads(team(dev, tensor_count(x)))
     {
-        Range rows = share(x.d[0], 1), cols = share(width, 16);
+        Range rows = share(x.d[0], 1), cols = share(width, 32);
+        int64_t own = BWD_BUFFERS * omp_get_thread_num();
         float *part = fold_begin(fold);
         for (int64_t i = rows.begin; i < rows.end; i++) {
-            Row row = { .dy = row_of(dy, i),
-                        .x = row_of(x, i),
-                        .w = w.p,
-                        .residual = tensor_present(residual) ? row_of(residual, i) : NULL,
-                        .rstd = ((const float *)rstd.p)[i] };
+            Row row = read_row(buffers, own, dy, x, residual, i);
+            float *d = row_place(row_of(buffers, own + BWD_DX), dx, i, 0);
+            row.w = weight;
+            row.rstd = ((const float *)rstd.p)[i];
             if (tensor_present(mean)) {
                 row.mean = ((const float *)mean.p)[i];
-                layer_row(row_of(dx, i), part, part + width, row, width);
+                layer_row(d, part, part + width, row, width);
             } else {
-                rms_row(row_of(dx, i), part, row, width);
+                rms_row(d, part, row, width);
             }
+            row_write(dx, i, 0, width, d);
             fold_row(fold, part, i, rows);
         }
 #pragma omp barrier

@@ -30,8 +30,8 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
 
 /* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
  */
-void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor squares, const AdamwSpec *spec,
-                   const StepScalars *scalars)
+void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
+                   const AdamwSpec *spec, const StepScalars *scalars)
 {
     double t = (double)scalars->update, lr = (double)scalars->lr;
     double correction1 = 1 - pow(spec->beta1, t), correction2 = sqrt(1 - pow(spec->beta2, t)), step = lr / correction1;
@@ -46,22 +46,24 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor m, Tensor v, Tensor g, Tensor s
                     .step = (float)step,
                     .denominator_scale = spec->scale_by_rms ? 1.0f : (float)(1 / correction2),
                     .eps = (float)spec->eps };
-    Runs runs = runs_of((const Tensor[]){ w, m, v, g }, 4);
+    Runs runs = runs_of((const Tensor[]){ w, m, v, g, tensor_present(rounded) ? rounded : w }, 5);
 #pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
     for (int64_t i = 0; i < runs.n; i++)
         for (int64_t at = 0; at < run_length(runs, i); at += CHUNK) {
-            float buffer[CHUNK];
             int64_t row = run_row(runs, i), first = run_first(runs, i) + at;
             int64_t n = min_i64(CHUNK, run_length(runs, i) - at);
-            adamw_run(row_of(w, row) + first, row_of(m, row) + first, row_of(v, row) + first,
-                      row_read(buffer, g, row, first, n), n, s);
+            float buffer[CHUNK], *weights = row_of(w, row) + first;
+            adamw_run(weights, row_of(m, row) + first, row_of(v, row) + first, row_read(buffer, g, row, first, n), n,
+                      s);
+            if (tensor_present(rounded))
+                row_write(rounded, row, first, n, weights);
         }
 }
 
 /* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
  * computed again by the last pass. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
 typedef struct Update {
-    Tensor w, v, m, g;
+    Tensor w, rounded, v, m, g;
     const float *row_factor, *col_factor; /* NULL: not factored */
     float clip, beta2, new2, eps1;        /* new: 1 - beta, exact to f32 */
     float keep, step, beta1, new1;        /* w = keep·w − step·u, momentum over step·u */
@@ -227,9 +229,11 @@ static void apply_update(Device *dev, const Update *a)
                     m[c] = a->beta1 * m[c] + a->new1 * a->step * u[c];
                     w[c] = w[c] * a->keep - m[c];
                 }
-                continue;
+            } else {
+                SIMD for (int64_t c = 0; c < n; c++) w[c] = w[c] * a->keep - a->step * u[c];
             }
-            SIMD for (int64_t c = 0; c < n; c++) w[c] = w[c] * a->keep - a->step * u[c];
+            if (tensor_present(a->rounded))
+                row_write(a->rounded, i, first, n, w);
         }
 }
 
@@ -241,8 +245,9 @@ void KERNEL(adafactor_size)(Device *dev, Tensor size, Tensor row, Tensor col, Te
     *(double *)size.p += update_sumsq(dev, &a, partial);
 }
 
-void KERNEL(adafactor)(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
-                       Tensor squares, Tensor size, const AdafactorSpec *spec, const StepScalars *scalars)
+void KERNEL(adafactor)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor row, Tensor col, Tensor row_sum,
+                       Tensor v, Tensor g, Tensor squares, Tensor size, const AdafactorSpec *spec,
+                       const StepScalars *scalars)
 {
     Update a = update_begin(g, v, spec, scalars);
     int64_t count = spec->rows * spec->cols;
@@ -253,6 +258,7 @@ void KERNEL(adafactor)(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, 
         clip = fmax(1, rms(size, count) / spec->clip_threshold);
     factors(dev, &a, row, col, row_sum, spec);
     a.w = w;
+    a.rounded = rounded;
     a.m = m;
     a.beta1 = (float)spec->beta1;
     a.new1 = (float)(1 - spec->beta1);

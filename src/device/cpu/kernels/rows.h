@@ -80,3 +80,11 @@ static inline size_t row_bytes(int64_t width)
 {
     return align64((size_t)width * sizeof(float));
 }
+
+/* Buffers of row_bytes(width) as the rows of a matrix. */
+static inline Tensor row_buffers(void *memory, int64_t n, int64_t width)
+{
+    Tensor buffers = tensor_matrix(memory, DT_F32, n, width);
+    buffers.ld = (int64_t)(row_bytes(width) / sizeof(float));
+    return buffers;
+}
