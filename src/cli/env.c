@@ -38,11 +38,9 @@ static json_t *describe(void)
     g_autofree char *glib = g_strdup_printf("%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);
     long memory = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
-    const char *bf16 = device_cpu_bf16();
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os, "processor",
-                  cpu, "isa", dev->isa, "bf16", bf16 ? bf16 : "widened to f32", "threads", dev->threads,
-                  "memory_mib", (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os,
+                               "processor", cpu, "isa", dev->isa, "threads", dev->threads, "memory_mib",
+                               (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
     return object;
 }

@@ -53,7 +53,8 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
 static bool export_hf(const char *path, const char *tokenizer, const HfForm *form, const char *out, GError **error)
 {
     g_auto(LoadedModel) loaded = { 0 };
-    const LoadedModelSource source = { .path = path, .tokenizer = tokenizer };
+    const Precision exact = precision_uniform(DT_F32);
+    const LoadedModelSource source = { .path = path, .tokenizer = tokenizer, .precision = &exact };
     bool done = loaded_model_open(&loaded, &source, error) && hf_export_as(loaded.model, loaded.tok, form, out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);

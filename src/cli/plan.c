@@ -55,7 +55,8 @@ static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GError **e
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    if (!config_resolve_vocab(config, *tok, error) || (*tok && !config_check_tokens(config, *tok, error)))
+    if (!config_resolve_vocab(config, *tok, error) || !config_resolve_precision(config, error) ||
+        (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
@@ -197,9 +198,10 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     if (!memory_plan(config, o->enc, o->dec, &plan, error) || !time_step(o, config, error))
         return false;
     g_autofree char *memory = memory_describe(&plan), *params = text_grouped(model_config_params(&config->model)),
-                    *flops = text_count(o->step_flops);
+                    *flops = text_count(o->step_flops), *precision = precision_describe(config_precision(config));
     add_time(lines, o);
     add_milestones(lines, o);
+    add_line(lines, "precision", "%s", precision);
     add_line(lines, "memory", "%s", memory);
     add_line(lines, "parameters", "%s", params);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);

@@ -48,7 +48,7 @@ struct Device {
     bool computes;               /* false for null, whose addresses must never be followed */
     DeviceCounts counts;         /* kept by null alone */
     int threads;
-    const char *isa;  /* instruction set: "avx2", "avx512", "f64" (reference), "none" (null) */
+    const char *isa;  /* instruction set: "avx2", "avx512", "avx512_bf16", "amx", "f64" (reference), "none" (null) */
     Profile *profile; /* times of operations, in memory of the caller; NULL means that they are not timed */
     void *impl;       /* data of the backend's own */
 };
@@ -61,9 +61,9 @@ Device *device_open_null_of(Precision precision); /* a null device with the dtyp
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 
-/* The instructions by which this processor multiplies matrices of bf16: "amx", "avx512_bf16", or NULL where it has none
- * and bf16 is widened to f32. */
-const char *device_cpu_bf16(void);
+/* Whether this processor has instructions that multiply bf16 (its isa is then "avx512_bf16" or "amx"); if not, bf16 is
+ * widened to f32 for products. */
+bool device_cpu_bf16(void);
 
 /* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be
  * added to its addresses, but only operations and transfers read or write there. */

@@ -46,7 +46,7 @@ enum { XENT_LOSS, XENT_NLL, XENT_CORRECT, XENT_WEIGHT, XENT_STATS };
  * sequence of calls in every step. */
 typedef struct StepScalars {
     float lr;       /* of this update, schedule included */
-    float clip;     /* factor on every gradient; 1 when not clipped */
+    float clip;     /* factor on every gradient: that of clipping, divided by the loss scale */
     int64_t update; /* u = 1, 2, … */
 } StepScalars;
 

@@ -25,6 +25,7 @@ typedef struct ModelLoss {
     float label_smoothing, z_loss; /* of HEAD_TOKENS */
     double n_targets[HEAD_COUNT];  /* rows with a loss in the whole batch: gradients are of means over them; 0 counts as
                                       1 */
+    double loss_scale;             /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
     uint64_t seed;                 /* of the dropout masks of this update */
     bool train;                    /* dropout on */
     bool grad;

@@ -163,14 +163,14 @@ static double relative_lr(const OptimConfig *config, double t)
     return fmin(config->warmup_init ? 1e-6 * t : 1e-2, 1 / sqrt(t));
 }
 
-double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm)
+double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, double loss_scale)
 {
     const OptimConfig *config = &opt->config;
     CHECK(update >= 1, "update %lld", (long long)update);
     if (config->relative_step)
         lr = relative_lr(config, (double)(update + config->step_offset));
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
-    StepScalars scalars = { .lr = (float)lr, .clip = (float)clip, .update = update };
+    StepScalars scalars = { .lr = (float)lr, .clip = (float)(clip / loss_scale), .update = update };
     device_upload(opt->store->dev, opt->scalars, &scalars, sizeof scalars);
     for (int b = 0; b < opt->store->n_buckets; b++)
         optimizer_update_bucket(opt, &opt->buckets[b]);

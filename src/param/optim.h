@@ -30,10 +30,11 @@ extern const int n_optim_options;
 typedef struct Optimizer Optimizer;
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
-/* One update of every parameter that is not frozen. update counts 1, 2, …; lr is the learning rate of this update, norm
- * the global norm of the gradients, for clipping. Returns the learning rate that was used: that of optim.relative_step
- * where it is on, else lr. */
-double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm);
+/* One update of every parameter that is not frozen. update counts 1, 2, …; lr is the learning rate of this update. The
+ * gradients were multiplied by loss_scale (1 means that they were not), which is divided out; norm is their global norm
+ * without it, for clipping. Returns the learning rate that was used: that of optim.relative_step where it is on, else
+ * lr. */
+double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, double loss_scale);
 
 /* Elements [begin, end) of a bucket (param.h), counted over its trained parameters, one after another. */
 typedef struct Range {

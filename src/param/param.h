@@ -36,7 +36,7 @@ typedef struct ParamStore ParamStore;
 
 /* uses[b]: calls of grads_ready for bucket b in one microbatch (3 for an embedding shared by encoder, decoder and head;
  * 0 for a bucket that backward never reaches); uses NULL means 1 each. Weights, gradients and masters have the dtypes
- * of the device's precision. Returns NULL if out of memory. */
+ * of the device's precision; a store without gradients has no masters. Returns NULL if out of memory. */
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients);
 void params_close(ParamStore *store);
 /* Initialises every parameter from (seed, its name), independent of order, device and layout. */
@@ -53,9 +53,9 @@ typedef struct ParamBytes {
 } ParamBytes;
 ParamBytes params_bytes(const ParamStore *store);
 
-/* Copies a box of a parameter's master weights (box NULL: the whole tensor) to or from host memory of `dtype`, its rows
- * side by side, with a cast where the dtypes differ. Reading waits for the device; on a device that computes nothing
- * `host` is left alone. */
+/* Copies a box of a parameter's master weights, or of its weights where it has no masters (box NULL: the whole tensor)
+ * to or from host memory of `dtype`, its rows side by side, with a cast where the dtypes differ. Reading waits for the
+ * device; on a device that computes nothing `host` is left alone. */
 void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host);
 void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host);
 

@@ -134,7 +134,7 @@ static bool bucket_open(ParamStore *store, int index, bool gradients)
     const Precision *precision = &store->dev->precision;
     store->buckets[index].views = g_array_new(FALSE, FALSE, sizeof(View));
     if (!region_open(store, index, REGION_WEIGHTS) || (gradients && !region_open(store, index, REGION_GRADIENTS)) ||
-        (precision->master != precision->compute && !region_open(store, index, REGION_MASTERS)))
+        (gradients && precision->master != precision->compute && !region_open(store, index, REGION_MASTERS)))
         return false;
     add_views(store, index);
     return true;

@@ -6,6 +6,7 @@
 #include "model/hf/hf.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
 #include "train/cpu_device.h"
 
 #include <inttypes.h>
@@ -176,10 +177,31 @@ static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
     return true;
 }
 
+/* The run directory that PATH (a run, RUN@best, a checkpoint of a run) leads to; NULL means none. g_free. */
+static char *find_run(const char *path)
+{
+    const char *at = strrchr(path, '@');
+    g_autofree char *dir = at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path))
+                           : io_exists(path, "state.json")              ? run_above(path)
+                                                                        : g_strdup(path);
+    return run_of(dir);
+}
+
+static bool choose_precision(const LoadedModelSource *source, Precision *precision, GError **error)
+{
+    g_autofree char *run = source->precision ? NULL : find_run(source->path);
+    *precision = source->precision ? *source->precision : precision_uniform(DT_F32);
+    return run == NULL || precision_of_run(run, precision, error);
+}
+
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error)
 {
     g_autofree char *found = NULL;
-    *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads, precision_uniform(DT_F32)) };
+    Precision precision;
+    *loaded = (LoadedModel){ 0 };
+    if (!choose_precision(source, &precision, error))
+        return false;
+    loaded->dev = cpu_device_open(source->threads, precision);
     loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
     if (loaded->model == NULL)
         return false;

@@ -22,7 +22,8 @@ typedef struct LoadedModelSource {
     const char *otherwise; /* tokenizer to use where none lies with the model; NULL and "" mean none */
     const char *advice;    /* end of the error where no tokenizer is found ("give --tokenizer FILE"); NULL means that
                               a model without tokenizer is no error */
-    int threads;           /* 0 means one per core */
+    const Precision *precision; /* NULL means that of the run that the model is of, or f32 where it is of none */
+    int threads;                /* 0 means one per core */
 } LoadedModelSource;
 /* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
  * source->tokenizer names it. */

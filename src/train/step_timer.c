@@ -50,7 +50,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->planned = data_objective(&config->data);
     timer->planned.n_sentinels = TOKENIZER_SENTINELS;
     if (!config_check_objective(&config->data, &config->model, error) ||
-        !timer->objective->plan(&timer->planned, error))
+        !timer->objective->plan(&timer->planned, error) || !config_resolve_precision(config, error))
         return false;
     timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     timer->micro = config_micro_samples(config);
@@ -98,7 +98,7 @@ static double time_update(StepTimer *timer)
 {
     double start = clock_seconds();
     double norm = grads_norm(model_params(timer->model));
-    optimizer_step(timer->optimizer, ++timer->updates, 1e-6, norm);
+    optimizer_step(timer->optimizer, ++timer->updates, 1e-6, norm, 1);
     device_synchronise(timer->dev);
     return since(start);
 }

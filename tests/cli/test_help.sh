@@ -15,7 +15,7 @@ diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is no
     compgen -G "$work/man/loam-$verb*.1" >/dev/null || fail "no manual page of $verb"
     grep -q "^\\\\fB$verb" "$work/man/loam.1" || fail "loam.1 does not list $verb"
 done
-[ "$(grep -c '^\\fB[a-z]*\.[a-z0-9_]*\\fR (' "$work/man/loam-config.5")" = "$(grep -c '^| `' docs/options.md)" ] ||
+[ "$(grep -c '^\\fB[a-z0-9]*\.[a-z0-9_]*\\fR (' "$work/man/loam-config.5")" = "$(grep -c '^| `' docs/options.md)" ] ||
     fail "loam-config.5 lists other options than docs/options.md"
 grep -q '^\\fB\\-\\-valid\\fR \\fISHARE\\fR$' "$work/man/loam-prepare.1" || fail "loam-prepare.1 does not say --valid"
 if command -v man >/dev/null; then

@@ -52,7 +52,7 @@ static void check_training(Model *model, Batch *batch, ModelLoss *loss)
         g_ptr_array_add(before, weights_of(model, i));
     for (int update = 1; update <= 2; update++) {
         pass(model, batch, loss);
-        optimizer_step(opt, update, 1e-2, grads_norm(params));
+        optimizer_step(opt, update, 1e-2, grads_norm(params), 1);
     }
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);

@@ -65,7 +65,7 @@ static void masters_keep_small_updates(void)
     params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &before);
     for (int update = 1; update <= UPDATES; update++) {
         loss_and_gradients(model, batch, &loss);
-        optimizer_step(opt, update, 1e-10, grads_norm(params));
+        optimizer_step(opt, update, 1e-10, grads_norm(params), 1);
         assert_rounded(params);
     }
     params_read(params, index, &(Box){ { 0, 0 }, { 1, 1 } }, DT_F64, &after);
@@ -96,7 +96,7 @@ static void bf16_learns(const void *data)
         for (int update = 1; update <= UPDATES; update++) {
             double found = loss_and_gradients(model, batch, &loss);
             losses[m][update > 1] = found;
-            optimizer_step(opt, update, 1e-2, grads_norm(model_params(model)));
+            optimizer_step(opt, update, 1e-2, grads_norm(model_params(model)), 1);
         }
         optimizer_close(opt);
         batch_free(batch);
@@ -106,6 +106,41 @@ static void bf16_learns(const void *data)
     g_assert_cmpfloat_with_epsilon(losses[0][0] / losses[1][0], 1, 0.02);
     g_assert_cmpfloat_with_epsilon(losses[0][1] / losses[1][1], 1, 0.05);
     g_assert_cmpfloat(losses[0][1], <, 0.8 * losses[0][0]);
+}
+
+/* Gradients are multiplied by the loss scale, a power of two, and the optimizer divides by it: the same update. */
+static void a_loss_scale_changes_no_update(const void *data)
+{
+    enum { SCALE = 1 << 20 };
+    const Kind *kind = data;
+    Model *models[2];
+    for (int m = 0; m < 2; m++) {
+        Device *dev = device_open_reference();
+        models[m] = kind_open(dev, kind);
+        Batch *batch = kind_batch(model_config(models[m]), 5, true);
+        ModelLoss loss = kind_loss(batch);
+        double scale = loss.loss_scale = m ? SCALE : 0;
+        tiny_reserve(models[m], batch, &loss);
+        Optimizer *opt = optimizer_open(model_params(models[m]), &adamw, NULL);
+        loss_and_gradients(models[m], batch, &loss);
+        double norm = grads_norm(model_params(models[m])) / fmax(1, scale);
+        g_assert_cmpfloat(norm, <, 1e3);
+        optimizer_step(opt, 1, 1e-2, norm, fmax(1, scale));
+        optimizer_close(opt);
+        batch_free(batch);
+    }
+    for (int p = 0; p < params_count(model_params(models[0])); p++) {
+        const Param *a = params_get(model_params(models[0]), p), *b = params_get(model_params(models[1]), p);
+        for (int64_t i = 0; i < tensor_count(a->w); i++) {
+            g_assert_cmpfloat(tensor_value(a->w, i), ==, tensor_value(b->w, i));
+            g_assert_cmpfloat(SCALE * tensor_value(a->g, i), ==, tensor_value(b->g, i));
+        }
+    }
+    for (int m = 0; m < 2; m++) {
+        Device *dev = params_device(model_params(models[m]));
+        model_close(models[m]);
+        device_close(dev);
+    }
 }
 
 /* t5-large has 737,668,096 parameters: a table of 32,128 · 1,024; 24 encoder blocks of 4 · 1,024² in attention, 2 ·
@@ -185,6 +220,8 @@ int main(int argc, char **argv)
         g_autofree char *half = g_strdup_printf("/precision/bf16_is_planned/%s", kinds[i].name);
         g_test_add_data_func(mixed, &kinds[i], mixed_equals_reference);
         g_test_add_data_func(half, &kinds[i], assert_bf16_activations_are_half);
+        g_autofree char *scaled = g_strdup_printf("/precision/a_loss_scale_changes_no_update/%s", kinds[i].name);
+        g_test_add_data_func(scaled, &kinds[i], a_loss_scale_changes_no_update);
     }
     g_test_add_func("/precision/masters_keep_small_updates", masters_keep_small_updates);
     g_test_add_data_func("/precision/bf16_learns", &bf16_f32, bf16_learns);

@@ -76,7 +76,7 @@ static Run run(Device *dev, const OptimConfig *config, int n_updates, double nor
         example_gradient(g, t);
         store_numbers(params_get(store, 0)->g, g);
         store_numbers(params_get(store, 1)->g, g);
-        optimizer_step(opt, t, config->lr, norm);
+        optimizer_step(opt, t, config->lr, norm, 1);
     }
     for (int i = 0; i < COUNT; i++) {
         result.w[i] = number(params_get(store, 0)->w, i);
@@ -174,7 +174,7 @@ static void test_adafactor_of_rank_one(void)
     Optimizer *opt = optimizer_open(store, &config, NULL);
     store_numbers(params_get(store, 0)->w, start);
     store_numbers(params_get(store, 0)->g, g);
-    optimizer_step(opt, 1, 1e-3, 0);
+    optimizer_step(opt, 1, 1e-3, 0, 1);
     for (int i = 0; i < COUNT; i++) {
         double want = start[i] - (double)(float)1e-3 * rms(start) * copysign(1, g[i]);
         g_assert_cmpfloat_with_epsilon(number(params_get(store, 0)->w, i), want, 1e-12);
@@ -263,16 +263,16 @@ static void test_relative_step(void)
     ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, true);
     OptimConfig config = defaults(OPTIM_ADAFACTOR);
     Optimizer *opt = optimizer_open(store, &config, NULL);
-    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0), ==, 0.125);
+    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0, 1), ==, 0.125);
     optimizer_close(opt);
     config.relative_step = true;
     opt = optimizer_open(store, &config, NULL);
-    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0), ==, 1e-2);
-    g_assert_cmpfloat(optimizer_step(opt, 40000, 0.125, 0), ==, 1. / 200);
+    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0, 1), ==, 1e-2);
+    g_assert_cmpfloat(optimizer_step(opt, 40000, 0.125, 0, 1), ==, 1. / 200);
     optimizer_close(opt);
     config.warmup_init = true;
     opt = optimizer_open(store, &config, NULL);
-    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0), ==, 3e-6);
+    g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0, 1), ==, 3e-6);
     optimizer_close(opt);
     params_close(store);
     device_close(dev);
@@ -351,7 +351,7 @@ static void test_null(void)
     for (int kind = OPTIM_ADAMW; kind <= OPTIM_ADAMW_RMS; kind++) {
         OptimConfig config = defaults((OptimKind)kind);
         Optimizer *opt = optimizer_open(store, &config, NULL);
-        optimizer_step(opt, 1, 1e-3, grads_norm(store));
+        optimizer_step(opt, 1, 1e-3, grads_norm(store), 1);
         optimizer_close(opt);
     }
     params_close(store);

@@ -76,7 +76,7 @@ static void trained_step(Trained *t, int update)
         if (tensor_present(g))
             tensor_write(t->dev, g, values, DT_F32);
     }
-    optimizer_step(t->opt, update, 1e-2, 1);
+    optimizer_step(t->opt, update, 1e-2, 1, 1);
 }
 
 static void assert_near(const char *name, const float *a, const float *b, int64_t n, double tolerance)

@@ -43,7 +43,7 @@ static void check_box(ParamStore *store, int index, int64_t all_cols, Box box)
 
 static void boxes_of(Device *dev)
 {
-    ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, false);
+    ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, true);
     float q[3 * COLS];
     params_init(store, 1);
     for (int64_t row = 0; row < ROWS; row++)
@@ -126,6 +126,25 @@ static void copies_keep_every_bit(void)
     device_close(dev);
 }
 
+/* Masters are for training: a model that is only read has one copy of its weights. */
+static void a_store_without_gradients_has_no_masters(void)
+{
+    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    for (int gradients = 0; gradients < 2; gradients++) {
+        ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, gradients);
+        size_t n = (size_t)params_elements(store);
+        ParamBytes bytes = params_bytes(store);
+        float value = 1.001f;
+        params_write(store, 2, &(Box){ { 1, 0 }, { 1, 1 } }, DT_F32, &value);
+        params_read(store, 2, &(Box){ { 1, 0 }, { 1, 1 } }, DT_F32, &value);
+        g_assert_cmpuint(bytes.weights, ==, 2 * n);
+        g_assert_cmpuint(bytes.masters, ==, gradients ? 4 * n : 0);
+        g_assert_cmpfloat(value, ==, gradients ? 1.001f : 1);
+        params_close(store);
+    }
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -133,5 +152,7 @@ int main(int argc, char **argv)
     g_test_add_func("/params_access/numbers_are_cast", numbers_are_cast);
     g_test_add_func("/params_access/flat_ranges_are_up_to_three_boxes", flat_ranges_are_boxes);
     g_test_add_func("/params_access/copies_keep_every_bit", copies_keep_every_bit);
+    g_test_add_func("/params_access/a_store_without_gradients_has_no_masters",
+                    a_store_without_gradients_has_no_masters);
     return g_test_run();
 }

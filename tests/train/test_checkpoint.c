@@ -1,7 +1,9 @@
 #include "base/check.h"
 #include "base/file.h"
+#include "base/float16.h"
 #include "format/safetensors.h"
 #include "param/store.h"
+#include "reference/reference.h"
 #include "train/checkpoint/format.h"
 #include "train/run_dir.h"
 
@@ -53,13 +55,21 @@ static void set_up(Fixture *f, gconstpointer data)
     params_init(model_params(f->model), 3);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, &error);
     g_assert_no_error(error);
-    f->state = (TrainState){ 5,  4,
-                             40, 123456789012,
-                             77, { { { 0.1, 1.0 / 3, 2, 3 }, { 0.7, 0, 1, 4 } } },
-                             2,  1.0 / 7,
-                             4,  8765432109876543210,
-                             5,  1,
-                             0,  1234567890123456789 };
+    f->state = (TrainState){ 5,
+                             4,
+                             40,
+                             123456789012,
+                             77,
+                             { { { 0.1, 1.0 / 3, 2, 3 }, { 0.7, 0, 1, 4 } } },
+                             2,
+                             1.0 / 7,
+                             4,
+                             8765432109876543210,
+                             5,
+                             1,
+                             0,
+                             1234567890123456789,
+                             { 65536, 5, 3, 2, 1, 2 } };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)
@@ -510,12 +520,44 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
     g_assert_true(memcmp(kept->data, wanted, sizeof wanted) == 0);
 }
 
+/* Files hold the f32 masters whatever a run computes in: the same bytes from f32, from bf16, and back. */
+static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    const Precision precision = { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 };
+    g_autofree char *later = g_build_filename(f->dir, "checkpoints", "later", NULL);
+    Checkpoint checkpoint = whole(f);
+    fill_state(f, 0.1f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    Device *dev = device_open_mixed(precision);
+    Model *model = model_open(dev, &f->config, true, NULL);
+    Optimizer *optimizer = optimizer_open(model_params(model), &adamw, NULL);
+    Checkpoint mixed = checkpoint;
+    mixed.params = model_params(model);
+    mixed.optimizer = optimizer;
+    g_assert_true(checkpoint_load(f->folder, &mixed, NULL));
+    const Param *param = params_find(mixed.params, "shared");
+    g_assert_cmpint(param->w.dtype, ==, DT_BF16);
+    g_assert_cmpint(((uint16_t *)param->w.p)[3], ==, bf16_from_f32(((float *)param->master.p)[3]));
+    g_assert_true(checkpoint_save(later, &mixed, NULL));
+    static const char *const files[] = { "weights-00001-of-00001.safetensors", "optimizer-00001-of-00001.safetensors",
+                                         "state.json" };
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autoptr(GBytes) before = file_bytes(f->folder, files[i]), after = file_bytes(later, files[i]);
+        g_assert_true(g_bytes_equal(before, after));
+    }
+    optimizer_close(optimizer);
+    model_close(model);
+    device_close(dev);
+}
+
 #define TEST(name) g_test_add("/checkpoint/" #name, Fixture, NULL, set_up, name, tear_down)
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     TEST(save_then_load_gives_the_same_state);
+    TEST(precision_leaves_no_trace);
     TEST(loading_checks_every_file_without_a_verification_before);
     TEST(a_tensor_of_another_shape_is_no_damage);
     TEST(a_detached_snapshot_belongs_to_its_writer);

@@ -289,7 +289,7 @@ static void memory_is_known_beforehand(void)
     Config config;
     MemoryPlan kept, again;
     const char *const overrides[] = { "model.preset=t5-1.1-small", "optim.name=adamw", "train.micro_batch=4 samples",
-                                      NULL };
+                                      "train.precision=f32", NULL };
     g_assert_true(load(&config, overrides, NULL));
     g_assert_true(memory_plan(&config, 512, 114, &kept, NULL));
     g_assert_cmpuint(kept.weights, ==, 4 * 76961152ul);
@@ -299,6 +299,74 @@ static void memory_is_known_beforehand(void)
     g_assert_true(memory_plan(&config, 512, 114, &again, NULL));
     g_assert_cmpuint(again.activations, <, kept.activations / 2);
     config_clear(&config);
+}
+
+/* Under bf16: weights of 2 bytes beside masters of 4; gradients and residual stream as the options say. */
+static void memory_follows_the_precision(void)
+{
+    static const struct {
+        const char *precision, *residual, *gradients;
+        size_t weight, gradient; /* bytes of each parameter */
+    } cases[] = {
+        { "train.precision=f32", "train.f32_residual=false", "train.f32_gradients=false", 4, 4 },
+        { "train.precision=bf16", "train.f32_residual=true", "train.f32_gradients=true", 6, 4 },
+        { "train.precision=bf16", "train.f32_residual=false", "train.f32_gradients=true", 6, 4 },
+        { "train.precision=fp16", "train.f32_residual=false", "train.f32_gradients=false", 6, 2 },
+    };
+    MemoryPlan plans[G_N_ELEMENTS(cases)];
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Config config;
+        const char *const overrides[] = { "model.preset=t5-1.1-small",
+                                          "optim.name=adamw",
+                                          "train.micro_batch=4 samples",
+                                          cases[i].precision,
+                                          cases[i].residual,
+                                          cases[i].gradients,
+                                          NULL };
+        g_assert_true(load(&config, overrides, NULL));
+        g_assert_true(memory_plan(&config, 512, 114, &plans[i], NULL));
+        g_assert_cmpuint(plans[i].weights, ==, cases[i].weight * 76961152);
+        g_assert_cmpuint(plans[i].gradients, ==, cases[i].gradient * 76961152);
+        g_assert_cmpuint(plans[i].optimizer, ==, 8 * 76961152ul);
+        config_clear(&config);
+    }
+    g_assert_cmpuint(plans[1].activations, <, plans[0].activations * 3 / 4);
+    g_assert_cmpuint(plans[2].activations, <, plans[1].activations * 9 / 10);
+}
+
+static int precision_of(const char *dir, const char *given)
+{
+    Config config;
+    GError *error = NULL;
+    g_autofree char *setting = g_strconcat("run.dir=", dir, NULL);
+    const char *const overrides[] = { setting, given, NULL };
+    g_assert_true(load(&config, overrides, &error));
+    g_assert_no_error(error);
+    g_assert_true(config_resolve_precision(&config, &error));
+    g_assert_no_error(error);
+    int precision = config.train.precision;
+    config_clear(&config);
+    return precision;
+}
+
+/* auto: as the run was saved; a new run in bf16 where the processor multiplies it. */
+static void a_run_goes_on_in_its_precision(void)
+{
+    int native = device_cpu_bf16() ? PRECISION_BF16 : PRECISION_F32;
+    char *folder = folder_new();
+    g_assert_cmpint(precision_of(folder, "train.precision=auto"), ==, native);
+    g_assert_cmpint(precision_of(folder, "train.precision=fp16"), ==, PRECISION_FP16);
+    /* Every run of earlier versions says f32; other options of the file do not matter here. */
+    g_free(file_write_text(folder, "config.yaml", "train: { precision: f32, init: /nowhere }\n"));
+    g_assert_cmpint(precision_of(folder, "train.precision=auto"), ==, PRECISION_F32);
+    g_assert_cmpint(precision_of(folder, "train.precision=bf16"), ==, PRECISION_BF16);
+    g_free(file_write_text(folder, "config.yaml", "train: { precision: bf16, f32_residual: false }\n"));
+    g_assert_cmpint(precision_of(folder, "train.precision=auto"), ==, PRECISION_BF16);
+    Precision precision;
+    g_assert_true(precision_of_run(folder, &precision, NULL));
+    g_autofree char *text = precision_describe(precision);
+    g_assert_cmpstr(text, ==, "bf16, residual bf16");
+    folder_remove(folder);
 }
 
 int main(int argc, char **argv)
@@ -321,5 +389,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/a_warm_up_is_a_share_of_the_length", a_warm_up_is_a_share_of_the_length);
     g_test_add_func("/config/a_run_keeps_the_defaults_that_it_began_with", a_run_keeps_the_defaults_that_it_began_with);
     g_test_add_func("/config/memory_is_known_beforehand", memory_is_known_beforehand);
+    g_test_add_func("/config/memory_follows_the_precision", memory_follows_the_precision);
+    g_test_add_func("/config/a_run_goes_on_in_its_precision", a_run_goes_on_in_its_precision);
     return g_test_run();
 }

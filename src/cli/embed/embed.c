@@ -5,6 +5,7 @@
 #include "cli/embed/npy.h"
 #include "cli/prompts.h"
 #include "eval/embedder.h"
+#include "train/config/config.h"
 #include "train/model_path.h"
 
 #include <errno.h>
@@ -25,12 +26,14 @@ static const char about[] = "Turns every line of the files, or of standard input
                             "read: a run directory, a checkpoint or a Hugging Face folder.\n\n"
                             "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path;
+static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name;
 static int64_t max_tokens, batch = 16;
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("precision", precision_name,
+              "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("pooling", pooling_name,
               "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token",
               "KIND"),
@@ -255,8 +258,12 @@ bool verb_embed(int argc, char **argv, GError **error)
     if (max_tokens < 0 || batch < 1)
         return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
                          batch);
+    Precision precision;
+    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+        return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = model_path,
+                                       .precision = precision_name ? &precision : NULL,
                                        .tokenizer = tokenizer_file,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
     return loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);

@@ -64,7 +64,9 @@ static bool load_config(Config *config, const char *path, char **overrides, int 
 
 static bool open_model(Evaluation *e, const char *path, GError **error)
 {
+    const Precision precision = config_precision(&e->config);
     const LoadedModelSource source = { .path = path,
+                                       .precision = e->config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = e->config.tokenizer.path,
                                        .advice = score_path ? NULL : "give tokenizer.path=FILE",
                                        .threads = (int)e->config.train.threads };

@@ -5,6 +5,7 @@
 #include "cli/generate/defaults.h"
 #include "cli/generate/masks.h"
 #include "cli/prompts.h"
+#include "train/config/config.h"
 #include "train/model_path.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static const char about[] =
     "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field;
+static char *model_path, *tokenizer_file, *jsonl_field, *precision_name;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
@@ -32,6 +33,8 @@ static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("precision", precision_name,
+              "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("max-tokens", settings.max_tokens, "longest answer in tokens (default 64, at most 32768)", "N"),
     CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: none)", "K"),
     CLI_VALUE("length-penalty", length_penalty, "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)",
@@ -247,9 +250,13 @@ bool verb_generate(int argc, char **argv, GError **error)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
     if (!check_ranges(error) || !check_rules(error))
         return false;
+    Precision precision;
+    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+        return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = {
         .path = model_path,
+        .precision = precision_name ? &precision : NULL,
         .tokenizer = tokenizer_file,
         .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
     };

@@ -63,10 +63,9 @@ static size_t choose_isa(void)
     return best;
 }
 
-const char *device_cpu_bf16(void)
+bool device_cpu_bf16(void)
 {
-    size_t isa = choose_isa();
-    return isas[isa].bf16 ? isas[isa].name : NULL;
+    return isas[choose_isa()].bf16 != NULL;
 }
 
 /* Denormal numbers (below 1.2e-38 in f32) are read and written as zero: arithmetic on them is up to a hundred times

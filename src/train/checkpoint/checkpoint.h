@@ -6,6 +6,7 @@
 #pragma once
 
 #include "model/model.h"
+#include "param/loss_scale.h"
 #include "param/optim.h"
 
 /* The progress of a run after `attempts` steps. */
@@ -21,6 +22,7 @@ typedef struct TrainState {
     int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
     int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
     int64_t data;               /* loader_fingerprint of the training set */
+    LossScale loss_scale;       /* all 0 in a run that never trained in fp16 */
 } TrainState;
 
 /* What is saved, or where a checkpoint is loaded to. */

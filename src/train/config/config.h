@@ -1,5 +1,5 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "train", "optim"). The option rows of a group stand with the module that owns its struct. */
+ * "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
 #pragma once
 
 #include "base/amount.h"
@@ -7,6 +7,7 @@
 #include "device/device.h"
 #include "model/loss.h"
 #include "model/model_config.h"
+#include "param/loss_scale.h"
 #include "param/optim.h"
 #include "param/schedule.h"
 
@@ -41,6 +42,7 @@ typedef struct Config {
     DataConfig data;
     TrainConfig train;
     OptimConfig optim;
+    LossScaleConfig loss_scale;
 } Config;
 
 /* The option table of Config, all groups. */
@@ -77,11 +79,18 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 /* ---- precision ---- */
 
+extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
 /* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 where the
  * processor multiplies it natively (device_cpu_bf16), else f32. */
 bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
 Precision config_precision(const Config *config);
+/* The dtypes of a precision by its name, for models that are not trained. An error names `option`. */
+bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error);
+/* The dtypes that RUN/config.yaml, written by config_save_run, says. */
+bool precision_of_run(const char *run, Precision *precision, GError **error);
+/* "bf16", or "bf16, residual bf16, gradients bf16" where these are not f32. g_free. */
+char *precision_describe(Precision precision);
 
 /* ---- tokenizer and vocabulary ---- */
 

@@ -1,7 +1,9 @@
 /* options.c: the options run.*, tokenizer.* and train.*, and the table of all options. */
 #include "train/config/config.h"
 
-static const char *const precision_names[] = { "auto", "f32", "bf16", "fp16", NULL };
+const char *const precision_names[] = {
+    [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16", [PRECISION_FP16] = "fp16", NULL
+};
 static const char *const recompute_names[] = { "none", "block", NULL };
 
 #define ROW(field) offsetof(RunConfig, field)
@@ -75,6 +77,7 @@ const OptionTable *config_options(void)
         const OptionGroup after[] = {
             { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL },
             { optim_options, n_optim_options, offsetof(Config, optim), NULL },
+            { loss_scale_options, n_loss_scale_options, offsetof(Config, loss_scale), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

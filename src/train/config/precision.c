@@ -1,9 +1,28 @@
 /* precision.c: the dtypes that a run computes in. */
+#include "base/text.h"
 #include "train/config/config.h"
+
+#include <string.h>
 
 static int native_precision(void)
 {
     return device_cpu_bf16() ? PRECISION_BF16 : PRECISION_F32;
+}
+
+/* Reads the options of this file from RUN/config.yaml, others keep their defaults. config is zeroed memory. */
+static bool read_saved(Config *config, const char *path, GError **error)
+{
+    static const char *const names[] = { "train.precision", "train.f32_residual", "train.f32_gradients" };
+    g_autoptr(GPtrArray) all = option_settings_new(), ours = option_settings_new();
+    options_set_defaults(config_options(), config);
+    if (!option_settings_read_yaml(all, path, error))
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *value = option_settings_find(all, names[i]);
+        if (value)
+            option_settings_add(ours, names[i], value, path);
+    }
+    return options_apply(config_options(), config, ours, error);
 }
 
 bool config_resolve_precision(Config *config, GError **error)
@@ -15,21 +34,57 @@ bool config_resolve_precision(Config *config, GError **error)
     if (*config->run.dir == '\0' || !g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
     Config saved = { 0 };
-    bool read = config_load(&saved, path, NULL, 0, error);
+    bool read = read_saved(&saved, path, error);
     if (read && saved.train.precision != PRECISION_AUTO)
         config->train.precision = saved.train.precision;
-    config_clear(&saved);
+    options_clear(config_options(), &saved);
     return read;
+}
+
+static Precision dtypes_of(int precision, bool f32_residual, bool f32_gradients)
+{
+    static const DType dtypes[] = { [PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16, [PRECISION_FP16] = DT_F16 };
+    DType compute = dtypes[precision == PRECISION_AUTO ? native_precision() : precision];
+    return (Precision){ .compute = compute,
+                        .residual = f32_residual ? DT_F32 : compute,
+                        .grad = f32_gradients ? DT_F32 : compute,
+                        .master = DT_F32,
+                        .state = DT_F32 };
 }
 
 Precision config_precision(const Config *config)
 {
-    static const DType dtypes[] = { [PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16, [PRECISION_FP16] = DT_F16 };
     const TrainConfig *train = &config->train;
-    DType compute = dtypes[train->precision == PRECISION_AUTO ? native_precision() : train->precision];
-    return (Precision){ .compute = compute,
-                        .residual = train->f32_residual ? DT_F32 : compute,
-                        .grad = train->f32_gradients ? DT_F32 : compute,
-                        .master = DT_F32,
-                        .state = DT_F32 };
+    return dtypes_of(train->precision, train->f32_residual, train->f32_gradients);
+}
+
+bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error)
+{
+    for (int i = 0; precision_names[i]; i++)
+        if (strcmp(precision_names[i], name) == 0) {
+            *precision = dtypes_of(i, true, true);
+            return true;
+        }
+    return fail_user(error, "%s %s is unknown, want auto, f32, bf16 or fp16", option, name);
+}
+
+bool precision_of_run(const char *run, Precision *precision, GError **error)
+{
+    g_autofree char *path = g_build_filename(run, "config.yaml", NULL);
+    Config saved = { 0 };
+    bool read = read_saved(&saved, path, error);
+    if (read)
+        *precision = config_precision(&saved);
+    options_clear(config_options(), &saved);
+    return read;
+}
+
+char *precision_describe(Precision precision)
+{
+    GString *text = g_string_new(precision.compute == DT_F16 ? "fp16" : dtype_name(precision.compute));
+    if (precision.compute != DT_F32 && precision.residual != DT_F32)
+        g_string_append_printf(text, ", residual %s", dtype_name(precision.residual));
+    if (precision.compute != DT_F32 && precision.grad != DT_F32)
+        g_string_append_printf(text, ", gradients %s", dtype_name(precision.grad));
+    return g_string_free(text, false);
 }

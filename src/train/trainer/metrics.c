@@ -203,6 +203,8 @@ static void console_train(const TrainRecord *record)
     say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);
+    if (record->loss_scale > 0)
+        g_string_append_printf(line, "  loss scale %g", record->loss_scale);
     if (record->left_s >= 0) {
         g_autofree char *left = text_duration(round(record->left_s));
         g_string_append_printf(line, "  left %s", left);
@@ -230,7 +232,10 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "mfu", "perf", record->mfu },
         { "fill", "perf", record->fill },
     };
+    const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
+    if (record->loss_scale > 0)
+        add_scalars(metrics, line, &loss_scale, 1, state->attempts);
     add_heads(metrics, line, "train", window, state->attempts);
     write_line(metrics, line);
     console_train(record);

@@ -14,6 +14,7 @@ void metrics_close(Metrics *metrics);
 typedef struct TrainRecord {
     const TrainState *state; /* its window holds the sums since the last record */
     double lr, grad_norm;
+    double loss_scale; /* of fp16; 0 means none */
     double tokens_per_s, step_s;
     double fill;         /* packing efficiency: tokens read / tokens that the batches had room for */
     double flops_per_s;  /* of matrix products and attention */

@@ -34,7 +34,8 @@ static bool open_loaders(Trainer *t, GError **error)
     t->samples = config_batch_samples(&t->config);
     t->micro = config_micro_samples(&t->config);
     t->accum = (t->samples + t->micro - 1) / t->micro;
-    return true;
+    t->loss_scale = t->config.loss_scale;
+    return loss_scale_resolve(&t->loss_scale, t->accum, error);
 }
 
 /* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
@@ -98,10 +99,10 @@ static bool open_model(Trainer *t, GError **error)
     t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
-                    *memory = memory_describe(&t->memory);
+                    *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name, t->dev->threads,
-                 t->dev->isa);
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
+                 t->dev->threads, t->dev->isa, precision);
     return t->optimizer != NULL;
 }
 
@@ -137,7 +138,8 @@ static bool open_directory(Trainer *t, GError **error)
 static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
-    size_t bytes = t->memory.weights + t->memory.optimizer;
+    size_t masters = (size_t)params_elements(model_params(t->model)) * sizeof(float);
+    size_t bytes = masters + t->memory.optimizer;
     struct statvfs disk;
     if (trainer_finished(t))
         return true;
@@ -180,6 +182,8 @@ bool trainer_open(Trainer *t, GError **error)
     if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
+        return false;
+    if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||

@@ -4,6 +4,7 @@
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
@@ -13,6 +14,15 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
         log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
                     "pieces",
                     t->config.tokenizer.path, theirs);
+}
+
+/* The state of the loss scaler where the run trains in fp16 for the first time, or at a fixed scale. */
+static void start_loss_scale(Trainer *t)
+{
+    double scale = t->state.loss_scale.scale;
+    bool goes_on = isfinite(scale) && scale > 0 && t->loss_scale.fixed == 0;
+    if (t->config.train.precision == PRECISION_FP16 && !goes_on)
+        t->state.loss_scale = loss_scale_start(&t->loss_scale);
 }
 
 /* Random weights, or with train.init those of another model of the same shape. */
@@ -25,15 +35,20 @@ static bool init_model(Trainer *t, GError **error)
                              .evaluated = -1,
                              .data = loader_fingerprint(t->train),
                              .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    start_loss_scale(t);
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
-    Model *source = model_open_path(init, t->dev, false, &tokenizer, error);
-    if (source == NULL)
+    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32)); /* rounds no weight */
+    Model *source = model_open_path(init, dev, false, &tokenizer, error);
+    if (source == NULL) {
+        device_close(dev);
         return fail_context(error, "train.init");
+    }
     bool same = model_copy_weights(t->model, source, error);
     token_roles_copy(model_roles(t->model), model_roles(source));
     model_close(source);
+    device_close(dev);
     compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
 }
@@ -81,6 +96,7 @@ bool trainer_resume(Trainer *t, GError **error)
     if (g_file_test(best, G_FILE_TEST_IS_DIR) && !run_link(dir, "best", t->state.best_step, error))
         return false;
     t->saved = t->state;
+    start_loss_scale(t);
     log_info("going on from %s", folder);
     return true;
 }

@@ -27,6 +27,7 @@ typedef struct Trainer {
     int64_t total;       /* steps of the run; -1 means unknown: train.length is in time or in counted tokens */
     double total_tokens; /* train.length in counted tokens; 0 means that it has another unit */
     Every log_every, eval_every, save_every, save_within;
+    LossScaleConfig loss_scale; /* of the configuration, without auto */
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;
@@ -46,9 +47,10 @@ typedef struct Trainer {
 /* Statistics of one step. */
 typedef struct StepStats {
     LossSums sums;
-    double lr, norm; /* learning rate; L2 norm of the gradients before clipping */
-    int64_t tokens;  /* read */
-    bool updated;    /* false means skipped: loss or gradients were not finite */
+    double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, without the loss scale */
+    double loss_scale; /* of this step; 1 except in fp16 */
+    int64_t tokens;    /* read */
+    bool updated;      /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees

@@ -87,24 +87,35 @@ static void count_step(Trainer *t, const StepStats *stats)
     loss_sums_add(&state->window, &stats->sums);
 }
 
+static bool scales_loss(const Trainer *t)
+{
+    return t->config.train.precision == PRECISION_FP16;
+}
+
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
     fault_point("step");
     if (!borrow_batches(t, stats, error))
         return false;
+    stats->loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
     grads_begin(model_params(t->model), t->accum);
     if (!run_microbatches(t, &stats->sums, error))
         return false;
-    stats->norm = grads_norm(model_params(t->model));
+    stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
     if (stats->updated) {
         int64_t update = t->state.updates + 1;
         double lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
-        stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm);
+        stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm, stats->loss_scale);
     }
     count_step(t, stats);
-    return true;
+    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))
+        return true;
+    return fail_user(error,
+                     "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "
+                     "with train.precision=bf16",
+                     t->state.attempts, stats->loss_scale);
 }
 
 bool train_step(Trainer *t, StepStats *stats, GError **error)

@@ -18,6 +18,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
     TrainRecord record = { .state = state,
                            .lr = stats->lr,
                            .grad_norm = stats->norm,
+                           .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
@@ -50,13 +51,24 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
         begin_window(t);
 }
 
+/* "skipped: …", with what becomes of the loss scale in fp16. g_free. */
+static char *describe_skipped(const Trainer *t, const StepStats *stats)
+{
+    static const char text[] = "skipped: loss or gradient is not finite";
+    if (t->config.train.precision != PRECISION_FP16)
+        return g_strdup(text);
+    return g_strdup_printf("%s at loss scale %g; it goes on with %g", text, stats->loss_scale,
+                           t->state.loss_scale.scale);
+}
+
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 {
     t->skipped = stats->updated ? 0 : t->skipped + 1;
     if (stats->updated)
         return true;
-    log_warning("step %" PRId64 " was skipped: its loss or gradient is not finite", t->state.attempts);
-    metrics_event(t->metrics, t->state.attempts, "skipped: loss or gradient is not finite");
+    g_autofree char *what = describe_skipped(t, stats);
+    log_warning("step %" PRId64 " %s", t->state.attempts, what);
+    metrics_event(t->metrics, t->state.attempts, what);
     return t->skipped < MAX_SKIPPED ||
            fail_user(error, "%d steps in a row had no finite gradient; lower optim.lr or lengthen optim.warmup",
                      MAX_SKIPPED);

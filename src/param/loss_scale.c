@@ -1,0 +1,135 @@
+#include "param/loss_scale.h"
+
+#include "base/error.h"
+
+#include <math.h>
+
+#define FACTOR 2 /* by which the scale is multiplied or divided */
+
+/* Megatron-LM's DynamicGradScaler: the window is counted from the last overflow or doubling, and only a doubling
+ * restores the hysteresis. */
+static bool update_megatron(LossScale *state, const LossScaleConfig *config, bool overflow)
+{
+    if (overflow) {
+        state->steps = 0;
+        state->hysteresis -= state->hysteresis > 0;
+        if (state->hysteresis == 0)
+            state->scale = fmax(state->scale / FACTOR, config->min);
+        return true;
+    }
+    state->steps++;
+    if (state->steps < config->window)
+        return true;
+    state->steps = 0;
+    state->hysteresis = config->hysteresis;
+    state->scale *= FACTOR;
+    return true;
+}
+
+/* Whether a whole number of windows has passed since the last overflow. */
+static bool window_full(const LossScale *state, const LossScaleConfig *config)
+{
+    return (state->steps - state->last_overflow) % config->window == 0;
+}
+
+/* DeepSpeed's DynamicLossScaler: an overflow at the smallest scale ends the run. */
+static bool update_deepspeed(LossScale *state, const LossScaleConfig *config, bool overflow)
+{
+    bool lowered = overflow && state->hysteresis <= 1, stuck = lowered && state->scale <= config->min;
+    if (lowered) {
+        state->scale = fmax(state->scale / FACTOR, config->min);
+    } else if (overflow) {
+        state->hysteresis--;
+    } else if (window_full(state, config)) {
+        state->hysteresis = config->hysteresis;
+        state->scale *= FACTOR;
+    }
+    if (overflow)
+        state->last_overflow = state->steps;
+    state->steps++;
+    return !stuck;
+}
+
+/* fairseq's DynamicLossScaler: a scale that falls to the smallest ends the run. */
+static bool update_fairseq(LossScale *state, const LossScaleConfig *config, bool overflow)
+{
+    bool falls = false;
+    if (overflow) {
+        state->last_overflow = state->steps;
+        state->overflows++;
+        falls = (double)state->overflows >= config->tolerance * (double)(state->steps - state->last_change);
+    }
+    bool stuck = falls && state->scale / FACTOR <= config->min, rises = !overflow && window_full(state, config);
+    if (falls)
+        state->overflows = 0;
+    if (falls || rises)
+        state->last_change = state->steps;
+    if (!stuck && (falls || rises))
+        state->scale *= rises ? FACTOR : 1.0 / FACTOR;
+    state->steps++;
+    return !stuck;
+}
+
+/* A scaler: its name, its defaults as published, and its rule. */
+typedef struct Scaler {
+    double initial, min;
+    int64_t window, hysteresis;
+    bool divides_window; /* by the microbatches of a step */
+    bool (*update)(LossScale *state, const LossScaleConfig *config, bool overflow);
+} Scaler;
+
+static const Scaler scalers[] = {
+    [SCALER_MEGATRON] = { 0x1p32, 1, 1000, 2, false, update_megatron },
+    [SCALER_DEEPSPEED] = { 0x1p16, 1, 1000, 2, false, update_deepspeed },
+    [SCALER_FAIRSEQ] = { 0x1p7, 1e-4, 1 << 14, 1, true, update_fairseq },
+};
+static const char *const scaler_names[] = {
+    [SCALER_MEGATRON] = "megatron", [SCALER_DEEPSPEED] = "deepspeed", [SCALER_FAIRSEQ] = "fairseq", NULL
+};
+
+#define ROW(field) offsetof(LossScaleConfig, field)
+const OptionRow loss_scale_options[] = {
+    { "fp16.scaler", OPT_ENUM, ROW(scaler), "megatron", 0, 0, OPT_TUNABLE,
+      "train.precision=fp16: the program whose rules raise and lower the loss scale", scaler_names },
+    { "fp16.loss_scale", OPT_F64, ROW(fixed), "0", 0, 0x1p60, OPT_TUNABLE,
+      "a loss scale that never changes; 0: it follows the gradients", NULL },
+    { "fp16.initial_scale", OPT_F64, ROW(initial), "auto", 0, 0x1p60, OPT_TUNABLE,
+      "first loss scale; auto: 2^32 for megatron, 2^16 for deepspeed, 2^7 for fairseq", NULL },
+    { "fp16.min_scale", OPT_F64, ROW(min), "auto", 0, 0x1p60, OPT_TUNABLE,
+      "smallest loss scale; auto: 1, for fairseq 1e-4. An overflow there ends a run of deepspeed or fairseq", NULL },
+    { "fp16.window", OPT_I64, ROW(window), "auto", 0, 1e15, OPT_TUNABLE,
+      "steps without overflow after which the loss scale is doubled; auto: 1000, for fairseq 2^14 / microbatches of a "
+      "step",
+      NULL },
+    { "fp16.hysteresis", OPT_I64, ROW(hysteresis), "auto", 0, 1e6, OPT_TUNABLE,
+      "megatron, deepspeed: overflows that are needed before the loss scale is halved; auto: 2", NULL },
+    { "fp16.tolerance", OPT_F64, ROW(tolerance), "0", 0, 1, OPT_TUNABLE,
+      "fairseq: share of overflows since the last change up to which the loss scale stays", NULL },
+};
+#undef ROW
+const int n_loss_scale_options = G_N_ELEMENTS(loss_scale_options);
+
+bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error)
+{
+    const Scaler *own = &scalers[config->scaler];
+    int64_t window = own->divides_window ? MAX(own->window / microbatches, 1) : own->window;
+    config->initial = config->initial > 0 ? config->initial : own->initial;
+    config->min = config->min > 0 ? config->min : own->min;
+    config->window = config->window > 0 ? config->window : window;
+    config->hysteresis = config->hysteresis > 0 ? config->hysteresis : own->hysteresis;
+    return config->initial >= config->min ||
+           fail_user(error, "fp16.initial_scale %g is below fp16.min_scale %g", config->initial, config->min);
+}
+
+LossScale loss_scale_start(const LossScaleConfig *config)
+{
+    return (LossScale){ .scale = config->fixed > 0 ? config->fixed : config->initial,
+                        .last_overflow = -1,
+                        .last_change = -1,
+                        .hysteresis = config->hysteresis };
+}
+
+bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow)
+{
+    return config->fixed > 0 || scalers[config->scaler].update(state, config, overflow);
+}

@@ -1,0 +1,40 @@
+/* loss_scale.h: loss scaling for training in f16, whose smallest numbers are too large for many gradients. The loss is
+ * multiplied by a scale before backward, the optimizer divides by it. A gradient that overflows (inf or NaN) skips the
+ * update and lowers the scale; updates without overflow raise it: by the rules of Megatron-LM, DeepSpeed or fairseq. */
+#pragma once
+
+#include "base/options/options.h"
+
+typedef enum LossScaler { SCALER_MEGATRON, SCALER_DEEPSPEED, SCALER_FAIRSEQ } LossScaler;
+
+/* The options fp16.*. 0 means the scaler's own default, unless a comment says otherwise. */
+typedef struct LossScaleConfig {
+    int scaler;          /* LossScaler */
+    double fixed;        /* a scale that never changes; 0 means that it does */
+    double initial, min; /* the first and the smallest scale */
+    int64_t window;      /* steps without overflow after which the scale is doubled */
+    int64_t hysteresis;  /* Megatron and DeepSpeed: overflows that are needed before the scale is halved */
+    double tolerance;    /* fairseq: share of overflows since the last change up to which the scale stays; 0 means 0 */
+} LossScaleConfig;
+
+extern const OptionRow loss_scale_options[]; /* "fp16.*" over LossScaleConfig */
+extern const int n_loss_scale_options;
+
+/* What changes from step to step; saved with a run. */
+typedef struct LossScale {
+    double scale;          /* 0 means that loss_scale_start was not called */
+    int64_t steps;         /* steps so far, with or without overflow; Megatron: since the last overflow or doubling */
+    int64_t last_overflow; /* number of the last step with overflow; -1 means none. DeepSpeed and fairseq */
+    int64_t last_change;   /* number of the step at which the scale changed last; -1 means none. fairseq */
+    int64_t overflows;     /* since the scale changed last. fairseq */
+    int64_t hysteresis;    /* overflows that are left before the scale is halved. Megatron and DeepSpeed */
+} LossScale;
+
+/* Replaces zeros by the defaults of the scaler. microbatches: of a step, by which fairseq divides its window. An
+ * error where the first scale is below the smallest. */
+bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error);
+/* The state before the first step. */
+LossScale loss_scale_start(const LossScaleConfig *config);
+/* After a step; overflow: its loss or gradient was not finite. false means that the scale would have to fall below its
+ * smallest value, where DeepSpeed and fairseq end a run; the scale then stays. */
+bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow);
