@@ -11,7 +11,7 @@ adafactor='optim.name=adafactor optim.lr=1e-2 optim.min_dim_factored=16 optim.be
 train() {
     local name=$1
     shift
-    "$loam" train "$work/config.yaml" run.dir="$work/$name" optim.schedule=constant fp16.initial_scale=65536 "$@" 2>"$work/log" ||
+    "$loam" train "$work/config.yaml" run.dir="$work/$name" optim.schedule=constant fp16.initial_scale=65536 fp16.window=8 "$@" 2>"$work/log" ||
         fail "$name: $(tail -n 2 "$work/log")"
 }
 held_out() { sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/$1/metrics.jsonl" | tail -n 1; }
@@ -32,7 +32,7 @@ family() {
             fail "$run ends at $(held_out "$run"), f32 at $(held_out "$name-f32")"
         train "$run-cut" 'train.length=10 steps' train.precision="$precision" "$@"
         train "$run-cut" 'train.length=20 steps' "$@" train.precision=auto
-        cmp "$(weights "$run")" "$(weights "$run-cut")" || fail "$run: another end after a resume"
+        diff -r "$work/$run/checkpoints/latest/" "$work/$run-cut/checkpoints/latest/" || fail "$run: another end after a resume"
         near "$("$loam" eval "$work/$run" --json | sed 's/.*"loss":\([0-9.]*\).*/\1/')" "$(held_out "$run")" 0.02 ||
             fail "$run: eval"
         "$loam" export "$work/$run" --to hf --out "$work/$run-hf" >/dev/null
@@ -65,6 +65,11 @@ done
 train straight 'train.length=36 steps' train.precision=f32
 near "$(held_out changing)" "$(held_out straight)" 0.02 || fail "$(held_out changing) is not $(held_out straight)"
 echo "ok: another precision on resume"
+
+# train.init copies the f32 weights of a run, whatever it computes in.
+train second 'train.length=1 steps' train.precision=bf16 train.init="$work/t5-f32" optim.lr=0 model.dropout=0
+cmp "$(weights second)" "$(weights t5-f32)" || fail "train.init rounds weights"
+echo "ok: train.init"
 
 # An overflow skips the update and lowers the scale; the smallest scale ends a run of fairseq, after a save.
 train overflow 'train.length=6 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
