@@ -27,7 +27,7 @@ typedef struct CorpusOptions {
     const volatile sig_atomic_t *interrupted; /* NULL, or a flag that a signal handler sets to end the corpus early */
 } CorpusOptions;
 
-/* What has been met so far. */
+/* Of the files and documents that corpus_next has read so far. */
 typedef struct CorpusCounts {
     int64_t skipped;                    /* documents skipped by skip_errors */
     int64_t ignored;                    /* files in folders that are no text */

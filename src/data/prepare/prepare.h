@@ -9,7 +9,7 @@
 
 /* The options of loam prepare. */
 typedef struct PrepareOptions {
-    CorpusOptions corpus;
+    CorpusOptions corpus;           /* `interrupted` ends the run with an error */
     const char *out;                /* path prefix of the dataset */
     double valid;                   /* share of documents to hold out, chosen by a hash of their text */
     int workers;                    /* threads that tokenize; 0 means every core */
@@ -21,8 +21,6 @@ typedef struct PrepareOptions {
                                        a newline */
     int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
     bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
-    const volatile sig_atomic_t
-        *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
 } PrepareOptions;
 
 #define PREPARE_FIELDS 16 /* fields at most with corpus.fields_apart, each of which becomes a dataset */
