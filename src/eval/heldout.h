@@ -1,8 +1,22 @@
-/* heldout.h: loss on a held-out dataset. Every call uses the same samples with the same masks. */
+/* heldout.h: the held-out datasets of data.valid, and the loss on each. Every call uses the same samples with the same
+ * masks. */
 #pragma once
 
 #include "data/loader.h"
 #include "model/model.h"
+
+typedef struct HeldoutSet {
+    char *name;        /* NULL means that data.valid gives none */
+    char *path_prefix; /* of the dataset's files */
+    Loader *loader;
+} HeldoutSet;
+
+/* Opens the datasets of data.valid, PREFIX or NAME:PREFIX,NAME:PREFIX …, in this order: HeldoutSet *, owned by the
+ * array. Where data.valid is empty, opens the validation part of data.train if data.split names one, else nothing.
+ * Names consist of letters, digits, - and _, and are unique. */
+GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uint64_t seed, GError **error);
+/* Calls loader_start_decoder for each set. */
+void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);
 
 /* Asked before every microbatch; true abandons the evaluation with LOAM_ERROR_STOPPED. */
 typedef bool (*HeldoutStopFn)(void);

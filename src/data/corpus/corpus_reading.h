@@ -45,8 +45,10 @@ struct Corpus {
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
-    bool at_end, broken; /* at_end: the whole file has been read; broken: nothing more can be read from it */
-    bool skipping;       /* the rest of a bad document is being skipped */
+    bool at_end, broken;   /* at_end: the whole file has been read; broken: nothing more can be read from it */
+    bool skipping;         /* the rest of a bad document is being skipped */
+    bool crlf;             /* the lines of the file end in CRLF */
+    bool crlf_remarked[2]; /* a warning said so, of a text without and with its CRs */
     int64_t line_number;
     GString *line, *document, *where;
     json_t *object; /* holds the text of the current document; NULL unless it is from JSON */
