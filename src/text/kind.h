@@ -44,4 +44,5 @@ typedef struct TokenizerKind {
     /* The model as a tokenizer.json, a new reference; `data` is its own file. NULL means that this kind cannot be
      * exported as tokenizer.json, or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
+    TokenEndsFn ends; /* where the ids of a text end in it; NULL means that this is unknown */
 } TokenizerKind;

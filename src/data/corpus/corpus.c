@@ -44,6 +44,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     corpus->fields = options->fields && options->fields[0]
                          ? g_strdupv(options->fields)
                          : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
+    corpus->language_field = g_strdup(options->language_field);
     corpus->whole_file = options->whole_file;
     corpus->without_last_end = options->without_last_end;
     corpus->skip_errors = options->skip_errors;
@@ -82,6 +83,8 @@ void corpus_close(Corpus *corpus)
     g_string_free(corpus->where, true);
     g_free(corpus->chunk);
     g_strfreev(corpus->fields);
+    g_free(corpus->language_field);
+    g_free(corpus->language);
     g_array_unref(corpus->field_ends);
     g_free(corpus);
 }
@@ -218,4 +221,22 @@ int64_t corpus_nuls(const Corpus *corpus)
 const char *corpus_where(const Corpus *corpus)
 {
     return corpus->where->str;
+}
+
+const char *corpus_language(Corpus *corpus)
+{
+    static const char *const usual[] = { "language", "lang", "path" };
+    const json_t *value = NULL;
+    if (corpus->kind != CORPUS_JSON) {
+        g_free(corpus->language);
+        corpus->language = g_strdup(corpus->file->path);
+        if (g_str_has_suffix(corpus->language, ".gz") || g_str_has_suffix(corpus->language, ".zst"))
+            *strrchr(corpus->language, '.') = '\0';
+        return corpus->language;
+    }
+    if (corpus->language_field)
+        value = json_object_get(corpus->object, corpus->language_field);
+    for (size_t i = 0; !corpus->language_field && !value && i < G_N_ELEMENTS(usual); i++)
+        value = json_object_get(corpus->object, usual[i]);
+    return json_is_string(value) ? json_string_value(value) : "";
 }

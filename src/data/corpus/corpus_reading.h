@@ -12,6 +12,7 @@
 
 struct Corpus {
     char **fields; /* NULL-terminated, at least one */
+    char *language_field, *language;
     bool whole_file, without_last_end, skip_errors, fields_apart;
     GArray *field_ends; /* of size_t: where each field ends in the current document */
     const volatile sig_atomic_t *interrupted;

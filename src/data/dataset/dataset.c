@@ -33,6 +33,22 @@ static char *find_prefix(const char *path)
     return folder ? g_steal_pointer(&train) : g_strdup(path);
 }
 
+/* Opens PREFIX.tree where PREFIX.json names one. */
+static bool open_trees(Dataset *data, const DatasetMeta *meta, GError **error)
+{
+    if (meta->tree_bytes == 0)
+        return true;
+    data->trees = trees_open(data->prefix, error);
+    if (!data->trees)
+        return false;
+    return (trees_bytes(data->trees) == meta->tree_bytes && trees_documents(data->trees) == meta->documents) ||
+           fail_user(error,
+                     "%s.tree has %" PRId64 " bytes and %" PRId64 " documents, but %s.json tells of %" PRId64
+                     " and %" PRId64 ": files of two datasets; run loam prepare --ast again",
+                     data->prefix, trees_bytes(data->trees), trees_documents(data->trees), data->prefix,
+                     meta->tree_bytes, meta->documents);
+}
+
 /* Reads PREFIX.json, if there is one, and checks that it describes these tokens. */
 static bool read_meta(Dataset *data, GError **error)
 {
@@ -55,6 +71,7 @@ static bool read_meta(Dataset *data, GError **error)
     data->tokenizer_kind = g_steal_pointer(&meta.tokenizer_kind);
     data->vocab = meta.vocab;
     data->append_eod = meta.append_eod;
+    same = same && open_trees(data, &meta, error);
     dataset_meta_clear(&meta);
     return same;
 }
@@ -119,6 +136,7 @@ void dataset_close(Dataset *data)
     if (!data)
         return;
     indexed_close(data->set);
+    trees_close(data->trees);
     g_free(data->tokenizer_hash);
     g_free(data->tokenizer_kind);
     g_free(data->prefix);

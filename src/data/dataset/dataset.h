@@ -3,6 +3,7 @@
  * dict.LANG.txt for PREFIX.LANG) beside its index. */
 #pragma once
 
+#include "data/trees/trees.h"
 #include "format/indexed.h"
 
 typedef struct Dataset {
@@ -11,6 +12,7 @@ typedef struct Dataset {
     char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
     char *tokenizer_kind; /* from PREFIX.json; NULL where another program wrote the dataset */
     int64_t vocab;        /* vocabulary size from PREFIX.json or the dictionary; 0 means unknown */
+    Trees *trees;         /* PREFIX.tree; NULL means that there is none */
     bool append_eod;      /* every document ends with EOS: PREFIX.json says so, or fairseq wrote the dataset */
 } Dataset;
 
@@ -32,6 +34,9 @@ typedef bool (*DatasetSideFn)(const Dataset *data, int64_t document, int64_t fro
  * left out. */
 bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
                              GError **error);
+/* Appends TreeNode: the tree of these tokens, cut as trees_cut does, after a node of type 0 that covers all of them.
+ * Nothing is appended for a text without a tree. A dataset without PREFIX.tree is an error. */
+bool dataset_tree(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out, GError **error);
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
@@ -42,6 +47,8 @@ typedef struct DatasetMeta {
     bool append_eod;
     int64_t documents, tokens;
     bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
+    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
+    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
 } DatasetMeta;
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);

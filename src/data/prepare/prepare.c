@@ -15,6 +15,7 @@
 typedef struct Output {
     char *prefix;
     IndexedWriter *writer;
+    TreeWriter *trees; /* NULL without PrepareOptions.programs */
     int64_t documents, tokens;
     int64_t *counts; /* of each id, for fairseq's dictionary; NULL without it */
 } Output;
@@ -49,6 +50,9 @@ static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptio
     } else {
         output->writer = indexed_writer_open(output->prefix, vocab, error);
     }
+    if (output->writer && options->programs &&
+        !(output->trees = tree_writer_open(output->prefix, options->programs->grammars, error)))
+        return false;
     return output->writer != NULL;
 }
 
@@ -56,8 +60,31 @@ static void output_clear(Output *output)
 {
     if (output->writer)
         indexed_writer_abort(output->writer);
+    tree_writer_abort(output->trees);
     g_free(output->counts);
     g_free(output->prefix);
+}
+
+/* Adds a program: each segment is a document of the dataset, with a tree of its own. `node`: the first node of the
+ * document within the job. */
+static bool output_add_program(Output *output, const PipelineJob *job, const PipelineDocument *document, guint node,
+                               GError **error)
+{
+    int language = document->tree.outcome == SYNTAX_TREE ? document->tree.language : -1;
+    guint at = document->first_id;
+    for (guint i = document->first_sequence; i < document->first_sequence + document->n_sequences; i++) {
+        guint n = g_array_index(job->sequences, guint, i), n_nodes = g_array_index(job->n_nodes, guint, i);
+        if (!indexed_writer_add(output->writer, &g_array_index(job->ids, int32_t, at), n, error) ||
+            !indexed_writer_end_document(output->writer, error) ||
+            !tree_writer_add(output->trees, language, (const TreeNode *)(void *)job->nodes->data + node, n_nodes,
+                             error))
+            return false;
+        at += n;
+        node += n_nodes;
+    }
+    output->documents += document->n_sequences;
+    output->tokens += document->n_ids;
+    return true;
 }
 
 static bool output_add(Output *output, const PipelineJob *job, const PipelineDocument *document, GError **error)
@@ -76,19 +103,29 @@ static bool output_add(Output *output, const PipelineJob *job, const PipelineDoc
     return indexed_writer_end_document(output->writer, error);
 }
 
+/* A PREFIX.tree of a run before is removed where this one has none. */
+static bool finish_trees(Output *output, DatasetMeta *meta, GError **error)
+{
+    g_autofree char *path = g_strconcat(output->prefix, ".tree", NULL);
+    return output->trees ? tree_writer_finish(g_steal_pointer(&output->trees), &meta->tree_bytes, meta->tree_hash, error)
+                         : io_remove_file(path, error);
+}
+
 /* PREFIX.json is removed first and written last, so it never describes other data than those beside it. */
 static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, bool held_out, GError **error)
 {
     g_autofree char *path = g_strconcat(output->prefix, ".json", NULL);
-    const DatasetMeta meta = { .tokenizer_hash = (char *)tokenizer_hash(tok),
+    DatasetMeta meta = { .tokenizer_hash = (char *)tokenizer_hash(tok),
                                .tokenizer_kind = (char *)tokenizer_kind(tok),
                                .vocab = tokenizer_size(tok),
                                .append_eod = append_eod,
                                .documents = output->documents,
                                .tokens = output->tokens,
                                .held_out = held_out };
-    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
-           dataset_meta_write(&meta, path, error);
+    if (!io_remove_file(path, error) || !indexed_writer_finish(g_steal_pointer(&output->writer), error) ||
+        !finish_trees(output, &meta, error))
+        return false;
+    return dataset_meta_write(&meta, path, error);
 }
 
 /* ---- documents that were held out before ---- */
@@ -107,7 +144,7 @@ static bool was_held_out_of(const char *valid, const char *train)
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
-    static const char *const suffixes[] = { ".json", ".idx", ".bin" };
+    static const char *const suffixes[] = { ".json", ".idx", ".bin", ".tree" };
     for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
         g_autofree char *path = g_strconcat(prefix, suffixes[i], NULL);
         if (!io_remove_file(path, error))
@@ -145,22 +182,44 @@ typedef struct Run {
     Output outputs[PREPARE_FIELDS][N_OUTPUTS];
 } Run;
 
+/* Whether a document is written, which is counted otherwise. */
+static bool is_kept(const Run *run, const PipelineDocument *document)
+{
+    const PrepareOptions *options = run->options;
+    PrepareStats *stats = run->stats;
+    int64_t n = (int64_t)document->n_ids - options->append_eod;
+    bool too_short = n < options->min_tokens, too_long = options->max_tokens > 0 && n > options->max_tokens;
+    if (document->n_ids == 0)
+        stats->empty++;
+    else if (too_short)
+        stats->too_short++;
+    else if (too_long)
+        stats->too_long++;
+    return document->n_ids > 0 && !too_short && !too_long;
+}
+
+static bool write_document(Run *run, const PipelineJob *job, const PipelineDocument *document, guint node,
+                           GError **error)
+{
+    Output *output = &run->outputs[document->field][document->valid ? VALID : TRAIN];
+    if (!output->trees)
+        return output_add(output, job, document, error);
+    program_count(&run->stats->programs[document->tree.language + 1], &document->tree, (int64_t)document->bytes,
+                  document->n_ids);
+    return output_add_program(output, job, document, node, error);
+}
+
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
     PrepareStats *stats = run->stats;
-    const PrepareOptions *options = run->options;
+    guint node = 0;
     for (guint i = 0; i < job->documents->len; i++) {
         const PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
         stats->bytes += document->bytes;
-        int64_t n = (int64_t)document->n_ids - options->append_eod;
-        if (document->n_ids == 0)
-            stats->empty++;
-        else if (n < options->min_tokens)
-            stats->too_short++;
-        else if (options->max_tokens > 0 && n > options->max_tokens)
-            stats->too_long++;
-        else if (!output_add(&run->outputs[document->field][document->valid ? VALID : TRAIN], job, document, error))
+        if (is_kept(run, document) && !write_document(run, job, document, node, error))
             return false;
+        for (guint k = 0; run->options->programs && k < document->n_sequences; k++)
+            node += g_array_index(job->n_nodes, guint, document->first_sequence + k);
     }
     stats->duplicates += job->duplicates;
     stats->empty += job->empty;

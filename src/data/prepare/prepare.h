@@ -21,6 +21,7 @@ typedef struct PrepareStats {
     int64_t text_files, text_documents;   /* .txt files, and their documents */
     uint64_t bytes;                       /* bytes of text */
     double seconds;
+    ProgramCounts programs[GRAMMARS_MAX + 1]; /* with PrepareOptions.programs: [0] text, [1 + i] of grammar i */
 } PrepareStats;
 
 /* The path prefix of a field's dataset: OUT, or with corpus.fields_apart OUT_FIELD_document (OUT_FIELD_sentence with

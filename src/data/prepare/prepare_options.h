@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/corpus/corpus.h"
+#include "data/prepare/programs.h"
 
 #include <signal.h>
 
@@ -18,6 +19,8 @@ typedef struct PrepareOptions {
                                        a newline */
     int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
     bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
+    const ProgramOptions *programs; /* parse documents and cut them into segments, each a document of the dataset; NULL
+                                       means that documents are text */
     const volatile sig_atomic_t
         *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
 } PrepareOptions;

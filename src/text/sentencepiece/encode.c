@@ -1,6 +1,7 @@
 #include "text/sentencepiece/encode.h"
 
 #include "text/sentencepiece/bpe.h"
+#include "text/sentencepiece/piece_ends.h"
 #include "text/sentencepiece/viterbi.h"
 
 #include <float.h>
@@ -122,4 +123,23 @@ bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes,
     else
         viterbi_encode(&encoder->viterbi, normal->str, normal->len, &(float){ 0 }, ids);
     return true;
+}
+
+/* The text that a piece stands for, its length in *n: NULL means the unknown piece, or a byte. */
+static const char *surface(const void *opaque, int32_t id, size_t *n)
+{
+    const SpModel *model = opaque;
+    const SpPiece *piece = sp_piece(model, id);
+    *n = piece->type == SP_BYTE ? 1 : strlen(piece->text);
+    return piece->type == SP_BYTE || id == model->unk ? NULL : piece->text;
+}
+
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
+                     uint32_t *ends)
+{
+    const SpModel *model = encoder->model;
+    g_autoptr(GArray) map = NULL;
+    g_autoptr(GString) normal = sp_normalize_map(model, text, bytes, &map);
+    const PieceSurfaces surfaces = { surface, model, model->unk };
+    return piece_ends(&surfaces, normal->str, normal->len, map, ids, n, ends);
 }

@@ -13,5 +13,8 @@ SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
 /* Appends the ids (int32_t) of UTF-8 text. */
 bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error);
+/* TokenizerKind.ends. */
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
+                     uint32_t *ends);
 
 G_END_DECLS

@@ -52,5 +52,7 @@ int sp_byte_of(const char *piece); /* 0x41 for "<0x41>"; -1 for other pieces */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
 /* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say. */
 GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
+/* sp_normalize, and in *map, unless map is NULL, the offset map of the result (text/offset_map.h; g_array_unref). */
+GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map);
 
 G_END_DECLS

@@ -1,0 +1,39 @@
+#include "text/sentencepiece/piece_ends.h"
+
+#include "text/offset_map.h"
+
+#include <string.h>
+
+/* Bytes of the next character, 0 at the end. */
+static size_t char_bytes(const char *text, size_t at, size_t bytes)
+{
+    return at < bytes ? MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at) : 0;
+}
+
+bool piece_ends(const PieceSurfaces *surfaces, const char *normal, size_t normal_bytes, const GArray *map,
+                const int32_t *ids, int64_t n, uint32_t *ends)
+{
+    g_autofree size_t *stops = g_new(size_t, n); /* in the normalized text */
+    int64_t i = 0, unknown = -1;                 /* unknown: the last unknown piece so far; -1 means none */
+    size_t at = 0;
+    while (i < n || at < normal_bytes) {
+        size_t bytes = 0, step = char_bytes(normal, at, normal_bytes);
+        bool wild = i < n && ids[i] == surfaces->unk;
+        const char *text = i < n && !wild ? surfaces->surface(surfaces->model, ids[i], &bytes) : NULL;
+        if (i < n && wild && step > 0) {
+            unknown = i;
+            stops[i++] = at += step;
+        } else if (i < n && !wild && bytes <= normal_bytes - at && (!text || memcmp(normal + at, text, bytes) == 0)) {
+            stops[i++] = at += bytes;
+        } else { /* as the star of a file pattern: the last unknown piece takes one character more */
+            step = unknown >= 0 ? char_bytes(normal, stops[unknown], normal_bytes) : 0;
+            if (step == 0)
+                return false;
+            at = stops[unknown] += step;
+            i = unknown + 1;
+        }
+    }
+    for (i = 0; i < n; i++)
+        ends[i] = offset_map_at(map, stops[i]);
+    return true;
+}
