@@ -110,12 +110,13 @@ const OptionRename model_renames[] = {
     { NULL, NULL, NULL },
 };
 
+static const OptionGroup group = { model_options, G_N_ELEMENTS(model_options), 0, model_renames };
+const OptionTable model_table = { &group, 1, sizeof(ModelConfig) };
+
 void model_config_defaults(ModelConfig *config)
 {
-    OptionGroup rows = { model_options, n_model_options, 0, model_renames };
-    OptionTable table = { &rows, 1, sizeof *config };
     *config = (ModelConfig){ 0 };
-    options_set_defaults(&table, config);
+    options_set_defaults(&model_table, config);
     model_config_clear(config);
 }
 

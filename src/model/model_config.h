@@ -80,7 +80,7 @@ typedef struct ModelConfig {
     /* Attention. */
     bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
     bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
-    bool context_queries;  /* encoder: context-dependent queries (nn/context_query.h) */
+    bool context_queries;  /* encoder: context-dependent queries (nn/attention.h) */
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
     /* Embedding and heads. */
@@ -107,6 +107,7 @@ typedef struct ModelConfig {
 extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
 extern const int n_model_options;
 extern const OptionRename model_renames[];
+extern const OptionTable model_table; /* all of these, for a configuration that is a ModelConfig */
 /* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
 /* The copy has strings of its own, until model_config_clear. */

@@ -7,63 +7,79 @@
 
 #define MOST_LISTED 4 /* unexpected tensors that a message names */
 
-/* The name with # for its first part that is a number; that part goes to *number (g_free) if wanted. */
-static char *split_number(const char *name, char **number)
+/* Whether a name fits a pattern with # and *; what these stand for goes to `words`. */
+static bool fits(const char *pattern, const char *name, GPtrArray *words)
 {
-    g_auto(GStrv) parts = g_strsplit(name, ".", -1);
-    for (int i = 0; parts[i]; i++)
-        if (parts[i][0] && strspn(parts[i], "0123456789") == strlen(parts[i])) {
-            if (number)
-                *number = parts[i];
-            else
-                g_free(parts[i]);
-            parts[i] = g_strdup("#");
-            break;
-        }
-    return g_strjoinv(".", parts);
+    g_ptr_array_set_size(words, 0);
+    for (; *pattern; pattern++) {
+        size_t n = *pattern == '#' ? strspn(name, "0123456789") : *pattern == '*' ? strcspn(name, ".") : 0;
+        if (n > 0)
+            g_ptr_array_add(words, g_strndup(name, n));
+        else if (*pattern != *name)
+            return false;
+        name += MAX(n, 1);
+    }
+    return *name == '\0';
 }
 
-static const TensorName *find_ours(const TensorName *list, const char *pattern)
+/* A pattern with the words in place of its # and *. */
+static char *filled(const char *prefix, const char *pattern, const GPtrArray *words)
 {
-    for (; list && list->ours; list++)
-        if (strcmp(list->ours, pattern) == 0)
-            return list;
-    return NULL;
+    GString *name = g_string_new(prefix);
+    for (guint used = 0; *pattern; pattern++)
+        if (*pattern == '#' || *pattern == '*')
+            g_string_append(name, g_ptr_array_index(words, used++));
+        else
+            g_string_append_c(name, *pattern);
+    return g_string_free(name, FALSE);
 }
 
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs)
 {
-    g_autofree char *number = NULL;
-    g_autofree char *pattern = split_number(ours, &number);
-    const TensorName *in_body = find_ours(names->body, pattern);
-    const TensorName *name = in_body ? in_body : find_ours(names->heads, pattern);
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    const TensorName *const lists[] = { names->body, names->heads };
+
+    for (int i = 0; i < 2; i++)
+        for (const TensorName *name = lists[i]; name && name->ours; name++)
+            if (fits(name->ours, ours, words)) {
+                *theirs = filled(i == 0 ? names->prefix : "", name->theirs, words);
+                return name;
+            }
     *theirs = NULL;
-    if (name == NULL)
+    if (!g_str_has_suffix(ours, ".bias"))
         return NULL;
-    g_auto(GStrv) around = g_strsplit(name->theirs, "#", 2);
-    *theirs = g_strconcat(in_body ? names->prefix : "", around[0], around[1] ? number : NULL, around[1], NULL);
+    g_autofree char *linear = g_strndup(ours, strlen(ours) - strlen(".bias")), *weight = NULL;
+    const TensorName *name = tensor_name_of(names, linear, &weight);
+    if (name)
+        *theirs = g_strdup_printf("%.*s.bias", (int)(strlen(weight) - strlen(".weight")), weight);
     return name;
 }
 
 bool tensor_name_is_head(const TensorNames *names, const char *theirs)
 {
-    for (const TensorName *name = names->heads; name && name->ours; name++)
-        if (strcmp(name->theirs, theirs) == 0)
+    for (const TensorName *name = names->heads; name && name->ours; name++) {
+        size_t module = (size_t)(strrchr(name->theirs, '.') - name->theirs) + 1;
+        if (strncmp(name->theirs, theirs, module) == 0 && strchr(theirs + module, '.') == NULL)
             return true;
+    }
     return false;
 }
 
 static bool is_ignored(const TensorNames *names, const char *theirs)
 {
-    g_autofree char *pattern = split_number(theirs, NULL);
-    return names->ignored && (g_strv_contains(names->ignored, theirs) || g_strv_contains(names->ignored, pattern));
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *pattern = names->ignored; pattern && *pattern; pattern++)
+        if (fits(*pattern, theirs, words))
+            return true;
+    return false;
 }
 
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2])
 {
     int64_t out = spec->rows * MAX(name->n_parts, 1);
-    shape[0] = name->transposed ? spec->cols : out;
-    shape[1] = name->transposed ? out : spec->cols;
+    bool transposed = name->transposed && spec->cols > 0;
+    shape[0] = transposed ? spec->cols : out;
+    shape[1] = transposed ? out : spec->cols;
     return spec->cols ? 2 : 1;
 }
 

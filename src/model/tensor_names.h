@@ -5,7 +5,9 @@
 #include "format/tensor_file.h"
 #include "model/model.h"
 
-/* A parameter and the tensor that holds it. # stands for the number of a block, the same in both names. */
+/* A parameter and the tensor that holds it. # stands for a number, * for letters and numbers without a dot; both names
+ * have the same # and *, in the same order. The first entry that fits a parameter counts. A parameter NAME.bias that no
+ * entry fits has the tensor of NAME, with .bias in place of .weight. */
 typedef struct TensorName {
     const char *ours;   /* "encoder.#.self.q" */
     const char *theirs; /* "encoder.layer.#.attention.self.query.weight" */
@@ -27,13 +29,14 @@ typedef struct TensorNames {
     const char *prefix;         /* stands before every name of `body`: "bert."; "" means none */
     const TensorName *body;     /* embeddings and blocks */
     const TensorName *heads;    /* names without the prefix; NULL means none */
-    const char *const *ignored; /* tensors to skip (with prefix): constants or duplicates that some releases contain */
+    const char *const *ignored; /* whole names, with # and *, of tensors that are skipped: some releases store constants
+                                   and copies of other tensors; NULL means none */
 } TensorNames;
 
 /* The entry of a parameter, "encoder.3.self.q", and in *theirs (g_free) the name of its tensor,
  * "bert.encoder.layer.3.attention.self.query.weight"; NULL where the architecture has no such parameter. */
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs);
-/* Whether a tensor of this name belongs to a head. */
+/* Whether a tensor belongs to a head: to the module (the name up to its last dot) of an entry of names->heads. */
 bool tensor_name_is_head(const TensorNames *names, const char *theirs);
 /* The shape of the tensor that holds a parameter; returns its rank. */
 int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t shape[2]);

@@ -232,13 +232,11 @@ static const char *const free_options[] = {
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
-    OptionGroup group = { model_options, n_model_options, 0, model_renames };
-    const OptionTable table = { &group, 1, sizeof(ModelConfig) };
-    g_autoptr(GPtrArray) rows = options_differences(&table, to, from, OPT_IDENTITY);
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, to, from, OPT_IDENTITY);
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
-        g_autofree char *ours = options_value(&table, to, row), *its = options_value(&table, from, row);
+        g_autofree char *ours = options_value(&model_table, to, row), *its = options_value(&model_table, from, row);
         if (!g_strv_contains(free_options, row->name))
             g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
                                    ours);

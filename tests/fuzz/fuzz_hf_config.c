@@ -2,14 +2,17 @@
  * to the same. */
 #include "fuzz_folder.h"
 #include "model/hf/config_json.h"
-#include "model/hf/roles.h"
 
 #include <string.h>
 
 static char *written(const HfArchitecture *arch, const ModelConfig *config)
 {
     TokenRoles roles = token_roles_none();
-    return hf_config_text(arch, config, &roles, "F32");
+    json_t *root = hf_config_json(arch, config, &roles, "F32");
+    char *json = json_dumps(root, JSON_SORT_KEYS | JSON_REAL_PRECISION(15)), *text = g_strdup(json);
+    free(json);
+    json_decref(root);
+    return text;
 }
 
 static void check_round_trip(const HfArchitecture *arch, const ModelConfig *config)

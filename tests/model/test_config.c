@@ -2,33 +2,22 @@
 
 #include <string.h>
 
-/* "model.*" alone; rows is the caller's memory. */
-static OptionTable model_table(OptionGroup *rows)
-{
-    *rows = (OptionGroup){ model_options, n_model_options, 0, model_renames };
-    return (OptionTable){ rows, 1, sizeof(ModelConfig) };
-}
-
 /* The configuration of a preset, with one more setting ("" for none). */
 static bool apply(ModelConfig *config, const char *preset, const char *assignment, GError **error)
 {
-    OptionGroup rows;
-    OptionTable table = model_table(&rows);
     g_autoptr(GPtrArray) settings = option_settings_new();
     memset(config, 0, sizeof *config);
-    options_set_defaults(&table, config);
+    options_set_defaults(&model_table, config);
     if (*preset && !model_preset_settings(preset, settings, error))
         return false;
     if (*assignment && !option_settings_parse(settings, assignment, error))
         return false;
-    return options_apply(&table, config, settings, error) && model_config_check(config, error);
+    return options_apply(&model_table, config, settings, error) && model_config_check(config, error);
 }
 
 static void clear(ModelConfig *config)
 {
-    OptionGroup rows;
-    OptionTable table = model_table(&rows);
-    options_clear(&table, config);
+    options_clear(&model_table, config);
 }
 
 static void presets_have_the_published_counts(void)

@@ -2,11 +2,8 @@
 
 const TensorName hf_lm_head[] = { TENSOR("lm_head", "lm_head.weight"), { 0 } };
 
-void hf_shape_plain(ModelConfig *config, Family family)
+static void shape_plain(ModelConfig *config)
 {
-    config->family = (int)family;
-    config->n_enc = family == FAMILY_GPT ? 0 : config->n_enc;
-    config->n_dec = family == FAMILY_BERT ? 0 : config->n_dec;
     config->kv_heads = config->rotary_dim = config->token_types = config->window = config->global_every = 0;
     config->sparsity.pattern = SPARSE_NONE;
     config->norm = NORM_RMS;
@@ -21,28 +18,16 @@ void hf_shape_plain(ModelConfig *config, Family family)
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
 }
 
-void hf_fix_head(ModelConfig *config, Activation activation)
+void hf_fit(const HfArchitecture *arch, ModelConfig *config)
 {
-    if (config->head_transform && model_config_head_activation(config) != activation)
-        config->head_activation = (int)activation == config->activation ? 0 : (int)activation + 1;
-}
+    const ModelConfig was = *config;
+    bool no_decoder = arch->family == FAMILY_BERT || (arch->family == FAMILY_T5 && was.n_dec == 0);
 
-void hf_drop_vocabulary_head(ModelConfig *config)
-{
-    config->head_transform = config->head_bias = false;
-    config->tie_embeddings = true;
-}
-
-bool hf_check_heads(const ModelConfig *config, GError **error)
-{
-    return config->width % config->heads == 0 ||
-           fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
-                     config->width, config->heads);
-}
-
-void hf_prefer(GHashTable *tensors, const char *name, const char *live)
-{
-    gpointer tensor = g_hash_table_lookup(tensors, live);
-    if (tensor)
-        g_hash_table_replace(tensors, g_strdup(name), tensor);
+    config->family = (int)(no_decoder ? FAMILY_BERT : arch->family);
+    config->n_enc = arch->family == FAMILY_GPT ? 0 : was.n_enc;
+    config->n_dec = no_decoder ? 0 : was.n_dec;
+    shape_plain(config);
+    arch->shape(config, &was);
+    if (arch->split_width)
+        config->head_dim = config->width / config->heads;
 }

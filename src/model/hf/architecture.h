@@ -8,56 +8,44 @@
 #include "model/tensor_names.h"
 #include "nn/ctx.h"
 
-/* Token ids that config.json names; -1 means none. */
-typedef struct HfIds {
-    int pad, bos, eos, decoder_start;
-} HfIds;
-#define HF_NO_IDS                                                                                                      \
-    {                                                                                                                  \
-        -1, -1, -1, -1                                                                                                 \
-    }
-
 typedef struct HfArchitecture {
     const char *model_type;  /* of config.json: "bert" */
     TensorNames names;       /* names.model is the class: "BertForPreTraining" */
-    const char *second_bias; /* the logits' bias under the name that transformers 5 reads where embeddings are untied;
-                                NULL means that there is one name only */
+    const char *second_bias; /* of lm_head.bias, where embeddings are not tied: the name under which transformers 5
+                                reads it; NULL means that there is one name only */
     const HfKey *keys;       /* ends with an entry of NULL */
     const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
-    HfIds default_ids;       /* token ids where config.json names none */
+    Family family;           /* FAMILY_T5 is FAMILY_BERT where there is no decoder */
+    bool split_width;        /* head_dim is width / heads, without a remainder; else an option of its own */
+    struct {
+        int pad, bos, eos;
+    } default_ids; /* token ids where config.json names none; -1 means none */
     /* What config.json does not say of training: InitScheme, and dropout inside the feed-forward network. */
     int init;
     bool init_scale_outputs, inner_dropout;
-    /* Sets every option that this architecture fixes. Export refuses a model that it changes. */
-    void (*shape)(ModelConfig *config);
-    /* Read and write settings that `keys` cannot express. Order: keys, read, shape; keys, write. */
+    /* config has pre-norm RMSNorm, no biases and no heads. Sets what this architecture has otherwise, and takes from
+     * `was`, the configuration before, the options that it leaves free. */
+    void (*shape)(ModelConfig *config, const ModelConfig *was);
+    /* Read and write settings that `keys` cannot express. Order: keys, read, hf_fit; keys, write. */
     bool (*read)(const json_t *root, ModelConfig *config, GError **error);
-    void (*write)(json_t *root, const ModelConfig *config, HfIds ids);
-    /* Sets what only the tensors of a file tell, such as which heads it has. name -> const FileTensor *; NULL means
-     * that config.json tells all. */
+    void (*write)(json_t *root, const ModelConfig *config, const TokenRoles *roles);
+    /* Sets options other than heads that only the tensors of a file tell; comes before hf_fit. name -> const
+     * FileTensor *; NULL means that there are none. */
     void (*infer)(GHashTable *tensors, ModelConfig *config);
-    /* On export, removes heads that no class of transformers has along with the others; NULL means none. */
-    void (*drop_heads)(ModelConfig *config);
-    /* Whether the architecture can hold this configuration, beyond `shape`; NULL means always. */
+    /* Whether the architecture can hold this configuration, beyond hf_fit; NULL means always. */
     bool (*check)(const ModelConfig *config, GError **error);
 } HfArchitecture;
 
 extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
-/* ---- for `shape` ---- */
+/* Sets every option that the architecture fixes. Export refuses a model that this changes. */
+void hf_fit(const HfArchitecture *arch, ModelConfig *config);
 
-/* The start of every shape: pre-norm RMSNorm, no biases, no heads; positions stay as they are. */
-void hf_shape_plain(ModelConfig *config, Family family);
-void hf_shape_bert(ModelConfig *config);
+/* ---- for BERT and RoBERTa ---- */
+
+void hf_shape_bert(ModelConfig *config, const ModelConfig *was);
 /* Gives the transform before the vocabulary, where there is one, this activation. */
 void hf_fix_head(ModelConfig *config, Activation activation);
-/* A drop_heads: removes the language-model head, which leaves the bare encoder. */
-void hf_drop_vocabulary_head(ModelConfig *config);
-/* A `check`: width must be a multiple of heads. */
-bool hf_check_heads(const ModelConfig *config, GError **error);
-/* For `infer`: where a file has tensor `live`, which transformers computes with, `live` replaces the one called `name`.
- */
-void hf_prefer(GHashTable *tensors, const char *name, const char *live);
 
 /* ---- tables that several architectures share ---- */
 

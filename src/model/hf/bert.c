@@ -5,28 +5,18 @@
 const TensorName hf_bert_body[] = {
     TENSOR("shared", "embeddings.word_embeddings.weight"),
     TENSOR("pooler", "pooler.dense.weight"),
-    TENSOR("pooler.bias", "pooler.dense.bias"),
     TENSOR("encoder.positions", HF_BERT_POSITIONS),
     TENSOR("encoder.segments", "embeddings.token_type_embeddings.weight"),
     TENSOR("encoder.embed_norm", "embeddings.LayerNorm.weight"),
-    TENSOR("encoder.embed_norm.bias", "embeddings.LayerNorm.bias"),
     TENSOR("encoder.#.self.q", "encoder.layer.#.attention.self.query.weight"),
-    TENSOR("encoder.#.self.q.bias", "encoder.layer.#.attention.self.query.bias"),
     TENSOR("encoder.#.self.k", "encoder.layer.#.attention.self.key.weight"),
-    TENSOR("encoder.#.self.k.bias", "encoder.layer.#.attention.self.key.bias"),
     TENSOR("encoder.#.self.v", "encoder.layer.#.attention.self.value.weight"),
-    TENSOR("encoder.#.self.v.bias", "encoder.layer.#.attention.self.value.bias"),
     TENSOR("encoder.#.self.distance", "encoder.layer.#.attention.self.distance_embedding.weight"),
     TENSOR("encoder.#.self.o", "encoder.layer.#.attention.output.dense.weight"),
-    TENSOR("encoder.#.self.o.bias", "encoder.layer.#.attention.output.dense.bias"),
     TENSOR("encoder.#.self.norm", "encoder.layer.#.attention.output.LayerNorm.weight"),
-    TENSOR("encoder.#.self.norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias"),
     TENSOR("encoder.#.mlp.wi", "encoder.layer.#.intermediate.dense.weight"),
-    TENSOR("encoder.#.mlp.wi.bias", "encoder.layer.#.intermediate.dense.bias"),
     TENSOR("encoder.#.mlp.wo", "encoder.layer.#.output.dense.weight"),
-    TENSOR("encoder.#.mlp.wo.bias", "encoder.layer.#.output.dense.bias"),
     TENSOR("encoder.#.mlp.norm", "encoder.layer.#.output.LayerNorm.weight"),
-    TENSOR("encoder.#.mlp.norm.bias", "encoder.layer.#.output.LayerNorm.bias"),
     { 0 },
 };
 
@@ -34,11 +24,8 @@ static const TensorName heads[] = {
     TENSOR("lm_head", "cls.predictions.decoder.weight"),
     TENSOR("lm_head.bias", "cls.predictions.bias"),
     TENSOR("transform.dense", "cls.predictions.transform.dense.weight"),
-    TENSOR("transform.dense.bias", "cls.predictions.transform.dense.bias"),
     TENSOR("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
-    TENSOR("transform.norm.bias", "cls.predictions.transform.LayerNorm.bias"),
     TENSOR("sentence", "cls.seq_relationship.weight"),
-    TENSOR("sentence.bias", "cls.seq_relationship.bias"),
     { 0 },
 };
 
@@ -69,20 +56,23 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-void hf_shape_bert(ModelConfig *config)
+void hf_fix_head(ModelConfig *config, Activation activation)
 {
-    ModelConfig was = *config;
-    hf_shape_plain(config, FAMILY_BERT);
+    if (config->head_transform && model_config_head_activation(config) != activation)
+        config->head_activation = (int)activation == config->activation ? 0 : (int)activation + 1;
+}
+
+void hf_shape_bert(ModelConfig *config, const ModelConfig *was)
+{
     config->norm = NORM_LAYER;
     config->norm_bias = config->post_norm = config->embed_norm = config->bias = config->scale_scores = true;
-    config->final_norm = config->gated = false;
-    config->position = model_config_distances(&was) ? was.position : POSITION_LEARNED;
-    config->token_types = MAX(was.token_types, 1);
-    config->head_dim = config->width / config->heads;
-    config->head_transform = config->head_bias = was.head_transform;
+    config->final_norm = false;
+    config->position = model_config_distances(was) ? was->position : POSITION_LEARNED;
+    config->token_types = MAX(was->token_types, 1);
+    config->head_transform = config->head_bias = was->head_transform;
     hf_fix_head(config, (Activation)config->activation);
-    config->pooler = was.pooler;
-    config->sentence_head = was.sentence_head;
+    config->pooler = was->pooler;
+    config->sentence_head = was->sentence_head;
 }
 
 static const struct {
@@ -94,7 +84,7 @@ static const struct {
     { "relative_key_query", POSITION_RELATIVE_KEY_QUERY },
 };
 
-static bool read_position(const json_t *root, ModelConfig *config, GError **error)
+static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
 {
     const json_t *value = json_object_get(root, "position_embedding_type");
     const char *type = value ? json_string_value(value) : positions[0].type;
@@ -107,21 +97,6 @@ static bool read_position(const json_t *root, ModelConfig *config, GError **erro
                      type ? type : "not a string");
 }
 
-static bool read_bert(const json_t *root, ModelConfig *config, GError **error)
-{
-    return read_position(root, config, error) && hf_check_heads(config, error);
-}
-
-/* Which heads the file has. */
-static void infer(GHashTable *tensors, ModelConfig *config)
-{
-    hf_prefer(tensors, "cls.predictions.bias", SECOND_BIAS);
-    config->pooler = g_hash_table_contains(tensors, "bert.pooler.dense.weight");
-    config->sentence_head = g_hash_table_contains(tensors, "cls.seq_relationship.weight");
-    config->head_transform = config->head_bias =
-        g_hash_table_contains(tensors, "cls.predictions.transform.dense.weight");
-}
-
 static const char *class_of(const ModelConfig *config)
 {
     if (config->head_transform)
@@ -129,7 +104,7 @@ static const char *class_of(const ModelConfig *config)
     return config->sentence_head ? "BertForNextSentencePrediction" : "BertModel";
 }
 
-static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_bert(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
     if (model_config_distances(config))
@@ -137,16 +112,7 @@ static void write_bert(json_t *root, const ModelConfig *config, HfIds ids)
     for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
         if ((int)positions[i].position == config->position)
             json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
-    hf_id_write(root, "pad_token_id", ids.pad);
-}
-
-/* A class that predicts words has a pooler only if it classifies sentence pairs too. */
-static void drop_heads(ModelConfig *config)
-{
-    if (!config->head_transform)
-        hf_drop_vocabulary_head(config);
-    else if (!config->sentence_head)
-        config->pooler = false;
+    hf_id_write(root, "pad_token_id", roles->pad);
 }
 
 const HfArchitecture hf_bert = {
@@ -159,11 +125,11 @@ const HfArchitecture hf_bert = {
     .second_bias = SECOND_BIAS,
     .keys = hf_bert_keys,
     .more_keys = keys,
-    .default_ids = HF_NO_IDS,
+    .family = FAMILY_BERT,
+    .split_width = true,
+    .default_ids = { -1, -1, -1 },
     .init = INIT_SCHEME_NORMAL,
     .read = read_bert,
-    .infer = infer,
     .write = write_bert,
     .shape = hf_shape_bert,
-    .drop_heads = drop_heads,
 };

@@ -1,7 +1,6 @@
 #include "model/hf/config_json.h"
 
 #include "base/hub.h"
-#include "model/hf/roles.h"
 
 #include <string.h>
 
@@ -53,7 +52,12 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
         !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
-    arch->shape(config);
+    if (arch->split_width && config->width % config->heads != 0) {
+        fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
+                  config->width, config->heads);
+        return NULL;
+    }
+    hf_fit(arch, config);
     return check_ranges(config, error) && model_config_check(config, error) ? arch : NULL;
 }
 
@@ -84,7 +88,8 @@ static const char *dtype_in_json(const char *dtype)
     return strcmp(dtype, "BF16") == 0 ? "bfloat16" : strcmp(dtype, "F16") == 0 ? "float16" : "float32";
 }
 
-char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles, const char *dtype)
+json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
+                       const char *dtype)
 {
     ModelConfig rates = *config; /* with the number in place of "as dropout" */
     rates.attention_dropout = model_config_attention_dropout(config);
@@ -94,31 +99,8 @@ char *hf_config_text(const HfArchitecture *arch, const ModelConfig *config, cons
     hf_keys_write(root, arch->keys, &rates);
     hf_keys_write(root, arch->more_keys, &rates);
     json_object_set_new(root, TIED, json_boolean(config->tie_embeddings));
-    arch->write(root, config, hf_roles_ids(roles));
-    hf_roles_write_eos(root, roles);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
-    char *line = g_strconcat(text, "\n", NULL);
-    free(text);
-    json_decref(root);
-    return line;
-}
-
-/* Whether option `row` has the same value in both. */
-static bool same_option(const OptionRow *row, const ModelConfig *a, const ModelConfig *b)
-{
-    switch (row->type) {
-    case OPT_BOOL:
-        return G_STRUCT_MEMBER(bool, a, row->offset) == G_STRUCT_MEMBER(bool, b, row->offset);
-    case OPT_ENUM:
-        return G_STRUCT_MEMBER(int, a, row->offset) == G_STRUCT_MEMBER(int, b, row->offset);
-    case OPT_I64:
-        return G_STRUCT_MEMBER(int64_t, a, row->offset) == G_STRUCT_MEMBER(int64_t, b, row->offset);
-    case OPT_F64:
-        return !(G_STRUCT_MEMBER(double, a, row->offset) < G_STRUCT_MEMBER(double, b, row->offset)) &&
-               !(G_STRUCT_MEMBER(double, a, row->offset) > G_STRUCT_MEMBER(double, b, row->offset));
-    default:
-        return true;
-    }
+    arch->write(root, config, roles);
+    return root;
 }
 
 static const HfArchitecture *nearest_architecture(const ModelConfig *config)
@@ -135,19 +117,39 @@ static const HfArchitecture *nearest_architecture(const ModelConfig *config)
     return config->rel_per_block ? &hf_umt5 : &hf_t5;
 }
 
+static bool has_param(const HfArchitecture *arch, const char *name)
+{
+    g_autofree char *theirs = NULL;
+    return tensor_name_of(&arch->names, name, &theirs) != NULL;
+}
+
+/* Removes the heads of an encoder for which the architecture has no class. A class that predicts words has a pooler
+ * only if it classifies sentence pairs too. */
+static void drop_heads(const HfArchitecture *arch, ModelConfig *config)
+{
+    bool words = config->head_transform && has_param(arch, "transform.dense");
+    bool pairs = config->sentence_head && has_param(arch, "sentence");
+    if (config->n_dec > 0)
+        return;
+    config->head_transform = words;
+    config->sentence_head = pairs;
+    config->pooler = config->pooler && has_param(arch, "pooler") && (pairs || !words);
+    config->head_bias = config->head_bias && words;
+    config->tie_embeddings = config->tie_embeddings || !words;
+}
+
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
     const HfArchitecture *arch = nearest_architecture(config);
     *fitted = *config;
-    if (arch->drop_heads)
-        arch->drop_heads(fitted);
+    drop_heads(arch, fitted);
     ModelConfig shaped = *fitted;
-    arch->shape(&shaped);
-    for (int i = 0; i < n_model_options; i++)
-        if (!same_option(&model_options[i], fitted, &shaped)) {
-            fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model,
-                      model_options[i].name);
-            return NULL;
-        }
+    hf_fit(arch, &shaped);
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, fitted, &shaped, OPT_IDENTITY);
+    if (rows->len > 0) {
+        const OptionRow *row = rows->pdata[0];
+        fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model, row->name);
+        return NULL;
+    }
     return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;
 }

@@ -5,27 +5,11 @@
 #include "format/safetensors.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
-#include "model/hf/roles.h"
 #include "model/params.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #define POSITIONS "bert." HF_BERT_POSITIONS
-
-static bool write_text(const char *folder, const char *name, const char *text, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    return io_write_file(path, text, strlen(text), error);
-}
-
-static bool write_object(const char *folder, const char *name, const json_t *root, GError **error)
-{
-    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
-    g_autofree char *text = g_strconcat(json, "\n", NULL);
-    free(json);
-    return write_text(folder, name, text, error);
-}
 
 /* The parameter that a tensor is read from when it is written. */
 typedef struct Source {
@@ -130,10 +114,7 @@ static bool write_generation(const char *folder, const ModelConfig *config, cons
 {
     if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
         return true;
-    json_t *root = hf_roles_generation(roles, config);
-    bool done = write_object(folder, "generation_config.json", root, error);
-    json_decref(root);
-    return done;
+    return hf_write_object(folder, "generation_config.json", hf_roles_generation(roles, config), error);
 }
 
 /* The defaults of T5: pad 0, end 1. */
@@ -147,8 +128,8 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    g_autofree char *text = hf_config_text(arch, config, &roles, dtype);
-    bool done = write_text(folder, "config.json", text, error) && write_generation(folder, config, &roles, error);
+    bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
+                write_generation(folder, config, &roles, error);
     token_roles_clear(&roles);
     return done;
 }

@@ -5,23 +5,14 @@ static const TensorName body[] = {
     TENSOR("shared", "wte.weight"),
     TENSOR("decoder.positions", "wpe.weight"),
     TENSOR("decoder.#.self.norm", "h.#.ln_1.weight"),
-    TENSOR("decoder.#.self.norm.bias", "h.#.ln_1.bias"),
     TENSOR_TRANSPOSED_PART("decoder.#.self.q", "h.#.attn.c_attn.weight", 0, 3),
     TENSOR_TRANSPOSED_PART("decoder.#.self.k", "h.#.attn.c_attn.weight", 1, 3),
     TENSOR_TRANSPOSED_PART("decoder.#.self.v", "h.#.attn.c_attn.weight", 2, 3),
-    TENSOR_PART("decoder.#.self.q.bias", "h.#.attn.c_attn.bias", 0, 3),
-    TENSOR_PART("decoder.#.self.k.bias", "h.#.attn.c_attn.bias", 1, 3),
-    TENSOR_PART("decoder.#.self.v.bias", "h.#.attn.c_attn.bias", 2, 3),
     TENSOR_TRANSPOSED("decoder.#.self.o", "h.#.attn.c_proj.weight"),
-    TENSOR("decoder.#.self.o.bias", "h.#.attn.c_proj.bias"),
     TENSOR("decoder.#.mlp.norm", "h.#.ln_2.weight"),
-    TENSOR("decoder.#.mlp.norm.bias", "h.#.ln_2.bias"),
     TENSOR_TRANSPOSED("decoder.#.mlp.wi", "h.#.mlp.c_fc.weight"),
-    TENSOR("decoder.#.mlp.wi.bias", "h.#.mlp.c_fc.bias"),
     TENSOR_TRANSPOSED("decoder.#.mlp.wo", "h.#.mlp.c_proj.weight"),
-    TENSOR("decoder.#.mlp.wo.bias", "h.#.mlp.c_proj.bias"),
     TENSOR("decoder.final_norm", "ln_f.weight"),
-    TENSOR("decoder.final_norm.bias", "ln_f.bias"),
     { 0 },
 };
 
@@ -45,28 +36,27 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config)
+static void shape(ModelConfig *config, const ModelConfig *was)
 {
-    hf_shape_plain(config, FAMILY_GPT);
+    (void)was;
     config->norm = NORM_LAYER;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_LEARNED;
-    config->head_dim = config->width / config->heads;
 }
 
 static bool read_gpt2(const json_t *root, ModelConfig *config, GError **error)
 {
     const HfKey inner = HF_INT("n_inner", ffn, 4 * (double)config->width, 1, 1 << 20);
     hf_warn_unused_rate(root, "embd_pdrop", config->dropout);
-    return hf_key_read(root, &inner, config, error) && hf_check_heads(config, error);
+    return hf_key_read(root, &inner, config, error);
 }
 
-static void write_gpt2(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_gpt2(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
-    hf_id_write_or_null(root, "bos_token_id", ids.bos);
-    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+    hf_id_write_or_null(root, "bos_token_id", roles->bos);
+    hf_eos_write(root, roles);
 }
 
 const HfArchitecture hf_gpt2 = {
@@ -77,7 +67,9 @@ const HfArchitecture hf_gpt2 = {
                .heads = hf_lm_head,
                .ignored = ignored },
     .keys = keys,
-    .default_ids = { -1, 50256, 50256, -1 },
+    .family = FAMILY_GPT,
+    .split_width = true,
+    .default_ids = { -1, 50256, 50256 },
     .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_gpt2,

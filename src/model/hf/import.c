@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "format/weights.h"
 #include "model/hf/config_json.h"
-#include "model/hf/roles.h"
 
 #include <string.h>
 
@@ -87,6 +86,30 @@ static bool file_is_tied(const Source *source)
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
+/* Where a file has the logits' bias under both names, transformers computes with the second. */
+static void take_second_bias(Source *source)
+{
+    const HfArchitecture *arch = source->arch;
+    gpointer second = arch->second_bias ? g_hash_table_lookup(source->tensors, arch->second_bias) : NULL;
+    char *first;
+    if (second && tensor_name_of(&arch->names, "lm_head.bias", &first))
+        g_hash_table_replace(source->tensors, first, second);
+}
+
+/* Sets what the tensors tell: whether embeddings are tied, and the heads of an encoder. */
+static void infer(Source *source, ModelConfig *config)
+{
+    take_second_bias(source);
+    source->says_untied = !config->tie_embeddings;
+    config->tie_embeddings = file_is_tied(source);
+    config->pooler = find_param(source, "pooler") != NULL;
+    config->sentence_head = find_param(source, "sentence") != NULL;
+    config->head_transform = config->head_bias = find_param(source, "transform.dense") != NULL;
+    if (source->arch->infer)
+        source->arch->infer(source->tensors, config);
+    hf_fit(source->arch, config);
+}
+
 /* Warns, because transformers would give such a model a random matrix. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
@@ -107,10 +130,7 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     source->tensors = tensors_by_name(&source->arch->names, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", folder);
-    source->says_untied = !config->tie_embeddings;
-    config->tie_embeddings = file_is_tied(source);
-    if (source->arch->infer)
-        source->arch->infer(source->tensors, config);
+    infer(source, config);
     return true;
 }
 

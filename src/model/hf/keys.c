@@ -25,6 +25,16 @@ json_t *hf_read_object(const char *path, GError **error)
     return root;
 }
 
+bool hf_write_object(const char *folder, const char *name, json_t *root, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    g_autofree char *text = g_strconcat(json, "\n", NULL);
+    free(json);
+    json_decref(root);
+    return io_write_file(path, text, strlen(text), error);
+}
+
 static bool is_absent(const json_t *value)
 {
     return value == NULL || json_is_null(value);
@@ -174,6 +184,15 @@ void hf_id_write(json_t *root, const char *key, int id)
 void hf_id_write_or_null(json_t *root, const char *key, int id)
 {
     json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
+}
+
+void hf_eos_write(json_t *root, const TokenRoles *roles)
+{
+    const TokenList *eos = &roles->eos;
+    json_t *ids = eos->n > 1 ? json_array() : eos->n == 1 ? json_integer(eos->ids[0]) : json_null();
+    for (int32_t i = 0; json_is_array(ids) && i < eos->n; i++)
+        json_array_append_new(ids, json_integer(eos->ids[i]));
+    json_object_set_new(root, "eos_token_id", ids);
 }
 
 void hf_warn_unused_rate(const json_t *root, const char *key, double used)

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "model/model_config.h"
-
-#include <jansson.h>
+#include "model/token_roles.h"
 
 typedef enum HfKeyType {
     HF_KEY_INT,        /* into an int64_t */
@@ -45,6 +44,8 @@ bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error
 void hf_id_write(json_t *root, const char *key, int id);
 /* Writes an id; -1 writes null, for a key whose absence means an id of transformers' own. */
 void hf_id_write_or_null(json_t *root, const char *key, int id);
+/* Writes eos_token_id: an id, or the list of several; null where there is none. */
+void hf_eos_write(json_t *root, const TokenRoles *roles);
 int hf_activation_of(const char *name); /* "gelu_new"; -1 means that loam has no such activation */
 const char *hf_activation_name(int activation);
 /* Warns of a dropout rate that loam does not have where it differs from the rate that loam uses instead. */
@@ -58,3 +59,5 @@ json_t *hf_rotary_json(double base); /* rope_parameters of this base */
 
 /* The object of a JSON file of at most 1 MiB; NULL with an error. json_decref. */
 json_t *hf_read_object(const char *path, GError **error);
+/* Writes FOLDER/NAME and takes `root`. */
+bool hf_write_object(const char *folder, const char *name, json_t *root, GError **error);

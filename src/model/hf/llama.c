@@ -4,10 +4,7 @@
 static const TensorName body[] = {
     TENSOR("shared", "embed_tokens.weight"),
     TENSOR("decoder.#.self.norm", "layers.#.input_layernorm.weight"),
-    TENSOR("decoder.#.self.q", "layers.#.self_attn.q_proj.weight"),
-    TENSOR("decoder.#.self.k", "layers.#.self_attn.k_proj.weight"),
-    TENSOR("decoder.#.self.v", "layers.#.self_attn.v_proj.weight"),
-    TENSOR("decoder.#.self.o", "layers.#.self_attn.o_proj.weight"),
+    TENSOR("decoder.#.self.*", "layers.#.self_attn.*_proj.weight"),
     TENSOR("decoder.#.mlp.norm", "layers.#.post_attention_layernorm.weight"),
     TENSOR("decoder.#.mlp.wi_0", "layers.#.mlp.gate_proj.weight"),
     TENSOR("decoder.#.mlp.wi_1", "layers.#.mlp.up_proj.weight"),
@@ -34,11 +31,9 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config)
+static void shape(ModelConfig *config, const ModelConfig *was)
 {
-    int64_t kv_heads = config->kv_heads;
-    hf_shape_plain(config, FAMILY_GPT);
-    config->kv_heads = kv_heads;
+    config->kv_heads = was->kv_heads;
     config->scale_scores = config->gated = true;
     config->position = POSITION_ROTARY;
 }
@@ -56,21 +51,22 @@ static bool read_llama(const json_t *root, ModelConfig *config, GError **error)
 }
 
 /* transformers 4 reads rope_theta, transformers 5 reads rope_parameters. */
-static void write_llama(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_llama(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     json_object_set_new(root, "num_key_value_heads", json_integer(model_config_kv_heads(config)));
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
     json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
     json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
-    hf_id_write_or_null(root, "bos_token_id", ids.bos);
-    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+    hf_id_write_or_null(root, "bos_token_id", roles->bos);
+    hf_eos_write(root, roles);
 }
 
 const HfArchitecture hf_llama = {
     .model_type = "llama",
     .names = { .model = "LlamaForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
     .keys = keys,
-    .default_ids = { -1, 1, 2, -1 },
+    .family = FAMILY_GPT,
+    .default_ids = { -1, 1, 2 },
     .init = INIT_SCHEME_NORMAL,
     .read = read_llama,
     .write = write_llama,

@@ -19,7 +19,6 @@ static const TensorName body[] = {
 
 static const TensorName heads[] = {
     TENSOR("lm_head", "decoder.weight"),
-    TENSOR("lm_head.bias", "decoder.bias"),
     TENSOR("transform.dense", "head.dense.weight"),
     TENSOR("transform.norm", "head.norm.weight"),
     { 0 },
@@ -45,20 +44,17 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config)
+static void shape(ModelConfig *config, const ModelConfig *was)
 {
-    ModelConfig was = *config;
-    hf_shape_plain(config, FAMILY_BERT);
     config->norm = NORM_LAYER;
     config->first_norm = false;
     config->embed_norm = config->gated = config->scale_scores = true;
     config->position = POSITION_ROTARY;
-    config->rotary_local = was.rotary_local;
-    config->window = was.window;
-    config->global_every = was.global_every;
-    config->head_dim = config->width / config->heads;
-    config->head_transform = config->head_bias = was.head_transform;
-    config->head_activation = was.head_activation;
+    config->rotary_local = was->rotary_local;
+    config->window = was->window;
+    config->global_every = was->global_every;
+    config->head_transform = config->head_bias = was->head_transform;
+    config->head_activation = was->head_activation;
 }
 
 /* transformers 5 writes layer_types, a list, in place of global_attn_every_n_layers. */
@@ -94,17 +90,11 @@ static bool read_modernbert(const json_t *root, ModelConfig *config, GError **er
            hf_rotary_read(root, "full_attention", "global_rope_theta", 160000, &config->rotary_base, error) &&
            hf_rotary_read(root, "sliding_attention", "local_rope_theta",
                           json_is_null(json_object_get(root, "local_rope_theta")) ? config->rotary_base : 10000,
-                          &config->rotary_local, error) &&
-           hf_check_heads(config, error);
-}
-
-static void infer(GHashTable *tensors, ModelConfig *config)
-{
-    config->head_transform = config->head_bias = g_hash_table_contains(tensors, "head.dense.weight");
+                          &config->rotary_local, error);
 }
 
 /* The keys of transformers 4 and of transformers 5. */
-static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_modernbert(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     double local = config->rotary_local > 0 ? config->rotary_local : config->rotary_base;
     json_t *types = json_array();
@@ -121,15 +111,9 @@ static void write_modernbert(json_t *root, const ModelConfig *config, HfIds ids)
                                   "sliding_attention", hf_rotary_json(local)));
     json_object_set_new(root, "classifier_activation",
                         json_string(hf_activation_name((int)model_config_head_activation(config))));
-    hf_id_write(root, "pad_token_id", MAX(ids.pad, 0));
-    hf_id_write(root, "eos_token_id", ids.eos);
-}
-
-static void drop_heads(ModelConfig *config)
-{
-    config->pooler = config->sentence_head = false;
-    if (!config->head_transform)
-        hf_drop_vocabulary_head(config);
+    hf_id_write(root, "pad_token_id", MAX(roles->pad, 0));
+    if (roles->eos.n > 0)
+        hf_eos_write(root, roles);
 }
 
 static bool check_modernbert(const ModelConfig *config, GError **error)
@@ -143,13 +127,13 @@ const HfArchitecture hf_modernbert = {
     .model_type = "modernbert",
     .names = { .model = "ModernBertForMaskedLM", .prefix = "model.", .body = body, .heads = heads },
     .keys = keys,
-    .default_ids = HF_NO_IDS,
+    .family = FAMILY_BERT,
+    .split_width = true,
+    .default_ids = { -1, -1, -1 },
     .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_modernbert,
-    .infer = infer,
     .write = write_modernbert,
     .shape = shape,
-    .drop_heads = drop_heads,
     .check = check_modernbert,
 };

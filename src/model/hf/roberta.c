@@ -7,9 +7,7 @@ static const TensorName heads[] = {
     TENSOR("lm_head", "lm_head.decoder.weight"),
     TENSOR("lm_head.bias", "lm_head.bias"),
     TENSOR("transform.dense", "lm_head.dense.weight"),
-    TENSOR("transform.dense.bias", "lm_head.dense.bias"),
     TENSOR("transform.norm", "lm_head.layer_norm.weight"),
-    TENSOR("transform.norm.bias", "lm_head.layer_norm.bias"),
     { 0 },
 };
 
@@ -22,14 +20,13 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-static void shape(ModelConfig *config)
+static void shape(ModelConfig *config, const ModelConfig *was)
 {
-    int64_t offset = config->position_offset;
-    hf_shape_bert(config);
+    hf_shape_bert(config, was);
     config->position = POSITION_LEARNED;
-    config->position_offset = offset;
+    config->position_offset = was->position_offset;
     config->sentence_head = false;
-    hf_fix_head(config, ACT_GELU_ERF);
+    hf_fix_head(config, ACT_GELU_ERF); /* whatever the activation of the feed-forward networks */
 }
 
 /* max_position_embeddings counts the rows of the table, of which those up to pad_token_id are unused. */
@@ -47,38 +44,20 @@ static bool read_roberta(const json_t *root, ModelConfig *config, GError **error
     if (config->max_positions < 1)
         return fail_user(error, "max_position_embeddings leaves no positions after pad_token_id, %" G_GINT64_FORMAT,
                          config->position_offset - 1);
-    return hf_check_heads(config, error);
+    return true;
 }
 
-static void infer(GHashTable *tensors, ModelConfig *config)
-{
-    hf_prefer(tensors, "lm_head.bias", SECOND_BIAS);
-    config->pooler = g_hash_table_contains(tensors, "roberta.pooler.dense.weight");
-    config->head_transform = config->head_bias = g_hash_table_contains(tensors, "lm_head.dense.weight");
-    hf_fix_head(config, ACT_GELU_ERF); /* whatever the activation of the feed-forward networks */
-}
-
-static void write_roberta(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_roberta(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     int pad = (int)config->position_offset - 1;
-    if (ids.pad >= 0 && ids.pad != pad)
+    if (roles->pad >= 0 && roles->pad != pad)
         log_warning("transformers takes id %d of this RoBERTa for padding, since positions begin at row %d, but the "
                     "tokenizer's is %d: a model.position_offset of %d from the start would agree with it",
-                    pad, pad + 1, ids.pad, ids.pad + 1);
+                    pad, pad + 1, roles->pad, roles->pad + 1);
     json_object_set_new(root, "architectures",
                         json_pack("[s]", config->head_transform ? "RobertaForMaskedLM" : "RobertaModel"));
     json_object_set_new(root, "max_position_embeddings", json_integer(config->max_positions + config->position_offset));
     hf_id_write(root, "pad_token_id", pad);
-}
-
-/* No class has a sentence head; only the bare model has a pooler. */
-static void drop_heads(ModelConfig *config)
-{
-    config->sentence_head = false;
-    if (config->head_transform)
-        config->pooler = false;
-    else
-        hf_drop_vocabulary_head(config);
 }
 
 const HfArchitecture hf_roberta = {
@@ -91,11 +70,11 @@ const HfArchitecture hf_roberta = {
     .second_bias = SECOND_BIAS,
     .keys = hf_bert_keys,
     .more_keys = keys,
-    .default_ids = HF_NO_IDS,
+    .family = FAMILY_BERT,
+    .split_width = true,
+    .default_ids = { -1, -1, -1 },
     .init = INIT_SCHEME_NORMAL,
     .read = read_roberta,
-    .infer = infer,
     .write = write_roberta,
     .shape = shape,
-    .drop_heads = drop_heads,
 };

@@ -1,6 +1,7 @@
-#include "model/hf/roles.h"
-
+/* roles.c: special tokens and generation settings in config.json and generation_config.json. */
 #include "base/log.h"
+#include "model/hf/config_json.h"
+
 /* Generation settings that config.json holds in folders without a generation_config.json. */
 static const char *const legacy_keys[] = { "max_new_tokens", "do_sample",          "temperature",    "top_k", "top_p",
                                            "num_beams",      "repetition_penalty", "length_penalty", NULL };
@@ -64,13 +65,12 @@ static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GErro
 static bool read_config(const json_t *root, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                         GError **error)
 {
-    const HfIds *defaults = &arch->default_ids;
-    if (!read_id(root, "pad_token_id", defaults->pad, config->vocab, &roles->pad, error) ||
-        !read_id(root, "bos_token_id", defaults->bos, config->vocab, &roles->bos, error) ||
+    if (!read_id(root, "pad_token_id", arch->default_ids.pad, config->vocab, &roles->pad, error) ||
+        !read_id(root, "bos_token_id", arch->default_ids.bos, config->vocab, &roles->bos, error) ||
         !read_eos(root, config->vocab, roles, error))
         return false;
-    if (json_object_get(root, "eos_token_id") == NULL && defaults->eos < config->vocab)
-        token_roles_add_eos(roles, defaults->eos);
+    if (json_object_get(root, "eos_token_id") == NULL && arch->default_ids.eos < config->vocab)
+        token_roles_add_eos(roles, arch->default_ids.eos);
     if (config->family != FAMILY_T5)
         return true;
     json_int_t start = json_integer_value(json_object_get(root, "decoder_start_token_id"));
@@ -138,36 +138,17 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     return done;
 }
 
-HfIds hf_roles_ids(const TokenRoles *roles)
-{
-    return (HfIds){ .pad = roles->pad,
-                    .bos = roles->bos,
-                    .eos = roles->eos.n > 0 ? roles->eos.ids[0] : -1,
-                    .decoder_start = roles->decoder_start };
-}
-
-void hf_roles_write_eos(json_t *root, const TokenRoles *roles)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; i < roles->eos.n; i++)
-        json_array_append_new(list, json_integer(roles->eos.ids[i]));
-    if (roles->eos.n > 1)
-        json_object_set(root, "eos_token_id", list);
-    json_decref(list);
-}
-
 json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config)
 {
-    HfIds ids = hf_roles_ids(roles);
     json_t *root = roles->generation ? json_deep_copy(roles->generation) : json_object();
-    hf_id_write(root, "eos_token_id", ids.eos);
-    hf_roles_write_eos(root, roles);
+    if (roles->eos.n > 0)
+        hf_eos_write(root, roles);
     if (json_object_get(root, "pad_token_id") == NULL)
-        hf_id_write(root, "pad_token_id", ids.pad);
+        hf_id_write(root, "pad_token_id", roles->pad);
     if (config->n_enc > 0)
         hf_id_write(root, "decoder_start_token_id",
-                    roles->generation_start >= 0 ? roles->generation_start : ids.decoder_start);
+                    roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start);
     else
-        hf_id_write(root, "bos_token_id", ids.bos);
+        hf_id_write(root, "bos_token_id", roles->bos);
     return root;
 }

@@ -5,37 +5,17 @@
 
 static const TensorName body[] = {
     TENSOR("shared", "shared.weight"),
-    TENSOR("encoder.relpos", "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
-    TENSOR("encoder.#.self.relpos", "encoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
-    TENSOR("encoder.#.self.norm", "encoder.block.#.layer.0.layer_norm.weight"),
-    TENSOR("encoder.#.self.q", "encoder.block.#.layer.0.SelfAttention.q.weight"),
-    TENSOR("encoder.#.self.k", "encoder.block.#.layer.0.SelfAttention.k.weight"),
-    TENSOR("encoder.#.self.v", "encoder.block.#.layer.0.SelfAttention.v.weight"),
-    TENSOR("encoder.#.self.o", "encoder.block.#.layer.0.SelfAttention.o.weight"),
-    TENSOR("encoder.#.mlp.norm", "encoder.block.#.layer.1.layer_norm.weight"),
-    TENSOR("encoder.#.mlp.wi", "encoder.block.#.layer.1.DenseReluDense.wi.weight"),
-    TENSOR("encoder.#.mlp.wi_0", "encoder.block.#.layer.1.DenseReluDense.wi_0.weight"),
-    TENSOR("encoder.#.mlp.wi_1", "encoder.block.#.layer.1.DenseReluDense.wi_1.weight"),
-    TENSOR("encoder.#.mlp.wo", "encoder.block.#.layer.1.DenseReluDense.wo.weight"),
-    TENSOR("encoder.final_norm", "encoder.final_layer_norm.weight"),
-    TENSOR("decoder.relpos", "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
-    TENSOR("decoder.#.self.relpos", "decoder.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
-    TENSOR("decoder.#.self.norm", "decoder.block.#.layer.0.layer_norm.weight"),
-    TENSOR("decoder.#.self.q", "decoder.block.#.layer.0.SelfAttention.q.weight"),
-    TENSOR("decoder.#.self.k", "decoder.block.#.layer.0.SelfAttention.k.weight"),
-    TENSOR("decoder.#.self.v", "decoder.block.#.layer.0.SelfAttention.v.weight"),
-    TENSOR("decoder.#.self.o", "decoder.block.#.layer.0.SelfAttention.o.weight"),
+    TENSOR("*.relpos", "*.block.0.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("*.#.self.relpos", "*.block.#.layer.0.SelfAttention.relative_attention_bias.weight"),
+    TENSOR("*.#.self.norm", "*.block.#.layer.0.layer_norm.weight"),
+    TENSOR("*.#.self.*", "*.block.#.layer.0.SelfAttention.*.weight"),
     TENSOR("decoder.#.cross.norm", "decoder.block.#.layer.1.layer_norm.weight"),
-    TENSOR("decoder.#.cross.q", "decoder.block.#.layer.1.EncDecAttention.q.weight"),
-    TENSOR("decoder.#.cross.k", "decoder.block.#.layer.1.EncDecAttention.k.weight"),
-    TENSOR("decoder.#.cross.v", "decoder.block.#.layer.1.EncDecAttention.v.weight"),
-    TENSOR("decoder.#.cross.o", "decoder.block.#.layer.1.EncDecAttention.o.weight"),
+    TENSOR("decoder.#.cross.*", "decoder.block.#.layer.1.EncDecAttention.*.weight"),
+    TENSOR("encoder.#.mlp.norm", "encoder.block.#.layer.1.layer_norm.weight"),
+    TENSOR("encoder.#.mlp.*", "encoder.block.#.layer.1.DenseReluDense.*.weight"),
     TENSOR("decoder.#.mlp.norm", "decoder.block.#.layer.2.layer_norm.weight"),
-    TENSOR("decoder.#.mlp.wi", "decoder.block.#.layer.2.DenseReluDense.wi.weight"),
-    TENSOR("decoder.#.mlp.wi_0", "decoder.block.#.layer.2.DenseReluDense.wi_0.weight"),
-    TENSOR("decoder.#.mlp.wi_1", "decoder.block.#.layer.2.DenseReluDense.wi_1.weight"),
-    TENSOR("decoder.#.mlp.wo", "decoder.block.#.layer.2.DenseReluDense.wo.weight"),
-    TENSOR("decoder.final_norm", "decoder.final_layer_norm.weight"),
+    TENSOR("decoder.#.mlp.*", "decoder.block.#.layer.2.DenseReluDense.*.weight"),
+    TENSOR("*.final_norm", "*.final_layer_norm.weight"),
     { 0 },
 };
 
@@ -103,18 +83,16 @@ static void write_activation(json_t *root, const ModelConfig *config)
     json_object_set_new(root, "is_gated_act", json_boolean(config->gated));
 }
 
-static void shape_t5(ModelConfig *config)
+static void shape_t5(ModelConfig *config, const ModelConfig *was)
 {
-    bool gated = config->gated, scale_logits = config->scale_logits;
-    hf_shape_plain(config, config->n_dec > 0 ? FAMILY_T5 : FAMILY_BERT);
     config->position = POSITION_RELATIVE_BIAS;
-    config->gated = gated;
-    config->scale_logits = scale_logits;
+    config->gated = was->gated;
+    config->scale_logits = was->scale_logits;
 }
 
-static void shape_umt5(ModelConfig *config)
+static void shape_umt5(ModelConfig *config, const ModelConfig *was)
 {
-    shape_t5(config);
+    shape_t5(config, was);
     config->rel_per_block = true;
 }
 
@@ -150,7 +128,6 @@ static void infer_t5(GHashTable *tensors, ModelConfig *config)
 {
     if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight"))
         return;
-    config->family = FAMILY_BERT;
     config->n_dec = 0;
     config->scale_logits = false;
 }
@@ -170,7 +147,7 @@ static void infer_umt5(GHashTable *tensors, ModelConfig *config)
     infer_t5(tensors, config);
 }
 
-static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_t5(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     if (config->n_dec == 0)
         json_object_set_new(root, "architectures",
@@ -183,16 +160,9 @@ static void write_t5(json_t *root, const ModelConfig *config, HfIds ids)
     /* transformers 4 reads tying and scaling from the first flag, transformers 5 scaling from the second. */
     json_object_set_new(root, "tie_word_embeddings", json_boolean(config->scale_logits));
     json_object_set_new(root, "scale_decoder_outputs", json_boolean(config->scale_logits));
-    hf_id_write(root, "pad_token_id", ids.pad);
-    hf_id_write_or_null(root, "eos_token_id", ids.eos);
-    hf_id_write(root, "decoder_start_token_id", ids.decoder_start);
-}
-
-static void drop_heads(ModelConfig *config)
-{
-    config->pooler = config->sentence_head = false;
-    if (config->n_dec == 0)
-        hf_drop_vocabulary_head(config);
+    hf_id_write(root, "pad_token_id", roles->pad);
+    hf_eos_write(root, roles);
+    hf_id_write(root, "decoder_start_token_id", roles->decoder_start);
 }
 
 static bool check_t5(const ModelConfig *config, GError **error)
@@ -213,9 +183,8 @@ static bool check_umt5(const ModelConfig *config, GError **error)
     {                                                                                                                  \
         .model_type = type,                                                                                            \
         .names = { .model = class, .prefix = "", .body = body, .heads = hf_lm_head, .ignored = ignored },              \
-        .keys = keys, .more_keys = table, .default_ids = { 0, -1, 1, -1 }, .init = INIT_SCHEME_T5,                     \
-        .inner_dropout = true, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer,                  \
-        .drop_heads = drop_heads, .check = checker                                                                     \
+        .keys = keys, .more_keys = table, .family = FAMILY_T5, .default_ids = { 0, -1, 1 }, .init = INIT_SCHEME_T5,    \
+        .inner_dropout = true, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer, .check = checker \
     }
 
 const HfArchitecture hf_t5 =

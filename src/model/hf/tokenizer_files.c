@@ -1,24 +1,14 @@
 /* tokenizer_files.c: the tokenizer files of a folder of Hugging Face. */
 #include "model/hf/hf.h"
 
-#include "base/file.h"
 #include "base/log.h"
+#include "model/hf/keys.h"
 #include "nn/ctx.h"
 #include "text/json_parts.h"
 #include "text/post_processor.h"
 #include "text/roles.h"
 
-#include <jansson.h>
 #include <string.h>
-
-static bool write_object(const char *folder, const char *name, const json_t *root, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    char *json = json_dumps(root, JSON_INDENT(2) | JSON_SORT_KEYS);
-    g_autofree char *text = g_strconcat(json, "\n", NULL);
-    free(json);
-    return io_write_file(path, text, strlen(text), error);
-}
 
 /* Whether texts are put between [CLS] and [SEP]: those of an encoder or, where no model is given, of a tokenizer with a
  * mask token. */
@@ -149,8 +139,8 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
     find_roles(tok, model, ids);
     json_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
     bool done = copy_own_files(folder, tok, error) && keep_settings(folder, config, error) &&
-                write_object(folder, "special_tokens_map.json", special, error) &&
-                write_object(folder, "tokenizer_config.json", config, error) &&
+                hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&
+                hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
                 write_json(folder, tok, model, ids, error);
     json_decref(special);
     json_decref(config);

@@ -25,16 +25,13 @@ static const HfKey keys[] = {
 /* Position p of a sequence has row p + FIRST_ROW of the sinusoids. */
 #define FIRST_ROW 2
 
-static void shape(ModelConfig *config)
+static void shape(ModelConfig *config, const ModelConfig *was)
 {
-    bool scaled = config->scale_embedding;
-    hf_shape_plain(config, FAMILY_GPT);
     config->norm = NORM_LAYER;
     config->norm_bias = config->bias = config->scale_scores = true;
     config->position = POSITION_SINUSOIDAL;
     config->position_offset = FIRST_ROW;
-    config->scale_embedding = scaled;
-    config->head_dim = config->width / config->heads;
+    config->scale_embedding = was->scale_embedding;
     config->norm_eps = 1e-5;
 }
 
@@ -47,7 +44,7 @@ static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
         return false;
     if (config->position_zero < FIRST_ROW)
         config->position_zero = -1; /* no position has that row */
-    return hf_check_heads(config, error);
+    return true;
 }
 
 /* A pad_token_id with which every row of the sinusoids is as this model has it. */
@@ -62,11 +59,11 @@ static int pad_of(const ModelConfig *config, int id)
     return pad;
 }
 
-static void write_xglm(json_t *root, const ModelConfig *config, HfIds ids)
+static void write_xglm(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
-    hf_id_write(root, "pad_token_id", pad_of(config, ids.pad));
-    hf_id_write_or_null(root, "bos_token_id", ids.bos);
-    hf_id_write_or_null(root, "eos_token_id", ids.eos);
+    hf_id_write(root, "pad_token_id", pad_of(config, roles->pad));
+    hf_id_write_or_null(root, "bos_token_id", roles->bos);
+    hf_eos_write(root, roles);
 }
 
 const HfArchitecture hf_xglm = {
@@ -77,7 +74,9 @@ const HfArchitecture hf_xglm = {
                .heads = hf_lm_head,
                .ignored = ignored },
     .keys = keys,
-    .default_ids = { 1, 0, 2, -1 },
+    .family = FAMILY_GPT,
+    .split_width = true,
+    .default_ids = { 1, 0, 2 },
     .init = INIT_SCHEME_NORMAL,
     .read = read_xglm,
     .write = write_xglm,

@@ -66,12 +66,6 @@ bool state_from_json(const json_t *object, TrainState *state, GError **error)
     return true;
 }
 
-OptionTable checkpoint_model_table(OptionGroup *group)
-{
-    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
-    return (OptionTable){ group, 1, sizeof(ModelConfig) };
-}
-
 void checkpoint_hex(uint64_t hash, char hex[17])
 {
     snprintf(hex, 17, "%016" PRIx64, hash);

@@ -22,8 +22,6 @@ json_t *state_to_json(const TrainState *state);
 /* false where a required number is missing, or a number is of another type or out of its range. */
 bool state_from_json(const json_t *object, TrainState *state, GError **error);
 
-/* The option table of a ModelConfig alone. group: memory that the table points to. */
-OptionTable checkpoint_model_table(OptionGroup *group);
 /* "%016x" of a checksum. */
 void checkpoint_hex(uint64_t hash, char hex[17]);
 /* Puts the checksum of the rest of state.json into it, under "xxh3". */

@@ -271,10 +271,8 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, bool *dam
 
 bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, bool *damaged, GError **error)
 {
-    OptionGroup group;
-    OptionTable table = checkpoint_model_table(&group);
     checkpoint_clear_config(config);
-    options_set_defaults(&table, config);
+    options_set_defaults(&model_table, config);
     json_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(damaged, error);
@@ -287,15 +285,13 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
     json_decref(root);
-    option_settings_rename(settings, &table);
-    if (!options_apply(&table, config, settings, error) || !model_config_check(config, error))
+    option_settings_rename(settings, &model_table);
+    if (!options_apply(&model_table, config, settings, error) || !model_config_check(config, error))
         return false;
     return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);
 }
 
 void checkpoint_clear_config(ModelConfig *config)
 {
-    OptionGroup group;
-    OptionTable table = checkpoint_model_table(&group);
-    options_clear(&table, config);
+    options_clear(&model_table, config);
 }

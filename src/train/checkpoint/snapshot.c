@@ -42,11 +42,9 @@ static void add_source(GArray *sources, StoredTensor stored)
 
 static json_t *model_json(const ModelConfig *config)
 {
-    OptionGroup group;
-    OptionTable table = checkpoint_model_table(&group);
     json_t *object = json_object();
     for (int i = 0; i < n_model_options; i++) {
-        g_autofree char *value = options_plain_value(&table, config, &model_options[i]);
+        g_autofree char *value = options_plain_value(&model_table, config, &model_options[i]);
         json_object_set_new(object, model_options[i].name, json_string(value));
     }
     return object;

@@ -60,21 +60,13 @@ static bool of_the_data(const char *name)
     return strcmp(name, "data.objective") == 0 || strcmp(name, "data.input_length") == 0;
 }
 
-static OptionTable model_table(OptionGroup *group)
-{
-    *group = (OptionGroup){ model_options, n_model_options, 0, model_renames };
-    return (OptionTable){ group, 1, sizeof(ModelConfig) };
-}
-
 /* Options that do not describe the weights: the preset's name, and an option that follows from data.objective. */
 static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
 
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
 {
-    OptionGroup group;
-    OptionTable table = model_table(&group);
     for (int i = 0; i < n_model_options; i++) {
-        g_autofree char *value = options_plain_value(&table, model, &model_options[i]);
+        g_autofree char *value = options_plain_value(&model_table, model, &model_options[i]);
         if (!g_strv_contains(not_of_weights, model_options[i].name))
             option_settings_add(layers, model_options[i].name, value, origin);
     }
@@ -84,8 +76,6 @@ static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *l
  * model's. */
 static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
 {
-    OptionGroup group;
-    OptionTable table = model_table(&group);
     ModelConfig model = { 0 };
     g_autoptr(GPtrArray) about_model = option_settings_new();
     for (guint i = 0; i < layers->len; i++) {
@@ -93,8 +83,8 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
         if (g_str_has_prefix(setting->name, "model.") && setting->value)
             option_settings_add(about_model, setting->name, setting->value, setting->origin);
     }
-    options_set_defaults(&table, &model);
-    bool good = options_apply(&table, &model, about_model, error);
+    options_set_defaults(&model_table, &model);
+    bool good = options_apply(&model_table, &model, about_model, error);
     if (good && model.vocab == 0) {
         g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
         option_settings_add(layers, "model.vocab", vocab, init);
