@@ -125,13 +125,12 @@ bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes,
     return true;
 }
 
-/* The text that a piece stands for, its length in *n: NULL means the unknown piece, or a byte. */
-static const char *surface(const void *opaque, int32_t id, size_t *n)
+/* See PieceSurfaces. */
+static const char *surface(const void *model, int32_t id, int *byte)
 {
-    const SpModel *model = opaque;
     const SpPiece *piece = sp_piece(model, id);
-    *n = piece->type == SP_BYTE ? 1 : strlen(piece->text);
-    return piece->type == SP_BYTE || id == model->unk ? NULL : piece->text;
+    *byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
+    return piece->text;
 }
 
 bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,

@@ -10,6 +10,17 @@ static size_t char_bytes(const char *text, size_t at, size_t bytes)
     return at < bytes ? MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at) : 0;
 }
 
+/* Bytes of a piece at `at`; 0 means that the piece is not there. */
+static size_t piece_bytes(const PieceSurfaces *surfaces, int32_t id, const char *normal, size_t at, size_t bytes)
+{
+    int byte;
+    const char *text = surfaces->surface(surfaces->model, id, &byte);
+    size_t n = strlen(text);
+    if (byte >= 0 && at < bytes && (unsigned char)normal[at] == byte)
+        return 1;
+    return n <= bytes - at && memcmp(normal + at, text, n) == 0 ? n : 0;
+}
+
 bool piece_ends(const PieceSurfaces *surfaces, const char *normal, size_t normal_bytes, const GArray *map,
                 const int32_t *ids, int64_t n, uint32_t *ends)
 {
@@ -17,14 +28,13 @@ bool piece_ends(const PieceSurfaces *surfaces, const char *normal, size_t normal
     int64_t i = 0, unknown = -1;                 /* unknown: the last unknown piece so far; -1 means none */
     size_t at = 0;
     while (i < n || at < normal_bytes) {
-        size_t bytes = 0, step = char_bytes(normal, at, normal_bytes);
         bool wild = i < n && ids[i] == surfaces->unk;
-        const char *text = i < n && !wild ? surfaces->surface(surfaces->model, ids[i], &bytes) : NULL;
-        if (i < n && wild && step > 0) {
-            unknown = i;
+        size_t step = i == n   ? 0
+                      : wild ? char_bytes(normal, at, normal_bytes)
+                             : piece_bytes(surfaces, ids[i], normal, at, normal_bytes);
+        if (step > 0) {
+            unknown = wild ? i : unknown;
             stops[i++] = at += step;
-        } else if (i < n && !wild && bytes <= normal_bytes - at && (!text || memcmp(normal + at, text, bytes) == 0)) {
-            stops[i++] = at += bytes;
         } else { /* as the star of a file pattern: the last unknown piece takes one character more */
             step = unknown >= 0 ? char_bytes(normal, stops[unknown], normal_bytes) : 0;
             if (step == 0)

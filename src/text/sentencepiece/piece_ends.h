@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 typedef struct PieceSurfaces {
-    /* The text of a piece, *n bytes long; NULL for the unknown piece and for the piece of a byte, for which *n is 1. */
-    const char *(*surface)(const void *model, int32_t id, size_t *n);
+    /* The text of a piece, and in *byte the byte that it may stand for instead ("<0x41>"); -1 means none. */
+    const char *(*surface)(const void *model, int32_t id, int *byte);
     const void *model;
     int32_t unk; /* stands for one or more characters */
 } PieceSurfaces;
