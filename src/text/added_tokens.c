@@ -229,8 +229,9 @@ static bool encode_normal(const AddedTokens *added, const char *text, size_t byt
     if (!other || (other_bytes == bytes && memcmp(other, text, bytes) == 0))
         return run_pass(added, pass, text, bytes, starts_text, specials, encode_plain, out, error);
     if (out->ends)
-        return fail_user(error, "where the tokens of a text lie is not known for a tokenizer that finds added tokens in "
-                                "normalized text");
+        return fail_user(error,
+                         "where the tokens of a text lie is not known for a tokenizer that finds added tokens in "
+                         "normalized text");
     return run_pass(added, pass, other, other_bytes, starts_text, specials, encode_plain, out, error);
 }
 

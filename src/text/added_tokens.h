@@ -18,8 +18,8 @@ typedef struct AddedToken {
 
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
-/* For n ids that `encode` gave for a text: ends[i] is the byte of the text before which token i ends (tokenizer_encode_ends).
- * False where ids and text do not belong together. */
+/* For n ids that `encode` gave for a text: ends[i] is the byte of the text before which token i ends
+ * (tokenizer_encode_ends). False where ids and text do not belong together. */
 typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
                             int64_t n, uint32_t *ends);
 

@@ -56,9 +56,8 @@ static uint32_t end_of(const Encoded *encoded, guint i)
     return g_array_index(encoded->ends, uint32_t, i);
 }
 
-/* A span of the library holds whole characters, and ours ends in the last of them, or after it: of "e" and an accent that
- * become one character, the library counts the first alone. White space at the end
- * of the text is ours alone. */
+/* A span of the library holds whole characters, and ours ends in the last of them, or after it: of "e" and an accent
+ * that become one character, the library counts the first alone. White space at the end of the text is ours alone. */
 static void check_spans(const Tokenizer *tok, const Encoded *ours, const char *text, const json_t *spans)
 {
     for (guint i = 0; i < ours->ends->len; i++) {
@@ -108,8 +107,16 @@ static void agrees_with_the_library(gconstpointer data)
 static const char *const texts[] = {
     "def f(x):\n    return x + 1\n",
     "\tif (a  &&\r\n\t\tb) { s = \"n\xc3\xa9\"; }  \r\n",
-    "e\xcc\x81t\xc3\xa9 na\xc3\xafve \xef\xac\x81n \xc2\xbd \xe2\x82\xac \xe5\x8c\x97\xe4\xba\xac\xf0\x9f\x99\x82\xf0\x9f\x99\x82 x",
-    "   ", "", "a", " a", "a ", "\n\n\n", "\xe2\x80\x8b\xe2\x80\x8b", "Hello, HELLO hello.x",
+    "e\xcc\x81t\xc3\xa9 na\xc3\xafve \xef\xac\x81n \xc2\xbd \xe2\x82\xac "
+    "\xe5\x8c\x97\xe4\xba\xac\xf0\x9f\x99\x82\xf0\x9f\x99\x82 x",
+    "   ",
+    "",
+    "a",
+    " a",
+    "a ",
+    "\n\n\n",
+    "\xe2\x80\x8b\xe2\x80\x8b",
+    "Hello, HELLO hello.x",
 };
 
 /* Every byte belongs to one token, and the tokens of the text up to a token's end are those before it, or nearly. */
@@ -139,7 +146,8 @@ static void slices_encode_to_their_ids(gconstpointer data)
     const Model *model = data;
     Tokenizer *tok = open_model(model->model);
     bool is_wordpiece = strcmp(tokenizer_kind(tok), "wordpiece") == 0;
-    bool strips = strcmp(tokenizer_kind(tok), "unigram") == 0; /* white space at the end of every text, so of slices too */
+    bool strips =
+        strcmp(tokenizer_kind(tok), "unigram") == 0; /* white space at the end of every text, so of slices too */
     for (size_t t = 0; t < G_N_ELEMENTS(texts); t++) {
         if (strips && strpbrk(texts[t], "\n"))
             continue;
@@ -157,7 +165,8 @@ static void slices_encode_to_their_ids(gconstpointer data)
             if (!g_utf8_validate(slice, -1, NULL)) /* a cut within a character */
                 continue;
             g_assert_true(tokenizer_encode(tok, slice, strlen(slice), false, ids, NULL));
-            if (ids->len != i - first || memcmp(ids->data, &g_array_index(whole.ids, int32_t, first), 4 * ids->len) != 0)
+            if (ids->len != i - first ||
+                memcmp(ids->data, &g_array_index(whole.ids, int32_t, first), 4 * ids->len) != 0)
                 g_error("%s: \"%s\" of \"%s\" has %u ids, not the %u of the whole", model->model, slice, texts[t],
                         ids->len, i - first);
             first = i;

@@ -22,11 +22,11 @@ static bool check_flags(const PrepareOptions *options, GError **error)
         return fail_user(error, "--ast-max-bytes wants 0 or more, --ast-max-depth 1 to 100000");
     if (!(flags->max_seconds >= 0 && flags->max_seconds <= 1e6) || !(flags->max_errors >= 0 && flags->max_errors <= 1))
         return fail_user(error, "--ast-max-seconds wants 0 to 1e6, --ast-max-errors a share from 0 to 1");
-    const char *other = options->split_sentences         ? "--split-sentences"
-                        : options->corpus.fields_apart   ? "--fields"
-                        : options->append_eod            ? "--append-eod"
-                        : options->fairseq               ? "--format fairseq"
-                                                         : NULL;
+    const char *other = options->split_sentences       ? "--split-sentences"
+                        : options->corpus.fields_apart ? "--fields"
+                        : options->append_eod          ? "--append-eod"
+                        : options->fairseq             ? "--format fairseq"
+                                                       : NULL;
     return !other || fail_user(error, "--ast and %s exclude each other: every segment is a document of its own", other);
 }
 
@@ -71,7 +71,8 @@ void print_programs(const ProgramCounts *counts, const ProgramOptions *options)
     for (int i = 0; i <= grammars_count(options->grammars); i++) {
         const ProgramCounts *of = &counts[i];
         if (of->documents > 0)
-            printf("%-12s %10" PRId64 " %12" PRId64 " %10" PRId64 " %12" PRId64 " %13" PRId64 " %13" PRId64 " %5.0f %%\n",
+            printf("%-12s %10" PRId64 " %12" PRId64 " %10" PRId64 " %12" PRId64 " %13" PRId64 " %13" PRId64
+                   " %5.0f %%\n",
                    language_name(options, i), of->documents, of->tokens, of->segments, of->nodes, of->broken_least,
                    of->broken_greedy,
                    of->broken_greedy > 0 ? 100 - 100 * (double)of->broken_least / (double)of->broken_greedy : 0);
@@ -87,11 +88,10 @@ json_t *programs_json(const ProgramCounts *counts, const ProgramOptions *options
         const ProgramCounts *of = &counts[i];
         if (of->documents == 0)
             continue;
-        json_t *one =
-            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "documents", (json_int_t)of->documents, "bytes",
-                      (json_int_t)of->bytes, "tokens", (json_int_t)of->tokens, "segments", (json_int_t)of->segments,
-                      "nodes", (json_int_t)of->nodes, "broken_least", (json_int_t)of->broken_least, "broken_greedy",
-                      (json_int_t)of->broken_greedy);
+        json_t *one = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "documents", (json_int_t)of->documents, "bytes",
+                                (json_int_t)of->bytes, "tokens", (json_int_t)of->tokens, "segments",
+                                (json_int_t)of->segments, "nodes", (json_int_t)of->nodes, "broken_least",
+                                (json_int_t)of->broken_least, "broken_greedy", (json_int_t)of->broken_greedy);
         for (int outcome = 0; outcome < SYNTAX_OUTCOMES; outcome++)
             json_object_set_new(one, syntax_outcome_names[outcome], json_integer(of->outcomes[outcome]));
         json_object_set_new(languages, language_name(options, i), one);

@@ -51,7 +51,7 @@ typedef struct DatasetMeta {
     int64_t vocab; /* vocabulary size of the tokenizer */
     bool append_eod;
     DatasetCounts counts;
-    bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
+    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
     int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
     char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
 } DatasetMeta;
@@ -70,7 +70,7 @@ typedef struct DatasetWriter {
     char *prefix;
     IndexedWriter *files;
     TreeWriter *trees; /* NULL means that there is no PREFIX.tree */
-    DatasetMeta meta; /* for PREFIX.json; `counts` is what was added so far */
+    DatasetMeta meta;  /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
 /* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are

@@ -20,13 +20,12 @@ DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
 {
-    json_t *root = json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind",
-                             meta->tokenizer_kind, "size", (json_int_t)meta->vocab, "append_eod", meta->append_eod,
-                             "documents", (json_int_t)meta->counts.documents, "tokens", (json_int_t)meta->counts.tokens,
-                             "held_out", meta->held_out ? json_true() : NULL, "tree",
-                             meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes",
-                                                              (json_int_t)meta->tree_bytes)
-                                                  : NULL);
+    json_t *root = json_pack(
+        LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
+        (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->counts.documents,
+        "tokens", (json_int_t)meta->counts.tokens, "held_out", meta->held_out ? json_true() : NULL, "tree",
+        meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes", (json_int_t)meta->tree_bytes)
+                             : NULL);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     g_autofree char *lines = g_strconcat(text, "\n", NULL);
     free(text);

@@ -63,5 +63,6 @@ bool dataset_writer_finish(DatasetWriter *writer, GError **error)
 {
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
     return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
-           finish_trees(writer, error) && (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
+           finish_trees(writer, error) &&
+           (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
 }

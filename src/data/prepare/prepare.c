@@ -114,8 +114,8 @@ static bool write_document(Run *run, const PipelineJob *job, const PipelineDocum
     return dataset_writer_end_document(output, error);
 }
 
-/* Adds a program: each segment is a document of the dataset, with a tree of its own. node: the first node of the program
- * within the job. */
+/* Adds a program: each segment is a document of the dataset, with a tree of its own. node: the first node of the
+ * program within the job. */
 static bool write_program(Run *run, const PipelineJob *job, const PipelineDocument *document, guint node,
                           GError **error)
 {

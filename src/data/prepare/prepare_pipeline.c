@@ -227,8 +227,7 @@ static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, cons
     return true;
 }
 
-static void encode_job(const Tokenizer *tok, ProgramEncoder *programs, const PrepareOptions *options,
-                       PipelineJob *job)
+static void encode_job(const Tokenizer *tok, ProgramEncoder *programs, const PrepareOptions *options, PipelineJob *job)
 {
     for (guint i = 0; i < job->documents->len; i++) {
         PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);

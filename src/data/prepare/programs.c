@@ -64,7 +64,8 @@ bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, boo
         return false;
     find_tree(encoder, text, bytes, tree);
     bool least = encoder->options->rule == SEGMENT_LEAST;
-    int64_t other = segment(encoder, least ? SEGMENT_GREEDY : SEGMENT_LEAST), own = segment(encoder, (SegmentRule)encoder->options->rule);
+    int64_t other = segment(encoder, least ? SEGMENT_GREEDY : SEGMENT_LEAST),
+            own = segment(encoder, (SegmentRule)encoder->options->rule);
     tree->broken_least = least ? own : other;
     tree->broken_greedy = least ? other : own;
     tree->nodes = encoder->tree->len;

@@ -1,6 +1,5 @@
-/* segment.c: where a program is cut into segments. The least-breaking cut is a dynamic program over the tokens, from the
- * last to the first, with
- *     best(i) = min over i < j <= i + limit of broken(j) + best(j),     best(n_tokens) = 0,
+/* segment.c: where a program is cut into segments. The least-breaking cut is a dynamic program over the tokens, from
+ * the last to the first, with best(i) = min over i < j <= i + limit of broken(j) + best(j),     best(n_tokens) = 0,
  * where broken(j) is the number of nodes that a cut before token j breaks. The minimum over a window that moves by one
  * is at the front of a deque whose values rise. Values are pairs (broken nodes, segments), compared in this order. */
 #include "data/trees/trees.h"
@@ -51,7 +50,8 @@ static bool better(const Best *best, const int64_t *broken, int64_t j, int64_t k
 static int64_t segment_least(const int64_t *broken, int64_t n_tokens, int64_t limit, GArray *ends)
 {
     g_autofree Best *best = g_new(Best, n_tokens + 1);
-    g_autofree int64_t *deque = g_new(int64_t, n_tokens + 1); /* cuts, from [front] the best to [back - 1] the nearest */
+    g_autofree int64_t *deque =
+        g_new(int64_t, n_tokens + 1); /* cuts, from [front] the best to [back - 1] the nearest */
     int64_t front = 0, back = 0;
     best[n_tokens] = (Best){ 0 };
     for (int64_t i = n_tokens - 1; i >= 0; i--) {

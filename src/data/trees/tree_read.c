@@ -1,5 +1,5 @@
-/* tree_read.c: reads PREFIX.tree, a document at a time. Records are read (pread), not mapped, so a file that is cut or a
- * disk that fails while it is used is an error. */
+/* tree_read.c: reads PREFIX.tree, a document at a time. Records are read (pread), not mapped, so a file that is cut or
+ * a disk that fails while it is used is an error. */
 #include "data/trees/tree_file.h"
 
 #include "format/map.h"

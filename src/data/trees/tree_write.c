@@ -12,8 +12,8 @@ struct TreeWriter {
     char *path, *part_path, *offsets_path; /* PREFIX.tree, and temporary files */
     IoFile *part, *offsets;                /* NULL means not open */
     const Grammars *grammars;
-    int *index;      /* (grammars) index of the language in the file; -1 means not yet used */
-    GArray *used;    /* int: the grammars in the order of their indices */
+    int *index;   /* (grammars) index of the language in the file; -1 means not yet used */
+    GArray *used; /* int: the grammars in the order of their indices */
     GByteArray *record;
     XXH3_state_t *hash;
     uint64_t at, n_documents; /* bytes of PREFIX.tree so far */

@@ -25,13 +25,15 @@ void trees_cut(const TreeNode *nodes, int64_t n, int64_t from, int64_t to, GArra
 
 /* ---- segmentation (segment.c) ---- */
 
-/* SEGMENT_LEAST breaks as few nodes as possible, SEGMENT_GREEDY makes every segment but the last as long as possible. */
+/* SEGMENT_LEAST breaks as few nodes as possible, SEGMENT_GREEDY makes every segment but the last as long as possible.
+ */
 typedef enum SegmentRule { SEGMENT_LEAST, SEGMENT_GREEDY } SegmentRule;
 
 /* Cuts n_tokens into segments of at most `limit` tokens, and appends the end of each to `ends` (GArray of int64_t).
  * Returns the number of broken nodes: over all cuts, the nodes that hold tokens on both sides of the cut, and the root
- * once more for each. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few segments
- * as possible, and of several such ways the one whose first segments are longest. Time and memory grow with n_tokens. */
+ * once more for each. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few
+ * segments as possible, and of several such ways the one whose first segments are longest. Time and memory grow with
+ * n_tokens. */
 int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_t limit, SegmentRule rule,
                       GArray *ends);
 
@@ -59,7 +61,8 @@ void trees_close(Trees *trees);
 int64_t trees_documents(const Trees *trees);
 int64_t trees_bytes(const Trees *trees); /* of the file */
 /* Appends the nodes of a document of n_tokens tokens to `nodes` (TreeNode). *language: index for trees_type and
- * trees_language; -1 means a text without a tree. A node outside the tokens or one that overlaps another is an error. */
+ * trees_language; -1 means a text without a tree. A node outside the tokens or one that overlaps another is an error.
+ */
 bool trees_read(const Trees *trees, int64_t document, int64_t n_tokens, int *language, GArray *nodes, GError **error);
 const char *trees_language(const Trees *trees, int language);       /* "python" */
 const char *trees_type(const Trees *trees, int language, int type); /* "identifier" */

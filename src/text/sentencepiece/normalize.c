@@ -70,8 +70,9 @@ GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, 
 {
     const char *space = model->escape_whitespaces ? SP_SPACE : " ", *at = text, *end = text + bytes;
     bool squeeze = model->remove_extra_whitespaces;
-    Normal normal = { model, space, strlen(space), g_string_sized_new(bytes + bytes / 4 + 16), squeeze,
-                      map ? offset_map_new() : NULL };
+    Normal normal = { model,         space,
+                      strlen(space), g_string_sized_new(bytes + bytes / 4 + 16),
+                      squeeze,       map ? offset_map_new() : NULL };
     size_t taken, part_bytes;
     if (map)
         *map = normal.map;

@@ -29,7 +29,7 @@ bool piece_ends(const PieceSurfaces *surfaces, const char *normal, size_t normal
     size_t at = 0;
     while (i < n || at < normal_bytes) {
         bool wild = i < n && ids[i] == surfaces->unk;
-        size_t step = i == n   ? 0
+        size_t step = i == n ? 0
                       : wild ? char_bytes(normal, at, normal_bytes)
                              : piece_bytes(surfaces, ids[i], normal, at, normal_bytes);
         if (step > 0) {

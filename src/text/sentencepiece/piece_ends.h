@@ -13,7 +13,7 @@ typedef struct PieceSurfaces {
     int32_t unk; /* stands for one or more characters */
 } PieceSurfaces;
 
-/* normal: (normal_bytes) the normalized text, map: its offset map (text/offset_map.h), ids: (n) its pieces. Where several
- * ways to place unknown pieces fit, each is as short as possible. False if none fits. */
+/* normal: (normal_bytes) the normalized text, map: its offset map (text/offset_map.h), ids: (n) its pieces. Where
+ * several ways to place unknown pieces fit, each is as short as possible. False if none fits. */
 bool piece_ends(const PieceSurfaces *surfaces, const char *normal, size_t normal_bytes, const GArray *map,
                 const int32_t *ids, int64_t n, uint32_t *ends);

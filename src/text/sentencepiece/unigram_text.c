@@ -250,7 +250,8 @@ static bool replace(const Step *step, const Mapped *from, Mapped *out, GError **
     Replacing replacing = { step, from, out, 0 };
     g_autoptr(GError) wrong = NULL;
     if (step->regex) {
-        g_free(g_regex_replace_eval(step->regex, text->str, (gssize)text->len, 0, 0, replace_match, &replacing, &wrong));
+        g_free(
+            g_regex_replace_eval(step->regex, text->str, (gssize)text->len, 0, 0, replace_match, &replacing, &wrong));
         if (wrong)
             return fail_user(error, "normalizing: %s", wrong->message);
     }

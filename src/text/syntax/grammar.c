@@ -175,7 +175,8 @@ int grammars_install(const char *from, const char *to, GError **error)
     if (!grammars)
         return -1;
     int n = grammars_count(grammars);
-    bool good = n > 0 || fail_user(error, "%s: no grammar, which is a file NAME.so; tools/install-grammars makes them", from);
+    bool good =
+        n > 0 || fail_user(error, "%s: no grammar, which is a file NAME.so; tools/install-grammars makes them", from);
     good = good && io_make_directories(to, error);
     for (int i = 0; good && i < n; i++)
         good = copy_one(grammars_at(grammars, i), from, to, error);

@@ -1,6 +1,7 @@
 /* syntax.h: the way into text/syntax: programs to syntax trees, by the parsers of tree-sitter. A grammar is a shared
- * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… =ALIAS…", where the
- * endings are those of file names and the aliases other names of the language. tools/install-grammars makes them. */
+ * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… =ALIAS…", where
+ * the endings are those of file names and the aliases other names of the language. tools/install-grammars makes them.
+ */
 #pragma once
 
 #include "base/error.h"
@@ -20,8 +21,8 @@ Grammars *grammars_open(const char *folder, GError **error);
 void grammars_close(Grammars *grammars);
 int grammars_count(const Grammars *grammars);
 const Grammar *grammars_at(const Grammars *grammars, int i);
-/* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1 means
- * that there is none. */
+/* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1
+ * means that there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
 /* Opens each NAME.so of the folder `from`, and copies them into the folder `to` if all are sound. Returns their number;
  * -1 on an error. */

@@ -7,28 +7,60 @@ enum { END, OPEN, CLOSE, IDENTIFIER, PROGRAM, LIST, ITEMS, N_SYMBOLS, N_TOKENS =
 enum { N_STATES = 12 };
 
 /* Indices of parse_actions. */
-enum { RECOVERY = 1, EMPTY = 3, NAME = 5, BRACKET = 7, WHOLE = 9, FIRST = 11, NEXT_NAME = 13, MORE = 15, NO_ITEMS = 17,
-       STOP = 19, SHORT_LIST = 21, LONG_LIST = 23, ACCEPTED = 25 };
-
-#define ONE { .entry = { .count = 1, .reusable = true } }
-static const TSParseActionEntry parse_actions[] = {
-    [0] = { .entry = { .count = 0 } },
-    [RECOVERY] = { .entry = { .count = 1 } }, { { .type = TSParseActionTypeRecover } },
-    [EMPTY] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = PROGRAM } } },
-    [NAME] = ONE, { { .shift = { .type = TSParseActionTypeShift, .state = 3 } } },
-    [BRACKET] = ONE, { { .shift = { .type = TSParseActionTypeShift, .state = 4 } } },
-    [WHOLE] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = PROGRAM, .child_count = 1 } } },
-    [FIRST] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = ITEMS, .child_count = 1 } } },
-    [NEXT_NAME] = ONE, { { .shift = { .type = TSParseActionTypeShift, .state = 7 } } },
-    [MORE] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = ITEMS, .child_count = 2 } } },
-    [NO_ITEMS] = ONE, { { .shift = { .type = TSParseActionTypeShift, .state = 9 } } },
-    [STOP] = ONE, { { .shift = { .type = TSParseActionTypeShift, .state = 11 } } },
-    [SHORT_LIST] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = LIST, .child_count = 2 } } },
-    [LONG_LIST] = ONE, { { .reduce = { .type = TSParseActionTypeReduce, .symbol = LIST, .child_count = 3 } } },
-    [ACCEPTED] = ONE, { { .type = TSParseActionTypeAccept } },
+enum {
+    RECOVERY = 1,
+    EMPTY = 3,
+    NAME = 5,
+    BRACKET = 7,
+    WHOLE = 9,
+    FIRST = 11,
+    NEXT_NAME = 13,
+    MORE = 15,
+    NO_ITEMS = 17,
+    STOP = 19,
+    SHORT_LIST = 21,
+    LONG_LIST = 23,
+    ACCEPTED = 25
 };
 
-#define EVERYWHERE(action) { [END] = action, [OPEN] = action, [CLOSE] = action, [IDENTIFIER] = action }
+#define ONE                                                                                                            \
+    {                                                                                                                  \
+        .entry = {.count = 1, .reusable = true }                                                                       \
+    }
+static const TSParseActionEntry parse_actions[] = {
+    [0] = { .entry = { .count = 0 } },
+    [RECOVERY] = { .entry = { .count = 1 } },
+    { { .type = TSParseActionTypeRecover } },
+    [EMPTY] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = PROGRAM } } },
+    [NAME] = ONE,
+    { { .shift = { .type = TSParseActionTypeShift, .state = 3 } } },
+    [BRACKET] = ONE,
+    { { .shift = { .type = TSParseActionTypeShift, .state = 4 } } },
+    [WHOLE] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = PROGRAM, .child_count = 1 } } },
+    [FIRST] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = ITEMS, .child_count = 1 } } },
+    [NEXT_NAME] = ONE,
+    { { .shift = { .type = TSParseActionTypeShift, .state = 7 } } },
+    [MORE] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = ITEMS, .child_count = 2 } } },
+    [NO_ITEMS] = ONE,
+    { { .shift = { .type = TSParseActionTypeShift, .state = 9 } } },
+    [STOP] = ONE,
+    { { .shift = { .type = TSParseActionTypeShift, .state = 11 } } },
+    [SHORT_LIST] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = LIST, .child_count = 2 } } },
+    [LONG_LIST] = ONE,
+    { { .reduce = { .type = TSParseActionTypeReduce, .symbol = LIST, .child_count = 3 } } },
+    [ACCEPTED] = ONE,
+    { { .type = TSParseActionTypeAccept } },
+};
+
+#define EVERYWHERE(action)                                                                                             \
+    {                                                                                                                  \
+        [END] = action, [OPEN] = action, [CLOSE] = action, [IDENTIFIER] = action                                       \
+    }
 /* A token's entry is an index of parse_actions, another symbol's the state that follows. */
 static const uint16_t parse_table[N_STATES][N_SYMBOLS] = {
     [0] = EVERYWHERE(RECOVERY),
