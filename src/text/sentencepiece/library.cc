@@ -280,10 +280,9 @@ std::unordered_map<std::string, std::string> settings_of(const char *type, const
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
-                                                      piece_of,       encode,     decode,      nullptr,
-                                                      nullptr,        nullptr,    nullptr,     to_json,
-                                                      ends_of };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,   piece_of,
+                                                      encode,         decode,     nullptr,     nullptr, nullptr,
+                                                      nullptr,        to_json,    ends_of };
 
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, GError **error)
