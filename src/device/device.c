@@ -56,3 +56,13 @@ void device_close(Device *dev)
     dev->ops->close(dev);
     free(dev);
 }
+
+int device_threads(const Device *dev)
+{
+    return dev->threads;
+}
+
+const char *device_isa(const Device *dev)
+{
+    return dev->isa;
+}

@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include "nn/linear.h"
 
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w)
 {

@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include "nn/norm.h"
 
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {

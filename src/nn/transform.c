@@ -1,4 +1,4 @@
-#include "nn/layers.h"
+#include "nn/transform.h"
 
 static const Dropout no_dropout = { 0 };
 

@@ -16,6 +16,9 @@ typedef struct AddedToken {
     bool normalized;     /* compared with normalized text, in its own normalized form */
 } AddedToken;
 
+/* A GArray of AddedToken that owns their contents. */
+GArray *added_tokens_new(void);
+
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
 /* For n ids that `encode` gave for a text: ends[i] is the byte of the text before which token i ends

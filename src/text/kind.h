@@ -46,3 +46,7 @@ typedef struct TokenizerKind {
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
     TokenEndsFn ends; /* where the ids of a text end in it; NULL means that this is unknown */
 } TokenizerKind;
+
+/* The table of all kinds (kinds.c). A file whose name tells nothing is read as tokenizer_kinds[0], SentencePiece. */
+#define N_TOKENIZER_KINDS 6
+extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];

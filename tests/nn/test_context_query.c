@@ -1,5 +1,5 @@
 /* Context-dependent queries against the formula in plain loops, over packed sequences. */
-#include "nn/attention.h"
+#include "nn/context_query.h"
 
 #include <glib.h>
 #include <math.h>

@@ -1,5 +1,7 @@
 /* Every layer's backward against central differences of its forward, in double precision, with dropout on. */
 #include "nn/block.h"
+#include "nn/embedding.h"
+#include "nn/head.h"
 
 #include <glib.h>
 #include <math.h>
@@ -39,7 +41,7 @@ typedef struct Fixture {
     BlockW w, g;
     BlockSave saved;
     NormSave norm;
-    NormSave embed;
+    EmbeddingSave embed;
     HeadW head;
 } Fixture;
 

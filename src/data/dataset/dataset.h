@@ -7,14 +7,26 @@
 #include "format/indexed.h"
 #include "text/tokenizer.h"
 
+typedef struct DatasetCounts {
+    int64_t documents, tokens;
+} DatasetCounts;
+
+/* What PREFIX.json says. It holds no paths and no times, so the same input gives the same bytes. */
+typedef struct DatasetMeta {
+    char *tokenizer_hash, *tokenizer_kind; /* NULL where another program wrote the dataset */
+    int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
+    bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
+    DatasetCounts counts;
+    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
+    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
+    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
+} DatasetMeta;
+
 typedef struct Dataset {
-    char *prefix;         /* path prefix of the files */
-    Indexed *set;         /* random access to the tokens */
-    char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
-    char *tokenizer_kind; /* from PREFIX.json; NULL where another program wrote the dataset */
-    int64_t vocab;        /* vocabulary size from PREFIX.json or the dictionary; 0 means unknown */
-    Trees *trees;         /* PREFIX.tree; NULL means that there is none */
-    bool append_eod;      /* every document ends with EOS: PREFIX.json says so, or fairseq wrote the dataset */
+    char *prefix; /* path prefix of the files */
+    Indexed *set; /* random access to the tokens */
+    DatasetMeta meta;
+    Trees *trees; /* PREFIX.tree; NULL means that there is none */
 } Dataset;
 
 /* path: the path prefix; or PREFIX@train:949/50/1 for one part of its documents (see "Parts" below); or a folder that
@@ -41,21 +53,6 @@ bool dataset_tree(const Dataset *data, int64_t document, int64_t from, int64_t n
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
-typedef struct DatasetCounts {
-    int64_t documents, tokens;
-} DatasetCounts;
-
-/* It holds no paths and no times, so the same input gives the same bytes. */
-typedef struct DatasetMeta {
-    char *tokenizer_hash, *tokenizer_kind;
-    int64_t vocab; /* vocabulary size of the tokenizer */
-    bool append_eod;
-    DatasetCounts counts;
-    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
-    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
-    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
-} DatasetMeta;
-
 /* Of a new dataset made with a tokenizer, whose strings it borrows. */
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod);
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);
@@ -70,7 +67,7 @@ typedef struct DatasetWriter {
     char *prefix;
     IndexedWriter *files;
     TreeWriter *trees; /* NULL means that there is no PREFIX.tree */
-    DatasetMeta meta;  /* for PREFIX.json; `counts` is what was added so far */
+    DatasetMeta meta; /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
 /* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
