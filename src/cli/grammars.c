@@ -16,7 +16,7 @@ static const char about[] =
 
 static char *from;
 static const GOptionEntry entries[] = {
-    { "from", 0, 0, G_OPTION_ARG_FILENAME, &from, "install: the folder with NAME.so", "FOLDER" },
+    CLI_PATH("from", from, "install: the folder with NAME.so", "FOLDER"),
     { 0 },
 };
 

@@ -27,7 +27,7 @@ typedef struct ProgramCounts {
     int64_t outcomes[SYNTAX_OUTCOMES];
 } ProgramCounts;
 
-typedef struct ProgramEncoder ProgramEncoder; /* one for each thread */
+typedef struct ProgramEncoder ProgramEncoder; /* used by one thread */
 ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions *options);
 void program_encoder_close(ProgramEncoder *encoder);
 /* Appends the ids of a program to `ids` (int32_t), the tokens of each segment to `sequences` (guint), its nodes to

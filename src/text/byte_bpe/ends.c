@@ -50,8 +50,8 @@ bool byte_bpe_ends(const void *opaque, const char *text, size_t bytes, bool star
         bytes++;
     }
     Trace trace = { model, text, from, spaced, ids, n, 0, ends };
-    EncodeScratch *scratch = scratch_pool_take(model->scratches, model->pre_tokenizer);
+    EncodeScratch *scratch = encode_scratch_take(model->scratches, model->pre_tokenizer);
     bool good = pre_tokenizer_each(model->pre_tokenizer, scratch->pre_tokenizer, text, bytes, trace_word, &trace);
-    scratch_pool_give(model->scratches, scratch);
+    g_async_queue_push_front(model->scratches, scratch);
     return good && trace.i == n;
 }
