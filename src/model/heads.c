@@ -124,39 +124,44 @@ void loss_count(ModelLoss *loss, const Batch *batch)
         loss->n_targets[h] += heads[h].count(batch);
 }
 
-static bool tied(const Model *model, const Head *head)
+/* The buckets of a head's parameters: its own, before it the embedding where that is the projection. Returns how many.
+ */
+static int head_buckets(const Model *model, const Head *head, int buckets[2])
 {
-    return head->vocabulary && model->config.tie_embeddings;
+    bool tied = head->vocabulary && model->config.tie_embeddings;
+    buckets[0] = BUCKET_SHARED;
+    buckets[tied] = head->bucket;
+    return 1 + tied;
 }
 
-static void weights_acquire(Model *model, const Head *head, ModelW *w)
+/* The weights of a head and, with loss->grad, its gradients. Its buckets are first touched here, so they take the same
+ * beta. */
+static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss)
 {
-    if (tied(model, head))
-        params_acquire(model->params, BUCKET_SHARED, w);
-    params_acquire(model->params, head->bucket, w);
+    ModelW w = { 0 }, g = { 0 };
+    float beta = 0;
+    int buckets[2], n = head_buckets(model, head, buckets);
+
+    for (int i = 0; i < n; i++) {
+        params_acquire(model->params, buckets[i], &w);
+        float found = loss->grad ? grads_acquire(model->params, buckets[i], &g) : 0;
+        CHECK(i == 0 || found == beta, "the head's buckets in step");
+        beta = found;
+    }
+    HeadW weights = head->weights(&model->config, &w, &g);
+    weights.beta = beta;
+    return weights;
 }
 
-static void weights_release(Model *model, const Head *head)
+static void head_release(Model *model, const Head *head, const ModelLoss *loss)
 {
-    if (tied(model, head))
-        params_release(model->params, BUCKET_SHARED);
-    params_release(model->params, head->bucket);
-}
+    int buckets[2], n = head_buckets(model, head, buckets);
 
-/* The head's buckets are first touched here, both of them: they take the same beta, which is returned. */
-static float gradients_acquire(Model *model, const Head *head, ModelW *g)
-{
-    float beta = grads_acquire(model->params, head->bucket, g);
-    if (tied(model, head))
-        CHECK(grads_acquire(model->params, BUCKET_SHARED, g) == beta, "the head's buckets in step");
-    return beta;
-}
-
-static void gradients_ready(Model *model, const Head *head)
-{
-    if (tied(model, head))
-        grads_ready(model->params, BUCKET_SHARED);
-    grads_ready(model->params, head->bucket);
+    for (int i = 0; i < n; i++) {
+        if (loss->grad)
+            grads_ready(model->params, buckets[i]);
+        params_release(model->params, buckets[i]);
+    }
 }
 
 static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
@@ -168,17 +173,11 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
                             .scale = loss->grad ? (float)(1 / MAX(1, loss->n_targets[id])) : 0,
                             .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);
-    ModelW w = { 0 }, g = { 0 };
     const HeadRows rows = head->rows(cx, batch);
+    const HeadW weights = head_acquire(model, head, loss);
 
-    weights_acquire(model, head, &w);
-    float beta = loss->grad ? gradients_acquire(model, head, &g) : 0;
-    HeadW weights = head->weights(&model->config, &w, &g);
-    weights.beta = beta;
     head->loss(cx, sums, dx, x, &weights, &rows, &xent);
-    if (loss->grad)
-        gradients_ready(model, head);
-    weights_release(model, head);
+    head_release(model, head, loss);
     arena_reset(cx->scratch, mark);
 }
 
@@ -199,13 +198,11 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
 
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
 {
-    const Head *head = &heads[HEAD_TOKENS];
-    ModelW w = { 0 }, none = { 0 };
+    const ModelLoss forward = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward);
 
-    weights_acquire(model, head, &w);
-    const HeadW weights = head->weights(&model->config, &w, &none);
     head_logits(cx, logits, x, &weights);
-    weights_release(model, head);
+    head_release(model, &heads[HEAD_TOKENS], &forward);
 }
 
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)

@@ -34,7 +34,7 @@ typedef struct ModelLoss {
 /* Adds the batch's rows with a loss to loss->n_targets. */
 void loss_count(ModelLoss *loss, const Batch *batch);
 
-/* Sums of op_xent's statistics over the rows of a head. */
+/* Sums over the rows of a head: op_xent's statistics, in the order of XENT_LOSS, XENT_NLL … */
 typedef struct HeadSums {
     double loss;    /* with label smoothing and z-loss */
     double nll;     /* nats */

@@ -23,9 +23,6 @@ const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
 /* token_roles_none until the caller of model_open sets them. */
 TokenRoles *model_roles(Model *model);
-/* tokenizer_hash of the tokenizer that the model was trained with; NULL means unknown. */
-const char *model_tokenizer_hash(const Model *model);
-void model_set_tokenizer_hash(Model *model, const char *hash);
 
 /* Microbatches that may be in flight at once (slot.h), 1 unless set. Comes before model_reserve. */
 void model_set_slots(Model *model, int n_slots);

@@ -1,45 +1,73 @@
 #include "model/stack.h"
 
-static Tensor layout_firsts(Arena *arena, const BlockLayout *layout)
+#include <math.h>
+
+/* ---- the configuration as layers read it ---- */
+
+static ModelSpec model_spec(const ModelConfig *config)
 {
-    return arena_vector(arena, DT_I32, (int64_t)layout->heads * layout->blocks + 1, "layout.first");
+    return (ModelSpec){ .heads = (int32_t)config->heads,
+                        .kv_heads = (int32_t)model_config_kv_heads(config),
+                        .activation = (Activation)config->activation,
+                        .norm = (NormKind)config->norm,
+                        .post_norm = config->post_norm,
+                        .eps = (float)config->norm_eps,
+                        .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+                        .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,
+                        .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
+                        .dropout = (float)config->dropout,
+                        .attention_dropout = (float)model_config_attention_dropout(config),
+                        .activation_dropout = (float)model_config_activation_dropout(config),
+                        .final_dropout = (float)(config->inner_dropout ? config->dropout : 0) };
 }
 
-static Tensor layout_keys(Arena *arena, const BlockLayout *layout)
+/* The LayerSpec of the embedding and the final norm. */
+static LayerSpec outer_spec(const ModelConfig *config, bool decoder)
 {
-    return arena_vector(arena, DT_I32, layout->first.host[layout->heads * layout->blocks], "layout.keys");
+    return (LayerSpec){ .decoder = decoder,
+                        .relpos = { .n_buckets = (int32_t)config->rel_buckets,
+                                    .max_distance = (int32_t)config->rel_max_distance,
+                                    .rule = (RelposRule)config->rel_rule,
+                                    .bidirectional = !decoder } };
 }
 
-/* Copies the integers of the layouts to the device. false: no memory. */
-static bool upload_layouts(Stack *stack)
+/* The LayerSpec of block i. layout: of its self-attention; NULL means dense. */
+static LayerSpec block_spec(const ModelConfig *config, bool decoder, int i, const BlockLayout *layout)
 {
-    Device *dev = stack->dev;
-    Arena arena;
+    LayerSpec spec = outer_spec(config, decoder);
+    bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
+    int64_t window = decoder ? config->window - 1 : config->window / 2;
 
-    arena_init(&arena, "layouts", NULL, 0);
-    for (int i = 0; i < stack_blocks(stack); i++) {
-        layout_firsts(&arena, stack->layouts[i]);
-        layout_keys(&arena, stack->layouts[i]);
-    }
-    size_t bytes = arena.peak;
-    stack->layout_memory = device_alloc(dev, bytes);
-    if (stack->layout_memory == NULL)
-        return false;
-    arena_init(&arena, "layouts", stack->layout_memory, bytes);
-    for (int i = 0; i < stack_blocks(stack); i++) {
-        BlockLayout *layout = stack->layouts[i];
-        Tensor first = layout_firsts(&arena, layout), keys = layout_keys(&arena, layout);
-        tensor_upload(dev, first, layout->first.host);
-        tensor_upload(dev, keys, layout->keys.host);
-        layout->first.device = first.p;
-        layout->keys.device = keys.p;
-    }
-    return true;
+    spec.index = i;
+    spec.window = local ? (int32_t)MAX(1, window) : 0;
+    spec.layout = layout;
+    spec.score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
+    spec.local_rotary = local;
+    return spec;
+}
+
+/* ---- a stage's part of an encoder or a decoder ---- */
+
+/* Copies n integers of a layout to the device. false: no memory. */
+static bool upload(Device *dev, BothSides *side, int64_t n)
+{
+    Tensor copy = tensor_vector(device_alloc(dev, (size_t)n * sizeof(int32_t)), DT_I32, n);
+    side->device = copy.p;
+    if (copy.p)
+        tensor_upload(dev, copy, side->host);
+    return copy.p != NULL;
+}
+
+static bool upload_layout(Device *dev, BlockLayout *layout)
+{
+    int64_t rows = (int64_t)layout->heads * layout->blocks;
+    return upload(dev, &layout->first, rows + 1) && upload(dev, &layout->keys, layout->first.host[rows]);
 }
 
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder)
 {
     Stage blocks = stage_blocks(config, stage, decoder);
+    bool sparse = config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT), done = true;
     *stack = (Stack){ .dev = dev,
                       .config = config,
                       .params = params,
@@ -49,25 +77,29 @@ bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore
                       .embeds = stage_embeds(config, stage, decoder),
                       .finishes = stage_finishes(config, stage, decoder),
                       .spec = model_spec(config),
-                      .outer = layer_spec_outer(config, decoder),
+                      .outer = outer_spec(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
+    stack->layouts = g_new0(BlockLayout *, stack_blocks(stack));
     stack->layers = g_new(LayerSpec, stack_blocks(stack));
-    if (config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT))
-        stack->layouts = g_new(BlockLayout *, stack_blocks(stack));
     for (int here = 0, i = stack->first; i < stack->end; here++, i++) {
-        if (stack->layouts)
+        if (sparse) {
             stack->layouts[here] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
-        stack->layers[here] = layer_spec_block(config, decoder, i, stack->layouts ? stack->layouts[here] : NULL);
+            done = upload_layout(dev, stack->layouts[here]) && done;
+        }
+        stack->layers[here] = block_spec(config, decoder, i, stack->layouts[here]);
     }
-    return !stack->layouts || upload_layouts(stack);
+    return done;
 }
 
 void stack_clear(Stack *stack)
 {
-    device_free(stack->dev, stack->layout_memory);
-    for (int i = 0; stack->layouts && i < stack_blocks(stack); i++)
-        sparsity_layout_free(stack->layouts[i]);
+    for (int i = 0; i < stack_blocks(stack); i++)
+        if (stack->layouts[i]) {
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->first.device);
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->keys.device);
+            sparsity_layout_free(stack->layouts[i]);
+        }
     g_free(stack->layouts);
     g_free(stack->layers);
 }

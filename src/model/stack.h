@@ -2,7 +2,6 @@
  * over one microbatch. N: tokens of the stack's stream; E: tokens of the encoder's; C: width. */
 #pragma once
 
-#include "model/layer_spec.h"
 #include "model/loss.h"
 #include "model/params.h"
 
@@ -19,8 +18,7 @@ typedef struct Stack {
     LayerSpec *layers;     /* (end - first) spec of each block */
     int bucket;            /* bucket of the StackW */
     int block_bucket;      /* bucket of block 0 of the whole encoder or decoder */
-    BlockLayout **layouts; /* (end - first) layouts of sparse attention; NULL means dense */
-    void *layout_memory;   /* device memory with the integers of the layouts */
+    BlockLayout **layouts; /* (end - first) of each block's sparse attention; NULL means dense */
 } Stack;
 
 /* One microbatch's pass through a stack: what backward needs of its forward. */

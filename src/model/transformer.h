@@ -30,7 +30,6 @@ struct Model {
     char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
-    char *tokenizer_hash;   /* or NULL */
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;

@@ -11,57 +11,67 @@
 
 #define POSITIONS "bert." HF_BERT_POSITIONS
 
-/* The parameter that a tensor is read from when it is written. */
+enum { MOST_PARTS = 3 };
+
+/* The parameters that a tensor is made of when it is written. */
 typedef struct Source {
     ParamStore *params;
-    int index;
+    int n, index[MOST_PARTS];
+    const TensorName *names[MOST_PARTS]; /* NULL means that the tensor is the parameter as it is */
 } Source;
 
 static void fetch(const void *context, void *out)
 {
     const Source *source = context;
-    params_read(source->params, source->index, NULL, DT_F32, out);
+    for (int i = 0; i < source->n; i++) {
+        const ParamSpec *spec = params_spec(source->params, source->index[i]);
+        g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+        params_read(source->params, source->index[i], NULL, DT_F32, source->names[i] ? values : out);
+        if (source->names[i])
+            tensor_name_write(out, source->names[i], spec, values);
+    }
 }
 
-static void add_unchanged(SafeWriter *writer, const char *name, ParamStore *params, int index)
+/* Adds a tensor that is read when the folder is written. */
+static Source *add_tensor(SafeWriter *writer, const char *name, int rank, const int64_t *shape, ParamStore *params)
 {
-    const Source source = { params, index };
-    const ParamSpec *spec = params_spec(params, index);
-    const int64_t shape[] = { spec->rows, spec->cols };
-    safetensors_writer_add_later(writer, name, "F32", spec->cols ? 2 : 1, shape, fetch,
-                                 g_memdup2(&source, sizeof source));
+    Source *source = g_new0(Source, 1);
+    source->params = params;
+    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, source);
+    return source;
 }
 
-/* Adds the tensor that holds a parameter: the parameter itself where the tensor holds it alone and untransposed, else a
- * copy in `made` (name -> float *), which parameters of the same tensor share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, ParamStore *params, int index)
+/* Adds a parameter to the tensor that holds it, which other parameters may share. sources: name -> Source *. */
+static void add_param(SafeWriter *writer, GHashTable *sources, const HfArchitecture *arch, ParamStore *params,
+                      int index)
 {
     const ParamSpec *spec = params_spec(params, index);
     char *theirs;
-    int64_t shape[2], count = spec->rows * MAX(spec->cols, 1);
+    int64_t shape[2];
     const TensorName *name = tensor_name_of(&arch->names, spec->name, &theirs);
     CHECK(name, "parameter %s has no name in %s", spec->name, arch->names.model);
     int rank = tensor_name_shape(name, spec, shape);
-    if (!name->transposed && name->n_parts == 0) {
-        add_unchanged(writer, theirs, params, index);
-        g_free(theirs);
-        return;
-    }
-    float *whole = g_hash_table_lookup(made, theirs);
-    if (whole == NULL) {
-        whole = g_new0(float, (gsize)(count * MAX(name->n_parts, 1)));
-        safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
-        g_hash_table_insert(made, g_strdup(theirs), whole);
-    }
-    g_autofree float *values = g_new(float, (gsize)count);
-    params_read(params, index, NULL, DT_F32, values);
-    tensor_name_write(whole, name, spec, values);
-    g_free(theirs);
+    Source *source = g_hash_table_lookup(sources, theirs);
+    if (source == NULL)
+        source = add_tensor(writer, theirs, rank, shape, params);
+    CHECK(source->n < MOST_PARTS, "%s has more than %d parts", theirs, MOST_PARTS);
+    source->names[source->n] = name->transposed || name->n_parts > 0 ? name : NULL;
+    source->index[source->n++] = index;
+    g_hash_table_insert(sources, theirs, source);
+}
+
+/* Adds a parameter once more, under another name. */
+static void add_copy(SafeWriter *writer, const char *name, ParamStore *params, int index)
+{
+    const ParamSpec *spec = params_spec(params, index);
+    const int64_t shape[] = { spec->rows, spec->cols };
+    Source *source = add_tensor(writer, name, spec->cols ? 2 : 1, shape, params);
+    source->index[source->n++] = index;
 }
 
 /* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
  * them. */
-static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, const ModelConfig *config,
+static void add_params(SafeWriter *writer, GHashTable *sources, const HfArchitecture *arch, const ModelConfig *config,
                        ParamStore *params)
 {
     int n;
@@ -73,7 +83,7 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
     for (int i = 0; i < params_count(params); i++) {
         const char *name = params_spec(params, i)->name;
         if (g_hash_table_contains(kept, name))
-            add_tensor(writer, made, arch, params, i);
+            add_param(writer, sources, arch, params, i);
         else
             g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
     }
@@ -85,23 +95,23 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
                           const HfForm *form, GError **error)
 {
-    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autofree float *unused = NULL;
     SafeWriter *writer = safetensors_writer_new();
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(writer, made, arch, config, params);
+    add_params(writer, sources, arch, config, params);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
-        add_unchanged(writer, "lm_head.weight", params, params_index(params, "shared"));
+        add_copy(writer, "lm_head.weight", params, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
-        float *unused = g_new0(float, (gsize)(rows[0] * rows[1]));
-        g_hash_table_insert(made, g_strdup(POSITIONS), unused);
+        unused = g_new0(float, (gsize)(rows[0] * rows[1]));
         safetensors_writer_add(writer, POSITIONS, "F32", 2, rows, unused);
     }
     int bias = params_index(params, "lm_head.bias");
     if (arch->second_bias && bias >= 0 && !config->tie_embeddings)
-        add_unchanged(writer, arch->second_bias, params, bias);
+        add_copy(writer, arch->second_bias, params, bias);
     if (strcmp(form->dtype, "F32") != 0)
         safetensors_writer_store_as(writer, form->dtype);
     bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
