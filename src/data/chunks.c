@@ -203,20 +203,14 @@ static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
 static bool read_document(const Chunks *chunks, int64_t document, int64_t from, int64_t n, int32_t *out,
                           int64_t *copied, GError **error)
 {
-    int64_t first, last, done = 0;
+    bool separated = chunks->spec.separator >= 0;
+    int64_t first, last, left = document_length(chunks, document) - from, text = MIN(n, left - separated);
     indexed_document(chunks->set, document, &first, &last);
-    for (int64_t sequence = first; sequence < last && done < n; sequence++) {
-        int64_t length = indexed_length(chunks->set, sequence), take = MIN(length - from, n - done);
-        if (take > 0) {
-            if (!dataset_read(chunks->data, sequence, from, take, chunks->spec.vocab, out + done, error))
-                return false;
-            done += take;
-        }
-        from = MAX(from - length, 0);
-    }
-    if (chunks->spec.separator >= 0 && done < n && from == 0)
-        out[done++] = chunks->spec.separator;
-    *copied = done;
+    if (!dataset_read(chunks->data, first, from, text, chunks->spec.vocab, out, error))
+        return false;
+    *copied = MIN(n, left);
+    if (text < *copied)
+        out[text] = chunks->spec.separator;
     return true;
 }
 

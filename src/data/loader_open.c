@@ -150,10 +150,9 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
                               .batch = data->compat_batch,
                               .held_out = loader->held_out };
     const CompatKind *kind = compat_find((Compat)data->compat, loader->objective->name, error);
-    if (!kind || !(loader->index = kind->open(&spec, error)))
+    if (!kind || !(loader->index = kind->open(&spec, &loader->n_rows, error)))
         return false;
     loader->compat = kind;
-    loader->n_rows = kind->count(loader->index);
     return loader->n_rows > 0 ||
            fail_user(error, "the dataset %s has too little text for one sample of %" PRId64 " tokens",
                      loader->data->prefix, loader->config.raw_length);

@@ -1,5 +1,6 @@
 #include "text/tokenizer_train.h"
 
+#include "base/text.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/wordpiece/wordpiece.h"
@@ -7,12 +8,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define LIBRARY "sentencepiece-" /* may be left out of a name */
+
 static const TokenizerTrainer *const trainers[] = { &trainer_sentencepiece_unigram, &trainer_sentencepiece_bpe,
                                                     &trainer_byte_bpe, &trainer_wordpiece };
 
 static const TokenizerTrainer *find_trainer(const char *type)
 {
-    g_autofree char *whole = g_strconcat("sentencepiece-", type, NULL);
+    g_autofree char *whole = g_strconcat(LIBRARY, type, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(trainers); i++)
         if (strcmp(trainers[i]->name, type) == 0 || strcmp(trainers[i]->name, whole) == 0)
             return trainers[i];
@@ -21,10 +24,17 @@ static const TokenizerTrainer *find_trainer(const char *type)
 
 static bool fail_unknown(const char *type, GError **error)
 {
-    g_autoptr(GString) names = g_string_new(NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(trainers); i++)
-        g_string_append_printf(names, "%s%s", i ? ", " : "", trainers[i]->name);
-    return fail_user(error, "a tokenizer of kind %s cannot be trained: one of %s", type, names->str);
+    enum { N = G_N_ELEMENTS(trainers) };
+    const char *names[2 * N + 1] = { NULL };
+    for (size_t i = 0; i < N; i++)
+        names[i] = trainers[i]->name;
+    g_autofree char *list = g_strjoinv(", ", (char **)names);
+    for (size_t i = 0; i < N; i++) /* "unigram" too */
+        names[N + i] = names[i] + (g_str_has_prefix(names[i], LIBRARY) ? strlen(LIBRARY) : 0);
+    const char *nearest = text_nearest(type, names);
+    if (nearest)
+        return fail_user(error, "a tokenizer of kind %s cannot be trained, did you mean %s?", type, nearest);
+    return fail_user(error, "a tokenizer of kind %s cannot be trained: one of %s", type, list);
 }
 
 /* Options that the trainer does not have are an error rather than ignored. */

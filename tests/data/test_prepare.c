@@ -1,5 +1,6 @@
 #include "data/prepare/prepare.h"
 
+#include "base/file.h"
 #include "data/dataset/dataset.h"
 #include "data/tiny_tokenizer.h"
 
@@ -62,10 +63,10 @@ static void the_bytes_do_not_depend_on_the_workers(void)
     PrepareStats five = prepare(corpus, "five", (PrepareOptions){ .workers = 5, .valid = 0.1 });
     assert_same_dataset("one", "five");
     assert_same_dataset("one-valid", "five-valid");
-    g_assert_cmpint(one.documents + one.valid_documents, ==, 3000);
-    g_assert_cmpint(one.valid_documents, >, 230); /* 300 +- 4 deviations of 16 */
-    g_assert_cmpint(one.valid_documents, <, 370);
-    g_assert_cmpint(one.tokens, ==, five.tokens);
+    g_assert_cmpint(one.all.train.documents + one.all.valid.documents, ==, 3000);
+    g_assert_cmpint(one.all.valid.documents, >, 230); /* 300 +- 4 deviations of 16 */
+    g_assert_cmpint(one.all.valid.documents, <, 370);
+    g_assert_cmpint(one.all.train.tokens, ==, five.all.train.tokens);
 }
 
 static void documents_decode_to_their_text(void)
@@ -103,7 +104,7 @@ static void documents_held_out_before_go_where_none_are_held_out(void)
     prepare(corpus, "again", (PrepareOptions){ .valid = 0.2 });
     g_assert_true(exists("again-valid.idx"));
     PrepareStats all = prepare(corpus, "again", (PrepareOptions){ 0 });
-    g_assert_cmpint(all.documents, ==, 200);
+    g_assert_cmpint(all.all.train.documents, ==, 200);
     g_assert_false(exists("again-valid.idx") || exists("again-valid.bin") || exists("again-valid.json"));
 
     prepare(corpus, "own-valid", (PrepareOptions){ 0 }); /* a dataset of its own, by name */
@@ -150,7 +151,7 @@ static void stretches_of_a_long_text_are_held_out(void)
     PrepareStats stats = prepare(path, "novel", (PrepareOptions){ .corpus = { .whole_file = true }, .valid = 0.1 });
     tok = one;
     g_assert_cmpint(stats.duplicates, ==, 0);
-    g_assert_cmpint(stats.text_documents, ==, 1);
+    g_assert_cmpint(stats.corpus.text_documents, ==, 1);
     size_t train = find_in_order(bytes, "novel", text->str), valid = find_in_order(bytes, "novel-valid", text->str);
     g_assert_cmpuint(train + valid, ==, text->len);
     g_assert_cmpuint(valid, >, text->len / 25); /* 100 stretches */
@@ -224,8 +225,8 @@ static void documents_of_wrong_length_are_dropped(void)
         prepare(corpus, "lengths", (PrepareOptions){ .append_eod = true, .min_tokens = limit, .max_tokens = limit });
     g_assert_cmpint(some.too_short, ==, shorter);
     g_assert_cmpint(some.too_long, ==, longer);
-    g_assert_cmpint(some.documents, ==, all.documents - shorter - longer);
-    g_assert_cmpint(some.documents, >, 0);
+    g_assert_cmpint(some.all.train.documents, ==, all.all.train.documents - shorter - longer);
+    g_assert_cmpint(some.all.train.documents, >, 0);
 }
 
 static void exact_duplicates_and_empty_documents_are_dropped(void)
@@ -237,12 +238,12 @@ static void exact_duplicates_and_empty_documents_are_dropped(void)
     assert_same_dataset("twice", "once");
     g_assert_cmpint(dropped.duplicates, ==, 500);
     g_assert_cmpint(single.duplicates, ==, 0);
-    g_assert_cmpint(kept.documents, ==, 1000);
+    g_assert_cmpint(kept.all.train.documents, ==, 1000);
 
     g_autofree char *hollow =
         file_write_text(folder, "hollow.jsonl", "{\"text\": \"\"}\n{\"text\": \"  \"}\n{\"text\": \"ba\"}\n");
     PrepareStats stats = prepare(hollow, "hollow", (PrepareOptions){ 0 });
-    g_assert_cmpint(stats.documents, ==, 1);
+    g_assert_cmpint(stats.all.train.documents, ==, 1);
     g_assert_cmpint(stats.empty, ==, 2);
 }
 
@@ -259,8 +260,8 @@ static void the_held_out_documents_do_not_depend_on_the_order(void)
     g_autofree char *backward = file_write_text(folder, "backward.jsonl", reversed->str);
     PrepareStats a = prepare(forward, "forward", (PrepareOptions){ .valid = 0.2 });
     PrepareStats b = prepare(backward, "backward", (PrepareOptions){ .valid = 0.2 });
-    g_assert_cmpint(a.valid_documents, ==, b.valid_documents);
-    g_assert_cmpint(a.valid_tokens, ==, b.valid_tokens);
+    g_assert_cmpint(a.all.valid.documents, ==, b.all.valid.documents);
+    g_assert_cmpint(a.all.valid.tokens, ==, b.all.valid.tokens);
 }
 
 static guint count_names(void)
@@ -271,6 +272,27 @@ static guint count_names(void)
         n++;
     g_dir_close(dir);
     return n;
+}
+
+/* A folder that holds the corpus and what an earlier run made of it. */
+static void a_run_does_not_read_what_an_earlier_one_wrote(void)
+{
+    g_autofree char *corpus = g_build_filename(folder, "own", NULL), *lines = g_build_filename(folder, "own-bin", NULL);
+    g_assert_true(io_make_directories(corpus, NULL) && io_make_directories(lines, NULL));
+    g_free(write_corpus("own/a.jsonl", 60, 1));
+    g_free(write_corpus("own-bin/a.jsonl", 60, 1));
+    g_free(file_write_text(corpus, "b.json", "{\n  \"name\": \"another program's\"\n}\n"));
+    PrepareOptions documents = { .valid = 0.3 }, fairseq = { .fairseq = true, .append_eod = true };
+    PrepareStats outside = prepare(corpus, "outside", documents);
+    g_assert_cmpint(outside.all.train.documents + outside.all.valid.documents, ==, 61);
+    prepare(lines, "outside-bin", fairseq);
+    for (int run = 0; run < 2; run++) {
+        prepare(corpus, "own/c", documents);
+        assert_same_dataset("own/c", "outside");
+        assert_same_dataset("own/c-valid", "outside-valid");
+        prepare(lines, "own-bin", fairseq);
+        assert_same_dataset("own-bin/train", "outside-bin/train");
+    }
 }
 
 static void a_failed_run_leaves_the_old_dataset_and_nothing_else(void)
@@ -292,8 +314,8 @@ static void a_failed_run_leaves_the_old_dataset_and_nothing_else(void)
     options.corpus.skip_errors = true;
     options.valid = 0;
     g_assert_true(prepare_run(tok, (char *[]){ bad }, 1, &options, &stats, NULL));
-    g_assert_cmpint(stats.skipped, ==, 1);
-    g_assert_cmpint(stats.documents, ==, 1);
+    g_assert_cmpint(stats.corpus.skipped, ==, 1);
+    g_assert_cmpint(stats.all.train.documents, ==, 1);
 }
 
 static void an_interrupted_run_leaves_nothing(void)
@@ -327,20 +349,20 @@ static void fields_apart_make_a_dataset_each(void)
     PrepareStats alone = prepare(once_path, "summary-alone", (PrepareOptions){ .corpus = { .fields = summary } });
     assert_same_dataset("apart_text_document", "text-alone");
     assert_same_dataset("apart_summary_document", "summary-alone");
-    g_assert_cmpint(stats.fields[0].documents, ==, 400);
-    g_assert_cmpint(stats.fields[1].documents, ==, alone.documents);
-    g_assert_cmpint(stats.fields[1].tokens, ==, alone.tokens);
+    g_assert_cmpint(stats.fields[0].train.documents, ==, 400);
+    g_assert_cmpint(stats.fields[1].train.documents, ==, alone.all.train.documents);
+    g_assert_cmpint(stats.fields[1].train.tokens, ==, alone.all.train.tokens);
     g_assert_cmpint(stats.duplicates, ==, 400);
     g_assert_cmpint(stats.empty, ==, 58);
     stats = prepare(once_path, "apart",
                     (PrepareOptions){
                         .valid = 0.2, .split_sentences = true, .corpus = { .fields = fields, .fields_apart = true } });
-    g_assert_cmpint(stats.fields[0].valid_documents, >, 40);
+    g_assert_cmpint(stats.fields[0].valid.documents, >, 40);
     g_autofree char *valid = g_build_filename(folder, "apart_summary_sentence-valid", NULL);
     Dataset *data = dataset_open(valid, NULL);
-    g_assert_cmpint(indexed_documents(data->set), ==, stats.fields[1].valid_documents);
-    g_assert_cmpint(stats.fields[1].valid_documents, <=, stats.fields[0].valid_documents);
-    g_assert_cmpint(stats.fields[1].valid_documents, >, stats.fields[0].valid_documents / 2);
+    g_assert_cmpint(indexed_documents(data->set), ==, stats.fields[1].valid.documents);
+    g_assert_cmpint(stats.fields[1].valid.documents, <=, stats.fields[0].valid.documents);
+    g_assert_cmpint(stats.fields[1].valid.documents, >, stats.fields[0].valid.documents / 2);
     dataset_close(data);
 }
 
@@ -480,6 +502,8 @@ int main(int argc, char **argv)
                     exact_duplicates_and_empty_documents_are_dropped);
     g_test_add_func("/prepare/the_held_out_documents_do_not_depend_on_the_order",
                     the_held_out_documents_do_not_depend_on_the_order);
+    g_test_add_func("/prepare/a_run_does_not_read_what_an_earlier_one_wrote",
+                    a_run_does_not_read_what_an_earlier_one_wrote);
     g_test_add_func("/prepare/a_failed_run_leaves_the_old_dataset_and_nothing_else",
                     a_failed_run_leaves_the_old_dataset_and_nothing_else);
     g_test_add_func("/prepare/an_interrupted_run_leaves_nothing", an_interrupted_run_leaves_nothing);

@@ -327,6 +327,10 @@ static void training_tells_what_would_be_right(void)
     expect_untrained(training_of(path, 3), text, "out of range");
     training.type = "klingon";
     expect_untrained(training, text, "a tokenizer of kind klingon cannot be trained: one of sentencepiece-unigram, ");
+    training.type = "unigrm";
+    expect_untrained(training, text, "a tokenizer of kind unigrm cannot be trained, did you mean unigram?");
+    training.type = "byte-bp";
+    expect_untrained(training, text, "a tokenizer of kind byte-bp cannot be trained, did you mean byte-bpe?");
     training = training_of(path, 8000);
     training.character_coverage = 0.5;
     expect_untrained(training, text, "character coverage of 0.5");

@@ -234,27 +234,19 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
     return prepare_lines(&options, as_json, error);
 }
 
-static void print_dataset(const char *prefix, bool held_out, int64_t n_documents, int64_t n_tokens)
+static void print_dataset(const PrepareOptions *options, int field, bool held_out, const DatasetCounts *counts)
 {
-    g_autofree char *documents = text_grouped(n_documents), *tokens = text_grouped(n_tokens);
-    bool fairseq = format && strcmp(format, "fairseq") == 0;
-    const char *suffix = fairseq ? (held_out ? "/valid" : "/train") : (held_out ? "-valid" : "");
-    printf("%s%s: %s documents, %s tokens\n", prefix, suffix, documents, tokens);
-}
-
-static int count_fields(const PrepareOptions *options)
-{
-    return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
+    g_autofree char *prefix = prepare_prefix(options, field, held_out);
+    g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
+    printf("%s: %s documents, %s tokens\n", prefix, documents, tokens);
 }
 
 static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
 {
-    for (int field = 0; field < count_fields(options); field++) {
-        const PrepareCounts *counts = &stats->fields[field];
-        g_autofree char *prefix = prepare_prefix(options, field);
-        print_dataset(prefix, false, counts->documents, counts->tokens);
+    for (int field = 0; field < prepare_fields(options); field++) {
+        print_dataset(options, field, false, &stats->fields[field].train);
         if (options->valid > 0)
-            print_dataset(prefix, true, counts->valid_documents, counts->valid_tokens);
+            print_dataset(options, field, true, &stats->fields[field].valid);
     }
 }
 
@@ -268,13 +260,14 @@ static void print_count(const char *what, int64_t n)
 /* Reports how .txt files were cut into documents. */
 static void print_texts(const PrepareStats *stats, const PrepareOptions *options)
 {
-    g_autofree char *files = text_grouped(stats->text_files), *documents = text_grouped(stats->text_documents);
-    if (stats->text_documents > stats->text_files && options->corpus.whole_file)
+    g_autofree char *files = text_grouped(stats->corpus.text_files),
+                    *documents = text_grouped(stats->corpus.text_documents);
+    if (stats->corpus.text_documents > stats->corpus.text_files && options->corpus.whole_file)
         printf(".txt files: %s, of which some are longer than --max-document: %s documents in the order of the text\n",
                files, documents);
-    else if (stats->text_files > 0 && options->corpus.whole_file)
+    else if (stats->corpus.text_files > 0 && options->corpus.whole_file)
         printf(".txt files: %s, each read whole, in its order (--paragraphs: blank lines end documents)\n", files);
-    else if (stats->text_documents > stats->text_files)
+    else if (stats->corpus.text_documents > stats->corpus.text_files)
         printf(".txt files: %s, cut at blank lines into %s documents, which training shuffles (--whole-file: kept in "
                "order)\n",
                files, documents);
@@ -288,33 +281,34 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);
     print_count("documents dropped, since they are too long", stats->too_long);
-    print_count("skipped, since they could not be read", stats->skipped);
-    print_count("files passed over, since they are no text", stats->ignored);
-    print_count("NUL characters replaced by U+FFFD", stats->nuls);
+    print_count("skipped, since they could not be read", stats->corpus.skipped);
+    print_count("files passed over, since they are no text", stats->corpus.ignored);
+    print_count("NUL characters replaced by U+FFFD", stats->corpus.nuls);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);
 }
 
 static json_t *counts_json(const PrepareCounts *counts)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->documents, "tokens",
-                     (json_int_t)counts->tokens, "valid_documents", (json_int_t)counts->valid_documents, "valid_tokens",
-                     (json_int_t)counts->valid_tokens);
+    return json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->train.documents, "tokens",
+                     (json_int_t)counts->train.tokens, "valid_documents", (json_int_t)counts->valid.documents,
+                     "valid_tokens", (json_int_t)counts->valid.tokens);
 }
 
 static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)
 {
-    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "documents",
-                             (json_int_t)stats->documents, "tokens", (json_int_t)stats->tokens, "valid_documents",
-                             (json_int_t)stats->valid_documents, "valid_tokens", (json_int_t)stats->valid_tokens,
-                             "duplicates", (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
-                             (json_int_t)stats->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
-                             (json_int_t)stats->too_long, "passed_over", (json_int_t)stats->ignored, "nuls",
-                             (json_int_t)stats->nuls, "text_files", (json_int_t)stats->text_files, "text_documents",
-                             (json_int_t)stats->text_documents, "bytes", (json_int_t)stats->bytes, "seconds",
-                             json_finite(stats->seconds));
+    const CorpusCounts *corpus = &stats->corpus;
+    json_t *root = counts_json(&stats->all);
+    json_object_update_new(root,
+                           json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "duplicates",
+                                     (json_int_t)stats->duplicates, "empty", (json_int_t)stats->empty, "skipped",
+                                     (json_int_t)corpus->skipped, "too_short", (json_int_t)stats->too_short, "too_long",
+                                     (json_int_t)stats->too_long, "passed_over", (json_int_t)corpus->ignored, "nuls",
+                                     (json_int_t)corpus->nuls, "text_files", (json_int_t)corpus->text_files,
+                                     "text_documents", (json_int_t)corpus->text_documents, "bytes",
+                                     (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds)));
     json_t *by_field = json_object();
-    for (int field = 0; field < count_fields(options); field++)
+    for (int field = 0; field < prepare_fields(options); field++)
         if (options->corpus.fields_apart)
             json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
     if (json_object_size(by_field) > 0)
@@ -326,21 +320,14 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
 /* Checks that --out is a path prefix, and that no file that will be written is one of the files to read. */
 static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
 {
-    static const char *const ends[] = { ".bin", ".idx", ".json", "-valid.bin", "-valid.idx", "-valid.json" };
-    if (format && strcmp(format, "fairseq") == 0)
-        return true;
     g_autofree char *name = g_path_get_basename(out);
-    if (g_str_has_suffix(out, "/") || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (!options->fairseq && (g_str_has_suffix(out, "/") || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
         return fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain",
                          out, out, g_str_has_suffix(out, "/") ? "" : "/");
-    for (int field = 0; field < count_fields(options); field++) {
-        g_autofree char *prefix = prepare_prefix(options, field);
-        for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
-            g_autofree char *written = g_strconcat(prefix, ends[i], NULL);
-            if (!io_check_apart(written, paths, n_paths, error))
-                return false;
-        }
-    }
+    g_auto(GStrv) files = prepare_files(options);
+    for (char **file = files; *file; file++)
+        if (!io_check_apart(*file, paths, n_paths, error))
+            return false;
     return true;
 }
 

@@ -143,7 +143,7 @@ static void make_blocks(Fairseq *task, const CompatSpec *spec)
     }
 }
 
-void *fairseq_open(const CompatSpec *spec, GError **error)
+static void *open_task(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
     const Indexed *set = spec->data->set;
     int64_t most = indexed_sequences(set) + indexed_tokens(set) / (spec->config->raw_length - 1) + 1;
@@ -158,10 +158,11 @@ void *fairseq_open(const CompatSpec *spec, GError **error)
     };
     task->tokens = g_new(int32_t, spec->config->raw_length);
     make_blocks(task, spec);
+    *n_samples = task->n_blocks;
     return task;
 }
 
-void fairseq_close(void *memory)
+static void close_task(void *memory)
 {
     Fairseq *task = memory;
     g_clear_pointer(&task->batches, fairseq_batches_free);
@@ -169,12 +170,6 @@ void fairseq_close(void *memory)
     g_free(task->visited);
     g_free(task->tokens);
     g_free(task);
-}
-
-int64_t fairseq_count(const void *memory)
-{
-    const Fairseq *task = memory;
-    return task->n_blocks;
 }
 
 static void visit_epoch(Fairseq *task, int64_t epoch)
@@ -189,26 +184,17 @@ static void visit_epoch(Fairseq *task, int64_t epoch)
     task->epoch = epoch;
 }
 
-/* The token before a block, or </s> where it begins an item, and the block. */
+/* Reads the token before a block, or </s> where the block begins an item, and the block. */
 static bool read_block(const Fairseq *task, const FairseqBlock *block, GError **error)
 {
-    const Dataset *data = task->data;
-    const int32_t vocab = task->config->vocab;
-    int64_t item = block->item, from = block->offset, n = block->length + 1, done = 1;
+    bool inside = block->offset > 0;
     task->tokens[0] = task->config->eos;
-    if (from > 0 && !dataset_read(data, item, from - 1, 1, vocab, task->tokens, error))
-        return false;
-    for (; done < n; item++, from = 0) {
-        int64_t take = MIN(indexed_length(data->set, item) - from, n - done);
-        if (!dataset_read(data, item, from, take, vocab, task->tokens + done, error))
-            return false;
-        done += take;
-    }
-    return true;
+    return dataset_read(task->data, block->item, block->offset - inside, block->length + inside, task->config->vocab,
+                        task->tokens + !inside, error);
 }
 
 /* Epochs are numbered from 1 in fairseq. */
-bool fairseq_fill(void *memory, int64_t epoch, int64_t sample, Example *out, GError **error)
+static bool fill(void *memory, int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     Fairseq *task = memory;
     if (task->batches && task->epoch != epoch + 1)
@@ -220,3 +206,5 @@ bool fairseq_fill(void *memory, int64_t epoch, int64_t sample, Example *out, GEr
     task->objective->apply(task->config, NULL, NULL, &text, out);
     return true;
 }
+
+const CompatKind compat_fairseq = { COMPAT_FAIRSEQ, "clm", open_task, close_task, fill };

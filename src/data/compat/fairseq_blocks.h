@@ -4,7 +4,7 @@
  * epoch e = 1, 2, … visits them in an order drawn from RandomState(seed + e). */
 #pragma once
 
-#include "data/compat/compat_kind.h"
+#include "data/compat/compat.h"
 
 typedef struct FairseqBlock {
     uint32_t item;  /* the item that the block starts in */
@@ -32,8 +32,4 @@ void fairseq_batches_free(FairseqBatches *batches);
 /* order: (n_batches) the batches as epoch 1, 2, … visits them. */
 void fairseq_batches_shuffle(const FairseqBatches *batches, uint32_t seed, int64_t epoch, uint32_t *order);
 
-/* The functions of a CompatKind. */
-void *fairseq_open(const CompatSpec *spec, GError **error);
-void fairseq_close(void *task);
-int64_t fairseq_count(const void *task);
-bool fairseq_fill(void *task, int64_t epoch, int64_t sample, Example *out, GError **error);
+extern const CompatKind compat_fairseq;

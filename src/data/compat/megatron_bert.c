@@ -103,9 +103,8 @@ static void truncate_halves(Mt19937 *rng, Text *a, Text *b, int64_t target)
     }
 }
 
-/* The words of an example without [CLS] and [SEP]: word w is the tokens with the indices at[starts[w]] … at[starts[w +
- * 1]
- * - 1]. Pieces that continue a word at the start of the second half belong to the last word of the first half, as in
+/* The words of an example without [CLS] and [SEP]: word w is the tokens at[i] with starts[w] <= i < starts[w + 1].
+ * Pieces that continue a word at the start of the second half belong to the last word of the first half, as in
  * Megatron. Returns the number of words. */
 static int64_t find_words(const ObjectiveConfig *config, const Example *out, int64_t *at, int64_t *starts)
 {
@@ -234,15 +233,14 @@ static MegatronBertSpan *map_dataset(const CompatSpec *spec, int64_t *n_spans, G
     return megatron_bert_mapping(documents, n_documents, sizes, &mapping, n_spans, error);
 }
 
-void *megatron_bert_open(const CompatSpec *spec, GError **error)
+static void *open_mapped(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
-    int64_t n_spans;
     if (mlm_settings(spec->config)->sentence_pairs == PAIRS_NEXT) {
         fail_user(error,
                   "data.sentence_pairs=next: data.compat takes both halves of a pair from one text; choose order");
         return NULL;
     }
-    MegatronBertSpan *spans = map_dataset(spec, &n_spans, error);
+    MegatronBertSpan *spans = map_dataset(spec, n_samples, error);
     if (!spans) {
         g_prefix_error(error, "the dataset %s: ", spec->data->prefix);
         return NULL;
@@ -252,29 +250,13 @@ void *megatron_bert_open(const CompatSpec *spec, GError **error)
                             .config = spec->config,
                             .seed = spec->seed,
                             .spans = spans,
-                            .n_spans = n_spans,
+                            .n_spans = *n_samples,
                             .tokens = g_array_new(false, false, sizeof(int32_t)),
                             .cu = g_array_new(false, false, sizeof(int64_t)) };
     return bert;
 }
 
-void *t5_experiments_bert_open(const CompatSpec *spec, GError **error)
-{
-    MegatronBert *bert = megatron_bert_open(spec, error);
-    if (!bert || spec->held_out)
-        return bert;
-    if (bert->n_spans >= TORCH_RANDPERM_LIMIT) {
-        fail_user(error, "the dataset %s: data.compat=t5_experiments orders fewer than %u samples", spec->data->prefix,
-                  TORCH_RANDPERM_LIMIT);
-        megatron_bert_close(bert);
-        return NULL;
-    }
-    bert->order = g_new(uint32_t, bert->n_spans);
-    bert->epoch = -1;
-    return bert;
-}
-
-void megatron_bert_close(void *memory)
+static void close_mapped(void *memory)
 {
     MegatronBert *bert = memory;
     g_free(bert->order);
@@ -284,10 +266,20 @@ void megatron_bert_close(void *memory)
     g_free(bert);
 }
 
-int64_t megatron_bert_count(const void *memory)
+static void *open_shuffled(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
-    const MegatronBert *bert = memory;
-    return bert->n_spans;
+    MegatronBert *bert = open_mapped(spec, n_samples, error);
+    if (!bert || spec->held_out)
+        return bert;
+    if (bert->n_spans >= TORCH_RANDPERM_LIMIT) {
+        fail_user(error, "the dataset %s: data.compat=t5_experiments orders fewer than %u samples", spec->data->prefix,
+                  TORCH_RANDPERM_LIMIT);
+        close_mapped(bert);
+        return NULL;
+    }
+    bert->order = g_new(uint32_t, bert->n_spans);
+    bert->epoch = -1;
+    return bert;
 }
 
 /* The number of the index-th sample of an epoch; without an order every epoch visits them as they are mapped. */
@@ -301,12 +293,12 @@ static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t index)
     return bert->order[index];
 }
 
-bool megatron_bert_fill(void *memory, int64_t epoch, int64_t index, Example *out, GError **error)
+static bool fill(void *memory, int64_t epoch, int64_t index, Example *out, GError **error)
 {
     MegatronBert *bert = memory;
     int64_t sample = find_sample(bert, epoch, index);
     MegatronBertSpan span = bert->spans[sample];
-    int64_t n = span.end - span.first, done = 0;
+    int64_t n = span.end - span.first;
     g_array_set_size(bert->cu, (guint)n + 1);
     int64_t *cu = (int64_t *)(void *)bert->cu->data;
     cu[0] = 0;
@@ -314,9 +306,11 @@ bool megatron_bert_fill(void *memory, int64_t epoch, int64_t index, Example *out
         cu[i + 1] = cu[i] + indexed_length(bert->data->set, span.first + i);
     g_array_set_size(bert->tokens, (guint)cu[n]);
     int32_t *tokens = (int32_t *)(void *)bert->tokens->data;
-    for (int64_t i = 0; i < n; i++, done = cu[i])
-        if (!dataset_read(bert->data, span.first + i, 0, cu[i + 1] - cu[i], bert->config->vocab, tokens + done, error))
-            return false;
+    if (!dataset_read(bert->data, span.first, 0, cu[n], bert->config->vocab, tokens, error))
+        return false;
     megatron_bert_sample(bert->config, bert->seed, sample, span.target, tokens, cu, n, out);
     return true;
 }
+
+const CompatKind compat_megatron_bert = { COMPAT_MEGATRON, "mlm", open_mapped, close_mapped, fill };
+const CompatKind compat_t5_experiments_bert = { COMPAT_T5_EXPERIMENTS, "mlm", open_shuffled, close_mapped, fill };

@@ -3,7 +3,7 @@
  * numpy's RandomState(seed + sample), so a sample has the same masks in every epoch. */
 #pragma once
 
-#include "data/compat/compat_kind.h"
+#include "data/compat/compat.h"
 
 typedef struct MegatronBertSpan {
     uint32_t first, end; /* sentences [first, end) */
@@ -28,11 +28,7 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
 void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t sample, int64_t target,
                           const int32_t *tokens, const int64_t *cu, int64_t n_sentences, Example *out);
 
-/* The functions of a CompatKind. */
-void *megatron_bert_open(const CompatSpec *spec, GError **error);
+extern const CompatKind compat_megatron_bert;
 /* The same samples in the order of torch's DistributedSampler: epoch e = 0, 1, … visits them as torch.randperm with
  * seed + e does; held-out data is visited in the order of the mapping. */
-void *t5_experiments_bert_open(const CompatSpec *spec, GError **error);
-void megatron_bert_close(void *bert);
-int64_t megatron_bert_count(const void *bert);
-bool megatron_bert_fill(void *bert, int64_t epoch, int64_t index, Example *out, GError **error);
+extern const CompatKind compat_t5_experiments_bert;

@@ -101,7 +101,7 @@ typedef struct MegatronGpt {
     int32_t *tokens; /* (raw_length) */
 } MegatronGpt;
 
-void *megatron_gpt_open(const CompatSpec *spec, GError **error)
+static void *open_gpt(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
     const Indexed *set = spec->data->set;
     int64_t n = indexed_sequences(set);
@@ -112,12 +112,13 @@ void *megatron_gpt_open(const CompatSpec *spec, GError **error)
         megatron_gpt_index(sizes, n, spec->config->raw_length - 1, spec->n_samples, spec->seed, error);
     if (!index)
         return NULL;
-    MegatronGpt *gpt = g_new0(MegatronGpt, 1);
+    *n_samples = index->n_samples;
+    MegatronGpt *gpt = g_new(MegatronGpt, 1);
     *gpt = (MegatronGpt){ spec->data, spec->objective, spec->config, index, g_new(int32_t, spec->config->raw_length) };
     return gpt;
 }
 
-void megatron_gpt_close(void *memory)
+static void close_gpt(void *memory)
 {
     MegatronGpt *gpt = memory;
     megatron_gpt_index_free(gpt->index);
@@ -125,14 +126,8 @@ void megatron_gpt_close(void *memory)
     g_free(gpt);
 }
 
-int64_t megatron_gpt_count(const void *memory)
-{
-    const MegatronGpt *gpt = memory;
-    return gpt->index->n_samples;
-}
-
 /* Every epoch has the same order. */
-bool megatron_gpt_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
+static bool fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     MegatronGpt *gpt = memory;
     const Indexed *set = gpt->data->set;
@@ -149,3 +144,5 @@ bool megatron_gpt_fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample
     gpt->objective->apply(gpt->config, NULL, NULL, &text, out);
     return true;
 }
+
+const CompatKind compat_megatron_gpt = { COMPAT_MEGATRON, "clm", open_gpt, close_gpt, fill };

@@ -4,7 +4,7 @@
  * All is drawn from numpy's RandomState(seed). */
 #pragma once
 
-#include "data/compat/compat_kind.h"
+#include "data/compat/compat.h"
 
 /* In brackets the names of Megatron's arrays. */
 typedef struct MegatronGptIndex {
@@ -24,8 +24,4 @@ MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, 
                                      uint32_t seed, GError **error);
 void megatron_gpt_index_free(MegatronGptIndex *index);
 
-/* The functions of a CompatKind. */
-void *megatron_gpt_open(const CompatSpec *spec, GError **error);
-void megatron_gpt_close(void *gpt);
-int64_t megatron_gpt_count(const void *gpt);
-bool megatron_gpt_fill(void *gpt, int64_t epoch, int64_t sample, Example *out, GError **error);
+extern const CompatKind compat_megatron_gpt;

@@ -1,8 +1,8 @@
 #include "data/corpus/corpus.h"
 
+#include "base/file.h"
 #include "base/git_lfs.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "data/corpus/corpus_reading.h"
 
 #include <inttypes.h>
@@ -10,48 +10,66 @@
 
 #define DEFAULT_MAX_BYTES ((int64_t)64 << 20)
 
-/* Removes the tables found in folders, with a warning; a table that was named is an error. */
-static bool leave_tables_out(GPtrArray *files, GError **error)
+static bool is_table(const CorpusFile *file, G_GNUC_UNUSED char *const *outputs)
+{
+    return file->kind == CORPUS_TABLE;
+}
+
+static bool is_output(const CorpusFile *file, char *const *outputs)
+{
+    g_autofree char *name = g_path_get_basename(file->path);
+    for (; outputs && *outputs; outputs++)
+        if (g_str_has_suffix(*outputs, name) && !io_check_apart(*outputs, &file->path, 1, NULL))
+            return true;
+    return false;
+}
+
+/* Removes some files from the list, with a warning. */
+static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, char *const *), char *const *outputs,
+                      const char *what)
 {
     g_autofree char *first = NULL;
-    int64_t n = 0;
-    for (guint i = 0; i < files->len;) {
-        const CorpusFile *file = files->pdata[i];
-        if (file->kind != CORPUS_TABLE) {
-            i++;
+    guint n = files->len;
+    for (guint i = n; i-- > 0;) {
+        if (!unwanted(files->pdata[i], outputs))
             continue;
-        }
-        if (!file->probe)
+        g_free(first);
+        first = g_strdup(((CorpusFile *)files->pdata[i])->path);
+        g_ptr_array_remove_index(files, i);
+    }
+    if (first)
+        log_warning("%u %s, such as %s", n - files->len, what, first);
+}
+
+/* Tables found in folders are left out; a table that was named is an error. */
+static bool check_tables(const GPtrArray *files, GError **error)
+{
+    for (guint i = 0; i < files->len; i++) {
+        const CorpusFile *file = files->pdata[i];
+        if (file->kind == CORPUS_TABLE && !file->probe)
             return fail_user(error,
                              "%s: a table, not a text: write JSON lines, an object a row, and choose the column of the "
                              "text with --field; to read it as it is, rename it to .txt",
                              file->path);
-        first = n++ == 0 ? g_strdup(file->path) : first;
-        g_ptr_array_remove_index(files, i);
     }
-    if (n > 0)
-        log_warning("%" PRId64 " tables are left out, for they are no text, such as %s", n, first);
     return true;
 }
 
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
 {
+    char *one[] = { (char *)(options->field ? options->field : "text"), NULL };
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
-    if (!files || !leave_tables_out(files, error))
+    if (!files || !check_tables(files, error))
         return NULL;
+    leave_out(files, is_table, NULL, "tables are left out, for they are no text");
+    leave_out(files, is_output, options->outputs, "files are left out, for an earlier run wrote them");
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);
-    corpus->fields = options->fields && options->fields[0]
-                         ? g_strdupv(options->fields)
-                         : g_strdupv((char *[]){ (char *)(options->field ? options->field : "text"), NULL });
-    corpus->whole_file = options->whole_file;
-    corpus->without_last_end = options->without_last_end;
-    corpus->skip_errors = options->skip_errors;
-    corpus->fields_apart = options->fields_apart;
-    corpus->field_ends = g_array_new(false, false, sizeof(size_t));
-    corpus->interrupted = options->interrupted;
-    corpus->longer = options->longer ? options->longer : "";
+    corpus->options = *options;
+    corpus->options.fields = g_strdupv(options->fields && options->fields[0] ? options->fields : one);
+    corpus->options.longer = options->longer ? options->longer : "";
     corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES);
+    corpus->field_ends = g_array_new(false, false, sizeof(size_t));
     corpus->chunk = g_malloc(CORPUS_CHUNK_BYTES);
     corpus->line = g_string_new(NULL);
     corpus->document = g_string_new(NULL);
@@ -81,7 +99,7 @@ void corpus_close(Corpus *corpus)
     g_string_free(corpus->document, true);
     g_string_free(corpus->where, true);
     g_free(corpus->chunk);
-    g_strfreev(corpus->fields);
+    g_strfreev(corpus->options.fields);
     g_array_unref(corpus->field_ends);
     g_free(corpus);
 }
@@ -96,7 +114,7 @@ static bool check_pointer(Corpus *corpus, GError **error)
     if (corpus->broken)
         return git_lfs_fail(corpus->file->path, error);
     corpus->at_end = true;
-    corpus->ignored++;
+    corpus->counts.ignored++;
     return true;
 }
 
@@ -117,10 +135,10 @@ static bool open_next_file(Corpus *corpus, GError **error)
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;
     corpus->kind = corpus->file->kind;
-    corpus->text_files += corpus->kind == CORPUS_TEXT;
+    corpus->counts.text_files += corpus->kind == CORPUS_TEXT;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !corpus_starts_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
-    corpus->broken = corpus->fields_apart && corpus->kind != CORPUS_JSON;
+    corpus->broken = corpus->options.fields_apart && corpus->kind != CORPUS_JSON;
     return !corpus->broken ||
            fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);
 }
@@ -133,8 +151,8 @@ static Found next_document(Corpus *corpus, GError **error)
         return corpus_next_object(corpus, error);
     if (corpus->kind == CORPUS_WHOLE_FILE)
         return corpus_next_whole_file(corpus, error);
-    Found found = corpus->whole_file ? corpus_next_whole_text(corpus, error) : corpus_next_block(corpus, error);
-    corpus->text_documents += found == FOUND_DOCUMENT;
+    Found found = corpus->options.whole_file ? corpus_next_whole_text(corpus, error) : corpus_next_block(corpus, error);
+    corpus->counts.text_documents += found == FOUND_DOCUMENT;
     return found;
 }
 
@@ -153,11 +171,11 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
         case FOUND_ERROR:
             if (corpus_interrupted(corpus))
                 return false; /* within a document */
-            if (!corpus->skip_errors || problem->code != LOAM_ERROR_USER) {
+            if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER) {
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;
             }
-            corpus->skipped++;
+            corpus->counts.skipped++;
             if (corpus->broken)
                 close_file(corpus);
             break;
@@ -168,12 +186,12 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
 
 int corpus_fields(const Corpus *corpus)
 {
-    return corpus->fields_apart ? (int)g_strv_length(corpus->fields) : 1;
+    return corpus->options.fields_apart ? (int)g_strv_length(corpus->options.fields) : 1;
 }
 
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes)
 {
-    bool apart = corpus->fields_apart && corpus->fields[1];
+    bool apart = corpus->options.fields_apart && corpus->options.fields[1];
     size_t end = apart ? g_array_index(corpus->field_ends, size_t, field) : corpus->text_bytes;
     *begin = field > 0 ? g_array_index(corpus->field_ends, size_t, field - 1) + 1 : 0; /* after the newline */
     *bytes = end - *begin;
@@ -191,28 +209,12 @@ uint64_t corpus_done_bytes(const Corpus *corpus)
 
 bool corpus_is_whole_text(const Corpus *corpus)
 {
-    return corpus->kind == CORPUS_TEXT && corpus->whole_file;
+    return corpus->kind == CORPUS_TEXT && corpus->options.whole_file;
 }
 
-void corpus_texts(const Corpus *corpus, int64_t *files, int64_t *documents)
+const CorpusCounts *corpus_counts(const Corpus *corpus)
 {
-    *files = corpus->text_files;
-    *documents = corpus->text_documents;
-}
-
-int64_t corpus_skipped(const Corpus *corpus)
-{
-    return corpus->skipped;
-}
-
-int64_t corpus_ignored(const Corpus *corpus)
-{
-    return corpus->ignored;
-}
-
-int64_t corpus_nuls(const Corpus *corpus)
-{
-    return corpus->nuls;
+    return &corpus->counts;
 }
 
 const char *corpus_where(const Corpus *corpus)

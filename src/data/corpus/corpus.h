@@ -21,10 +21,19 @@ typedef struct CorpusOptions {
     bool without_last_end; /* with whole_file: the end of the last line is left out */
     bool skip_errors;      /* documents that cannot be read are skipped and counted, not errors */
     int64_t max_bytes;     /* longest document that is no error; 0 means 64 MiB */
-    const char
-        *longer; /* NULL, or the end of the error message about longer documents: "; --option takes longer ones" */
+    char *const *outputs;  /* NULL-terminated: files that will be written, left out where a folder has them, with a
+                              warning; NULL means none */
+    const char *longer;    /* end of the error about longer documents: "; --option takes longer ones"; NULL means "" */
     const volatile sig_atomic_t *interrupted; /* NULL, or a flag that a signal handler sets to end the corpus early */
 } CorpusOptions;
+
+/* What has been met so far. */
+typedef struct CorpusCounts {
+    int64_t skipped;                    /* documents skipped by skip_errors */
+    int64_t ignored;                    /* files in folders that are no text */
+    int64_t nuls;                       /* NUL characters of JSON that were replaced by U+FFFD */
+    int64_t text_files, text_documents; /* .txt files, and their documents */
+} CorpusCounts;
 
 typedef struct Corpus Corpus;
 /* paths: files and folders. Folders are read in byte order of the names, so the order is the same on every machine. */
@@ -41,17 +50,13 @@ uint64_t corpus_total_bytes(const Corpus *corpus); /* bytes of all files as stor
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* bytes of the files as stored that have been read */
 /* Whether the current document is a whole .txt, or the first part of one that is longer than max_bytes. */
 bool corpus_is_whole_text(const Corpus *corpus);
-/* Number of .txt files read so far, and of their documents. */
-void corpus_texts(const Corpus *corpus, int64_t *files, int64_t *documents);
-int64_t corpus_skipped(const Corpus *corpus); /* documents skipped by skip_errors */
-int64_t corpus_ignored(const Corpus *corpus); /* files in folders that are no text */
-int64_t corpus_nuls(const Corpus *corpus);    /* NUL characters of JSON that were replaced by U+FFFD */
+const CorpusCounts *corpus_counts(const Corpus *corpus);
 /* The file and line of the current document: "file.jsonl:17". */
 const char *corpus_where(const Corpus *corpus);
 
 /* One line without its end, NUL-terminated; the callee may change it. */
 typedef bool (*CorpusLineFn)(void *context, char *line, size_t bytes, GError **error);
-/* Calls `use` for every line, as Python splits them (line_reader.h), of every file that the paths name, until it fails.
- * interrupted: NULL, or a flag that a signal handler sets to end the walk with an error. */
+/* Calls `use` for every line, as Python splits them (corpus_lines.c), of every file that the paths name, until it
+ * fails. interrupted: NULL, or a flag that a signal handler sets to end the walk with an error. */
 bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, CorpusLineFn use,
                       void *context, GError **error);

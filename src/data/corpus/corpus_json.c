@@ -32,7 +32,7 @@ static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
         if (!nul)
             return;
         g_string_append(corpus->document, "\xEF\xBF\xBD");
-        corpus->nuls++;
+        corpus->counts.nuls++;
     }
 }
 
@@ -41,7 +41,7 @@ static bool take_fields(Corpus *corpus, GError **error)
 {
     g_string_truncate(corpus->document, 0);
     g_array_set_size(corpus->field_ends, 0);
-    for (char **field = corpus->fields; *field; field++) {
+    for (char **field = corpus->options.fields; *field; field++) {
         const json_t *text = json_object_get(corpus->object, *field);
         if (!text)
             return fail_no_field(corpus, *field, error);
@@ -50,9 +50,9 @@ static bool take_fields(Corpus *corpus, GError **error)
                              json_type_name(text));
         corpus->text = json_string_value(text);
         corpus->text_bytes = json_string_length(text);
-        if (corpus->fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes))
+        if (corpus->options.fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes))
             return true;
-        if (field != corpus->fields)
+        if (field != corpus->options.fields)
             g_string_append_c(corpus->document, '\n');
         append_without_nuls(corpus, corpus->text, corpus->text_bytes);
         g_array_append_val(corpus->field_ends, corpus->document->len);

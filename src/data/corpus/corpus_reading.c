@@ -7,7 +7,7 @@
 
 bool corpus_interrupted(const Corpus *corpus)
 {
-    return corpus->interrupted && *corpus->interrupted;
+    return corpus->options.interrupted && *corpus->options.interrupted;
 }
 
 bool corpus_refill(Corpus *corpus, GError **error)
@@ -54,7 +54,8 @@ void corpus_set_where(Corpus *corpus)
 bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
 {
     g_autofree char *limit = text_bytes(corpus->max_bytes);
-    return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->longer, remedy);
+    return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->options.longer,
+                     remedy);
 }
 
 Found corpus_read_line(Corpus *corpus, GError **error)

@@ -11,17 +11,13 @@
 #define CORPUS_CHUNK_BYTES ((size_t)1 << 17)
 
 struct Corpus {
-    char **fields; /* NULL-terminated, at least one */
-    bool whole_file, without_last_end, skip_errors, fields_apart;
-    GArray *field_ends; /* of size_t: where each field ends in the current document */
-    const volatile sig_atomic_t *interrupted;
-    size_t max_bytes;
-    GPtrArray *files; /* of CorpusFile * */
+    CorpusOptions options; /* `fields` owned, one at least, and used in place of `field`; `longer` is not NULL */
+    size_t max_bytes;      /* options.max_bytes or its default */
+    GArray *field_ends;    /* of size_t: where each field ends in the current document */
+    GPtrArray *files;      /* of CorpusFile * */
     guint next_file;
     uint64_t total_bytes, finished_bytes;
-    const char *longer;
-    int64_t skipped, ignored, nuls;
-    int64_t text_files, text_documents;
+    CorpusCounts counts;
 
     const CorpusFile *file; /* the open file, or NULL */
     CorpusKind kind;        /* of the open file, by its name and its first bytes */

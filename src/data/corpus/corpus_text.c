@@ -63,7 +63,7 @@ Found corpus_next_whole_file(Corpus *corpus, GError **error)
     if (too_long && bad && is_cut_character(document, bad))
         bad = NULL; /* a character cut at max_bytes: the file is text, but too long */
     if (probe && bad) {
-        corpus->ignored++;
+        corpus->counts.ignored++;
         return FOUND_END;
     }
     if (bad) {
@@ -130,7 +130,7 @@ Found corpus_next_whole_text(Corpus *corpus, GError **error)
         corpus_fail_bad_byte(corpus->where->str, bad, error);
         return FOUND_ERROR;
     }
-    if (corpus->without_last_end && n == document->len && document->str[n - 1] == '\n') {
+    if (corpus->options.without_last_end && n == document->len && document->str[n - 1] == '\n') {
         n -= n > 1 && document->str[n - 2] == '\r' ? 2 : 1;
         g_string_truncate(document, n);
     }

@@ -43,13 +43,14 @@ static bool read_meta(Dataset *data, GError **error)
         return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &data->vocab, error);
     if (!dataset_meta_read(&meta, path, error))
         return false;
-    bool same = meta.tokens == indexed_tokens(data->set) && meta.documents == indexed_documents(data->set);
+    bool same =
+        meta.counts.tokens == indexed_tokens(data->set) && meta.counts.documents == indexed_documents(data->set);
     if (!same)
         fail_user(error,
                   "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64 " and %" PRId64
                   ": files of two datasets; run "
                   "loam prepare again",
-                  path, meta.documents, meta.tokens, data->prefix, indexed_documents(data->set),
+                  path, meta.counts.documents, meta.counts.tokens, data->prefix, indexed_documents(data->set),
                   indexed_tokens(data->set));
     data->tokenizer_hash = g_steal_pointer(&meta.tokenizer_hash);
     data->tokenizer_kind = g_steal_pointer(&meta.tokenizer_kind);
@@ -134,8 +135,8 @@ static int64_t position(const Dataset *data, int64_t sequence, int64_t token)
     return token;
 }
 
-bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
-                  GError **error)
+static bool read_sequence(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                          GError **error)
 {
     if (!indexed_read(data->set, sequence, from, n, out, error))
         return false;
@@ -147,6 +148,20 @@ bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n
                              "inspect dataset --check %s tells how much of it; loam prepare makes it again",
                              data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
                              position(data, sequence, from + i), data->prefix);
+    return true;
+}
+
+bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
+                  GError **error)
+{
+    for (; n > 0; sequence++) {
+        int64_t length = indexed_length(data->set, sequence), take = CLAMP(length - from, 0, n);
+        if (take > 0 && !read_sequence(data, sequence, from, take, vocab, out, error))
+            return false;
+        from = MAX(from - length, 0);
+        out += take;
+        n -= take;
+    }
     return true;
 }
 

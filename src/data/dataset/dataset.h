@@ -4,6 +4,7 @@
 #pragma once
 
 #include "format/indexed.h"
+#include "text/tokenizer.h"
 
 typedef struct Dataset {
     char *prefix;         /* path prefix of the files */
@@ -18,8 +19,8 @@ typedef struct Dataset {
  * holds train.idx, as fairseq-preprocess writes it, which names the dataset FOLDER/train. */
 Dataset *dataset_open(const char *path, GError **error);
 void dataset_close(Dataset *data);
-/* Copies tokens [from, from + n) of a sequence into `out`. An id outside [0, vocab) is an error that names the document
- * and the token. */
+/* Copies n tokens into `out`, from token `from` of a sequence on and across the sequences after it. An id outside [0,
+ * vocab) is an error that names the document and the token. */
 bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
                   GError **error);
 
@@ -35,19 +36,45 @@ bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
+typedef struct DatasetCounts {
+    int64_t documents, tokens;
+} DatasetCounts;
+
 /* It holds no paths and no times, so the same input gives the same bytes. */
 typedef struct DatasetMeta {
     char *tokenizer_hash, *tokenizer_kind;
     int64_t vocab; /* vocabulary size of the tokenizer */
     bool append_eod;
-    int64_t documents, tokens;
+    DatasetCounts counts;
     bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
 } DatasetMeta;
 
+/* Of a new dataset made with a tokenizer, whose strings it borrows. */
+DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod);
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);
 /* Fills *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
+
+/* ---- Writing (dataset_writer.c) ---- */
+
+/* A dataset being written. */
+typedef struct DatasetWriter {
+    char *prefix;
+    IndexedWriter *files;
+    DatasetMeta meta; /* for PREFIX.json; `counts` is what was added so far */
+} DatasetWriter;
+
+/* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
+ * 0. */
+DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error);
+bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error); /* one sequence */
+bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
+/* Gives the files their names. PREFIX.json is removed first and written last, so it never describes other data than
+ * those beside it; without a tokenizer_hash there is none. */
+bool dataset_writer_finish(DatasetWriter *writer, GError **error);
+/* Frees the writer, and removes its files unless it is finished. */
+void dataset_writer_close(DatasetWriter *writer);
 
 /* ---- Parts (split.c): the documents of a dataset, in their order, cut into a training, a validation and a test part
  * as Megatron's --split does ---- */
@@ -86,10 +113,6 @@ bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GErr
 
 /* ---- New datasets from others (dataset_copy.c): tokens stream from file to file, so memory does not grow with the
  * data. The output has the file format of the (first) source, Megatron's or fairseq's ---- */
-
-typedef struct DatasetCounts {
-    int64_t documents, tokens;
-} DatasetCounts;
 
 /* Writes all documents of all sources, one source after another. Sources that differ in tokenizer, token type or
  * append_eod are an error that names them. */

@@ -8,75 +8,44 @@
 
 #define SHUFFLE_LAYER 0x80000000u /* a key that the epochs of a loader do not use */
 
-/* A dataset being written. */
-typedef struct Copy {
-    const Dataset *like; /* the source whose file format, tokenizer and append_eod it takes over */
-    char *prefix;
-    IndexedWriter *writer;
-    int64_t vocab; /* vocabulary size; all ids are below it */
-    GArray *ids;   /* int32_t: the current sequence */
-    DatasetCounts counts;
-} Copy;
-
-static bool copy_open(Copy *copy, const Dataset *like, const char *prefix, GError **error)
+/* A dataset with the file format, tokenizer and append_eod of a source. */
+static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError **error)
 {
     bool narrow = indexed_dtype(like->set) != INDEXED_I32 && indexed_dtype(like->set) != INDEXED_U32 &&
                   indexed_dtype(like->set) != 5 && indexed_dtype(like->set) != 10;
     g_autofree char *folder = g_path_get_dirname(prefix);
-    *copy = (Copy){ .like = like,
-                    .prefix = g_strdup(prefix),
-                    .vocab = like->vocab > 0 ? like->vocab
-                             : narrow        ? 65499
-                                             : INT32_MAX,
-                    .ids = g_array_new(FALSE, FALSE, sizeof(int32_t)) };
+    const DatasetMeta meta = { .tokenizer_hash = like->tokenizer_hash,
+                               .tokenizer_kind = like->tokenizer_kind,
+                               .vocab = like->vocab > 0 ? like->vocab
+                                        : narrow        ? 65499
+                                                        : INT32_MAX,
+                               .append_eod = like->append_eod };
     if (!io_make_directories(folder, error))
-        return false;
-    copy->writer = indexed_form(like->set) == INDEXED_FAIRSEQ ? indexed_writer_open_fairseq(prefix, copy->vocab, error)
-                                                              : indexed_writer_open(prefix, copy->vocab, error);
-    return copy->writer != NULL;
+        return NULL;
+    return dataset_writer_open(prefix, &meta, indexed_form(like->set) == INDEXED_FAIRSEQ, error);
 }
 
-static void copy_clear(Copy *copy)
-{
-    if (copy->writer)
-        indexed_writer_abort(copy->writer);
-    if (copy->ids)
-        g_array_unref(copy->ids);
-    g_free(copy->prefix);
-}
-
-static bool copy_document(Copy *copy, const Dataset *from, int64_t document, GError **error)
+static bool copy_document(DatasetWriter *out, const Dataset *from, int64_t document, GError **error)
 {
     int64_t first, last;
     for (indexed_document(from->set, document, &first, &last); first < last; first++) {
         int32_t n = indexed_length(from->set, first);
-        g_array_set_size(copy->ids, (guint)n);
-        int32_t *ids = (int32_t *)(void *)copy->ids->data;
-        if (!dataset_read(from, first, 0, n, (int32_t)copy->vocab, ids, error))
-            return false;
-        copy->counts.tokens += n;
-        if (!indexed_writer_add(copy->writer, ids, n, error))
+        g_autofree int32_t *ids = g_new(int32_t, n);
+        if (!dataset_read(from, first, 0, n, (int32_t)out->meta.vocab, ids, error) ||
+            !dataset_writer_add(out, ids, n, error))
             return false;
     }
-    copy->counts.documents++;
-    return indexed_writer_end_document(copy->writer, error);
+    return dataset_writer_end_document(out, error);
 }
 
-/* PREFIX.json is removed first and written last, so it never describes other data; without a known tokenizer there is
- * none.
- */
-static bool copy_finish(Copy *copy, DatasetCounts *counts, GError **error)
+/* Finishes a dataset that has been written as a whole (good), and closes it. */
+static bool finish(DatasetWriter *out, bool good, DatasetCounts *counts, GError **error)
 {
-    g_autofree char *path = g_strconcat(copy->prefix, ".json", NULL);
-    const DatasetMeta meta = { .tokenizer_hash = copy->like->tokenizer_hash,
-                               .tokenizer_kind = copy->like->tokenizer_kind,
-                               .vocab = copy->like->vocab,
-                               .append_eod = copy->like->append_eod,
-                               .documents = copy->counts.documents,
-                               .tokens = copy->counts.tokens };
-    *counts = copy->counts;
-    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&copy->writer), error) &&
-           (meta.tokenizer_hash == NULL || dataset_meta_write(&meta, path, error));
+    if (out)
+        *counts = out->meta.counts;
+    good = good && dataset_writer_finish(out, error);
+    dataset_writer_close(out);
+    return good;
 }
 
 /* The output must not be a source, which is read while the output is written. */
@@ -104,25 +73,9 @@ static bool check_alike(const Dataset *a, const Dataset *b, GError **error)
     return true;
 }
 
-static bool merge_into(Copy *copy, GPtrArray *sources, GError **error)
-{
-    for (guint s = 0; s < sources->len; s++) {
-        const Dataset *source = sources->pdata[s];
-        for (int64_t i = 0; i < indexed_documents(source->set); i++)
-            if (!copy_document(copy, source, i, error))
-                return false;
-    }
-    return true;
-}
-
-static void close_dataset(void *data)
-{
-    dataset_close(data);
-}
-
 bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, DatasetCounts *counts, GError **error)
 {
-    g_autoptr(GPtrArray) sources = g_ptr_array_new_with_free_func(close_dataset);
+    g_autoptr(GPtrArray) sources = g_ptr_array_new_with_free_func((GDestroyNotify)dataset_close);
     for (int i = 0; i < n_prefixes; i++) {
         Dataset *source = dataset_open(prefixes[i], error);
         if (source == NULL)
@@ -131,11 +84,12 @@ bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, Datas
         if (!check_apart(source, out, error) || !check_alike(sources->pdata[0], source, error))
             return false;
     }
-    Copy copy;
-    bool ok = copy_open(&copy, sources->pdata[0], out, error) && merge_into(&copy, sources, error) &&
-              copy_finish(&copy, counts, error);
-    copy_clear(&copy);
-    return ok;
+    DatasetWriter *writer = open_like(sources->pdata[0], out, error);
+    bool good = writer != NULL;
+    for (guint s = 0; s < sources->len; s++)
+        for (int64_t i = 0; good && i < indexed_documents(((Dataset *)sources->pdata[s])->set); i++)
+            good = copy_document(writer, sources->pdata[s], i, error);
+    return finish(writer, good, counts, error);
 }
 
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error)
@@ -143,28 +97,25 @@ bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, Dataset
     Dataset *source = dataset_open(prefix, error);
     if (source == NULL)
         return false;
-    Copy copy = { 0 };
-    bool ok = check_apart(source, out, error) && copy_open(&copy, source, out, error);
+    DatasetWriter *writer = check_apart(source, out, error) ? open_like(source, out, error) : NULL;
+    bool good = writer != NULL;
     const PhiloxKey key = philox_key(seed, PHILOX_DOCUMENT_ORDER, SHUFFLE_LAYER);
     int64_t n = indexed_documents(source->set);
-    for (int64_t i = 0; ok && i < n; i++)
-        ok = copy_document(&copy, source, (int64_t)philox_permute(key, 0, (uint64_t)i, (uint64_t)n), error);
-    ok = ok && copy_finish(&copy, counts, error);
-    copy_clear(&copy);
+    for (int64_t i = 0; good && i < n; i++)
+        good = copy_document(writer, source, (int64_t)philox_permute(key, 0, (uint64_t)i, (uint64_t)n), error);
+    good = finish(writer, good, counts, error);
     dataset_close(source);
-    return ok;
+    return good;
 }
 
 static bool write_share(const Dataset *source, const char *prefix, int64_t first, int64_t last, DatasetCounts *counts,
                         GError **error)
 {
-    Copy copy = { 0 };
-    bool ok = check_apart(source, prefix, error) && copy_open(&copy, source, prefix, error);
-    for (int64_t i = first; ok && i < last; i++)
-        ok = copy_document(&copy, source, i, error);
-    ok = ok && copy_finish(&copy, counts, error);
-    copy_clear(&copy);
-    return ok;
+    DatasetWriter *writer = check_apart(source, prefix, error) ? open_like(source, prefix, error) : NULL;
+    bool good = writer != NULL;
+    for (int64_t i = first; good && i < last; i++)
+        good = copy_document(writer, source, i, error);
+    return finish(writer, good, counts, error);
 }
 
 /* A part with share 0 is not written; one of that name from an earlier split may hold documents of the other parts. */

@@ -10,12 +10,20 @@
 #define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*}"
 #define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b !}"
 
+DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
+{
+    return (DatasetMeta){ .tokenizer_hash = (char *)tokenizer_hash(tok),
+                          .tokenizer_kind = (char *)tokenizer_kind(tok),
+                          .vocab = tokenizer_size(tok),
+                          .append_eod = append_eod };
+}
+
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
 {
-    json_t *root =
-        json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
-                  (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->documents,
-                  "tokens", (json_int_t)meta->tokens, "held_out", meta->held_out ? json_true() : NULL);
+    json_t *root = json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind",
+                             meta->tokenizer_kind, "size", (json_int_t)meta->vocab, "append_eod", meta->append_eod,
+                             "documents", (json_int_t)meta->counts.documents, "tokens", (json_int_t)meta->counts.tokens,
+                             "held_out", meta->held_out ? json_true() : NULL);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     g_autofree char *lines = g_strconcat(text, "\n", NULL);
     free(text);
@@ -41,8 +49,7 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .tokenizer_kind = g_strdup(kind),
                            .vocab = size,
                            .append_eod = append_eod,
-                           .documents = documents,
-                           .tokens = tokens,
+                           .counts = { documents, tokens },
                            .held_out = held_out };
     return true;
 }

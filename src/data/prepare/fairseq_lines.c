@@ -6,7 +6,6 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "format/fairseq_dict.h"
-#include "format/indexed.h"
 #include "text/word_table.h"
 
 #include <inttypes.h>
@@ -121,11 +120,12 @@ static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError 
 
 typedef struct SetWriter {
     const FairseqLinesOptions *options;
-    GHashTable *ids;        /* of the words of the dictionary; NULL with a tokenizer */
-    int64_t vocab, *counts; /* counts: of each id of the tokenizer, while `train` is written; NULL otherwise */
-    GArray *line;           /* of int32_t: the current line */
-    FairseqLinesSet *set;   /* the dataset being written */
-    IndexedWriter *writer;
+    GHashTable *ids;      /* of the words of the dictionary; NULL with a tokenizer */
+    DatasetMeta meta;     /* of every dataset, but for the counts */
+    int64_t *counts;      /* of each id of the tokenizer, while `train` is written; NULL otherwise */
+    GArray *line;         /* of int32_t: the current line */
+    FairseqLinesSet *set; /* the dataset being written, and its writer */
+    DatasetWriter *writer;
     GPtrArray *writers; /* of every dataset so far */
 } SetWriter;
 
@@ -165,37 +165,20 @@ static bool write_line(void *context, char *line, size_t bytes, GError **error)
         out->counts[g_array_index(out->line, int32_t, i)]++;
     out->set->sentences++;
     out->set->tokens += out->line->len;
-    return indexed_writer_add(out->writer, (int32_t *)(void *)out->line->data, out->line->len, error) &&
-           indexed_writer_end_document(out->writer, error);
+    return dataset_writer_add(out->writer, (int32_t *)(void *)out->line->data, out->line->len, error) &&
+           dataset_writer_end_document(out->writer, error);
 }
 
 static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, int n_paths, GError **error)
 {
     out->set = set;
-    out->writer = indexed_writer_open_fairseq(set->prefix, out->vocab, error);
+    out->writer = dataset_writer_open(set->prefix, &out->meta, true, error);
     if (!out->writer)
         return false;
     g_ptr_array_add(out->writers, out->writer);
     if (!corpus_each_line(paths, n_paths, out->options->interrupted, write_line, out, error))
         return false;
     return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
-}
-
-/* PREFIX.json is removed first and written last, so it never describes other data than those beside it. */
-static bool finish_set(const SetWriter *out, IndexedWriter *writer, const FairseqLinesSet *set, GError **error)
-{
-    const Tokenizer *tok = out->options->tok;
-    g_autofree char *path = g_strconcat(set->prefix, ".json", NULL);
-    const DatasetMeta meta = { .tokenizer_hash = tok ? (char *)tokenizer_hash(tok) : NULL,
-                               .tokenizer_kind = tok ? (char *)tokenizer_kind(tok) : NULL,
-                               .vocab = out->vocab,
-                               .append_eod = true,
-                               .documents = set->sentences,
-                               .tokens = set->tokens };
-    bool removed = io_remove_file(path, error);
-    if (!removed)
-        indexed_writer_abort(writer);
-    return removed && indexed_writer_finish(writer, error) && (!tok || dataset_meta_write(&meta, path, error));
 }
 
 static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *folder, const char *name, int number)
@@ -236,15 +219,10 @@ static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats,
 static bool write_sets(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
     out->line = g_array_new(false, false, sizeof(int32_t));
-    out->writers = g_ptr_array_new();
+    out->writers = g_ptr_array_new_with_free_func((GDestroyNotify)dataset_writer_close);
     bool good = write_all(out, counts, stats, error);
-    for (guint i = 0; i < out->writers->len; i++) {
-        IndexedWriter *writer = out->writers->pdata[i];
-        if (!good)
-            indexed_writer_abort(writer);
-        else
-            good = finish_set(out, writer, stats->sets->pdata[i], error);
-    }
+    for (guint i = 0; good && i < out->writers->len; i++)
+        good = dataset_writer_finish(out->writers->pdata[i], error);
     g_ptr_array_unref(out->writers);
     g_array_unref(out->line);
     return good;
@@ -262,7 +240,7 @@ static bool run_words(const FairseqLinesOptions *options, FairseqLinesStats *sta
         return false;
     g_autoptr(GHashTable) ids = fairseq_dict_ids(dict);
     stats->dictionary = fairseq_dict_size(dict);
-    SetWriter out = { .options = options, .ids = ids, .vocab = stats->dictionary };
+    SetWriter out = { .options = options, .ids = ids, .meta = { .vocab = stats->dictionary } };
     bool good = write_sets(&out, NULL, stats, error) && fairseq_dict_write(dict, path, error);
     fairseq_dict_free(dict);
     return good;
@@ -275,7 +253,7 @@ static bool run_pieces(const FairseqLinesOptions *options, FairseqLinesStats *st
         return fail_user(error, "the tokenizer %s has no end-of-sequence token to end a line with",
                          tokenizer_path(options->tok));
     g_autofree int64_t *counts = g_new0(int64_t, stats->dictionary);
-    SetWriter out = { .options = options, .vocab = stats->dictionary };
+    SetWriter out = { .options = options, .meta = dataset_meta_of(options->tok, true) };
     return write_sets(&out, counts, stats, error) && fairseq_identity_write(options->tok, options->out, counts, error);
 }
 

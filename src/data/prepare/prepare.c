@@ -6,89 +6,43 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "data/prepare/prepare_pipeline.h"
-#include "format/indexed.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A dataset being written: the one to train on, or the one held out. */
-typedef struct Output {
-    char *prefix;
-    IndexedWriter *writer;
-    int64_t documents, tokens;
-    int64_t *counts; /* of each id, for fairseq's dictionary; NULL without it */
-} Output;
-
 enum { TRAIN, VALID, N_OUTPUTS };
 
-char *prepare_prefix(const PrepareOptions *options, int field)
+static const char *const suffixes[] = { ".json", ".idx", ".bin" }; /* of the files of a dataset */
+
+int prepare_fields(const PrepareOptions *options)
 {
-    if (!options->corpus.fields_apart)
-        return g_strdup(options->out);
-    return g_strdup_printf("%s_%s_%s", options->out, options->corpus.fields[field],
-                           options->split_sentences ? "sentence" : "document");
+    return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
 }
 
-/* The path prefix of the dataset of a field to train on, or of the one held out. g_free. */
-static char *output_prefix(const PrepareOptions *options, int field, bool valid)
+char *prepare_prefix(const PrepareOptions *options, int field, bool valid)
 {
-    g_autofree char *prefix = prepare_prefix(options, field);
     if (options->fairseq)
         return g_build_filename(options->out, valid ? "valid" : "train", NULL);
-    return g_strconcat(prefix, valid ? "-valid" : "", NULL);
+    if (!options->corpus.fields_apart)
+        return g_strconcat(options->out, valid ? "-valid" : "", NULL);
+    return g_strdup_printf("%s_%s_%s%s", options->out, options->corpus.fields[field],
+                           options->split_sentences ? "sentence" : "document", valid ? "-valid" : "");
 }
 
-static bool output_open(Output *output, const Tokenizer *tok, const PrepareOptions *options, int field, bool valid,
-                        GError **error)
+char **prepare_files(const PrepareOptions *options)
 {
-    int64_t vocab = tokenizer_size(tok);
-    output->prefix = output_prefix(options, field, valid);
-    if (options->fairseq) {
-        output->counts = g_new0(int64_t, vocab);
-        output->writer = indexed_writer_open_fairseq(output->prefix, vocab, error);
-    } else {
-        output->writer = indexed_writer_open(output->prefix, vocab, error);
+    g_autoptr(GStrvBuilder) files = g_strv_builder_new();
+    for (int i = 0; i < prepare_fields(options) * N_OUTPUTS; i++) {
+        g_autofree char *prefix = prepare_prefix(options, i / N_OUTPUTS, i % N_OUTPUTS == VALID);
+        for (size_t j = 0; j < G_N_ELEMENTS(suffixes); j++) {
+            g_autofree char *file = g_strconcat(prefix, suffixes[j], NULL);
+            g_strv_builder_add(files, file);
+        }
     }
-    return output->writer != NULL;
-}
-
-static void output_clear(Output *output)
-{
-    if (output->writer)
-        indexed_writer_abort(output->writer);
-    g_free(output->counts);
-    g_free(output->prefix);
-}
-
-static bool output_add(Output *output, const PipelineJob *job, const PipelineDocument *document, GError **error)
-{
-    guint at = document->first_id;
-    output->documents++;
-    output->tokens += document->n_ids;
-    for (guint i = 0; output->counts && i < document->n_ids; i++)
-        output->counts[g_array_index(job->ids, int32_t, at + i)]++;
-    for (guint i = 0; i < document->n_sequences; i++) {
-        guint n = g_array_index(job->sequences, guint, document->first_sequence + i);
-        if (!indexed_writer_add(output->writer, &g_array_index(job->ids, int32_t, at), n, error))
-            return false;
-        at += n;
-    }
-    return indexed_writer_end_document(output->writer, error);
-}
-
-/* PREFIX.json is removed first and written last, so it never describes other data than those beside it. */
-static bool output_finish(Output *output, const Tokenizer *tok, bool append_eod, bool held_out, GError **error)
-{
-    g_autofree char *path = g_strconcat(output->prefix, ".json", NULL);
-    const DatasetMeta meta = { .tokenizer_hash = (char *)tokenizer_hash(tok),
-                               .tokenizer_kind = (char *)tokenizer_kind(tok),
-                               .vocab = tokenizer_size(tok),
-                               .append_eod = append_eod,
-                               .documents = output->documents,
-                               .tokens = output->tokens,
-                               .held_out = held_out };
-    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&output->writer), error) &&
-           dataset_meta_write(&meta, path, error);
+    g_autofree char *dictionary = g_build_filename(options->out, "dict.txt", NULL);
+    if (options->fairseq)
+        g_strv_builder_add(files, dictionary);
+    return g_strv_builder_end(files);
 }
 
 /* ---- documents that were held out before ---- */
@@ -107,7 +61,6 @@ static bool was_held_out_of(const char *valid, const char *train)
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
-    static const char *const suffixes[] = { ".json", ".idx", ".bin" };
     for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
         g_autofree char *path = g_strconcat(prefix, suffixes[i], NULL);
         if (!io_remove_file(path, error))
@@ -142,8 +95,24 @@ typedef struct Run {
     Corpus *corpus;
     SeenTable *seen;
     int n_fields;
-    Output outputs[PREPARE_FIELDS][N_OUTPUTS];
+    DatasetWriter *outputs[PREPARE_FIELDS][N_OUTPUTS]; /* NULL where nothing is held out */
+    int64_t *id_counts; /* of each id in documents to train on, for fairseq's dictionary; NULL without it */
 } Run;
+
+static bool write_document(Run *run, const PipelineJob *job, const PipelineDocument *document, GError **error)
+{
+    DatasetWriter *output = run->outputs[document->field][document->valid ? VALID : TRAIN];
+    guint at = document->first_id;
+    for (guint i = 0; run->id_counts && !document->valid && i < document->n_ids; i++)
+        run->id_counts[g_array_index(job->ids, int32_t, at + i)]++;
+    for (guint i = 0; i < document->n_sequences; i++) {
+        guint n = g_array_index(job->sequences, guint, document->first_sequence + i);
+        if (!dataset_writer_add(output, &g_array_index(job->ids, int32_t, at), n, error))
+            return false;
+        at += n;
+    }
+    return dataset_writer_end_document(output, error);
+}
 
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
@@ -159,7 +128,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
             stats->too_short++;
         else if (options->max_tokens > 0 && n > options->max_tokens)
             stats->too_long++;
-        else if (!output_add(&run->outputs[document->field][document->valid ? VALID : TRAIN], job, document, error))
+        else if (!write_document(run, job, document, error))
             return false;
     }
     stats->duplicates += job->duplicates;
@@ -185,23 +154,33 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
     }
 }
 
+static bool open_output(Run *run, int field, bool valid, GError **error)
+{
+    g_autofree char *prefix = prepare_prefix(run->options, field, valid);
+    DatasetMeta meta = dataset_meta_of(run->tok, run->options->append_eod);
+    meta.held_out = valid;
+    run->outputs[field][valid] = dataset_writer_open(prefix, &meta, run->options->fairseq, error);
+    return run->outputs[field][valid] != NULL;
+}
+
 static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
 {
     const PrepareOptions *options = run->options;
     g_autofree char *folder = options->fairseq ? g_strdup(options->out) : g_path_get_dirname(options->out);
+    g_auto(GStrv) files = prepare_files(options);
     if (options->append_eod && tokenizer_eos(run->tok) < 0)
         return fail_user(error, "--append-eod: the tokenizer %s has no end-of-sequence token",
                          tokenizer_path(run->tok));
     CorpusOptions corpus = options->corpus;
     corpus.interrupted = options->interrupted;
+    corpus.outputs = files;
     run->corpus = corpus_open(paths, n_paths, &corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))
         return false;
-    run->n_fields = corpus_fields(run->corpus);
+    run->id_counts = options->fairseq ? g_new0(int64_t, tokenizer_size(run->tok)) : NULL;
     bool done = options->keep_duplicates || (run->seen = seen_table_open(folder, error));
     for (int field = 0; done && field < run->n_fields; field++)
-        done = output_open(&run->outputs[field][TRAIN], run->tok, options, field, false, error) &&
-               (options->valid <= 0 || output_open(&run->outputs[field][VALID], run->tok, options, field, true, error));
+        done = open_output(run, field, false, error) && (options->valid <= 0 || open_output(run, field, true, error));
     return done || fail_context(error, "%s cannot be written", options->out);
 }
 
@@ -216,17 +195,11 @@ static bool encode_all(Run *run, GError **error)
     return good;
 }
 
-static void count_fields(Run *run)
+static void add_counts(DatasetCounts *to, DatasetCounts *all, const DatasetWriter *output)
 {
-    PrepareStats *stats = run->stats;
-    for (int field = 0; field < run->n_fields; field++) {
-        const Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
-        stats->fields[field] = (PrepareCounts){ train->documents, valid->documents, train->tokens, valid->tokens };
-        stats->documents += train->documents;
-        stats->valid_documents += valid->documents;
-        stats->tokens += train->tokens;
-        stats->valid_tokens += valid->tokens;
-    }
+    *to = output ? output->meta.counts : (DatasetCounts){ 0 };
+    all->documents += to->documents;
+    all->tokens += to->tokens;
 }
 
 /* Fails for a field without documents to train on. */
@@ -234,17 +207,17 @@ static bool check_field(const Run *run, int field, GError **error)
 {
     const PrepareOptions *options = run->options;
     const PrepareCounts *counts = &run->stats->fields[field];
-    g_autofree char *prefix = prepare_prefix(options, field);
-    if (counts->documents == 0 && counts->valid_documents > 0)
+    const char *prefix = run->outputs[field][TRAIN]->prefix;
+    if (counts->train.documents == 0 && counts->valid.documents > 0)
         return fail_user(error,
                          "every document of %s, %" PRId64 " of them, was held out by the share %g %%, none is left to "
                          "train on; nothing was written",
-                         prefix, counts->valid_documents, 100 * options->valid);
-    if (counts->documents == 0)
+                         prefix, counts->valid.documents, 100 * options->valid);
+    if (counts->train.documents == 0)
         return fail_user(error, "no document with text was found for %s; nothing was written", prefix);
-    if (options->valid > 0 && counts->valid_documents == 0)
+    if (options->valid > 0 && counts->valid.documents == 0)
         log_warning("no document fell into the %g %% held out: %s is empty", 100 * options->valid,
-                    run->outputs[field][VALID].prefix);
+                    run->outputs[field][VALID]->prefix);
     return true;
 }
 
@@ -252,29 +225,26 @@ static bool check_field(const Run *run, int field, GError **error)
  * PREFIX. */
 static bool finish_field(Run *run, int field, GError **error)
 {
-    const bool append_eod = run->options->append_eod;
-    Output *train = &run->outputs[field][TRAIN], *valid = &run->outputs[field][VALID];
-    g_autofree char *before = output_prefix(run->options, field, true);
-    return (valid->writer ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
-           output_finish(train, run->tok, append_eod, false, error) &&
-           (!valid->writer || output_finish(valid, run->tok, append_eod, true, error));
+    DatasetWriter *train = run->outputs[field][TRAIN], *valid = run->outputs[field][VALID];
+    g_autofree char *before = prepare_prefix(run->options, field, true);
+    return (valid ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
+           dataset_writer_finish(train, error) && (!valid || dataset_writer_finish(valid, error));
 }
 
 static bool finish_all(Run *run, GError **error)
 {
-    const PrepareOptions *options = run->options;
-    run->stats->skipped = corpus_skipped(run->corpus);
-    run->stats->ignored = corpus_ignored(run->corpus);
-    run->stats->nuls = corpus_nuls(run->corpus);
-    corpus_texts(run->corpus, &run->stats->text_files, &run->stats->text_documents);
-    count_fields(run);
-    for (int field = 0; field < run->n_fields; field++)
+    PrepareStats *stats = run->stats;
+    stats->corpus = *corpus_counts(run->corpus);
+    for (int field = 0; field < run->n_fields; field++) {
+        add_counts(&stats->fields[field].train, &stats->all.train, run->outputs[field][TRAIN]);
+        add_counts(&stats->fields[field].valid, &stats->all.valid, run->outputs[field][VALID]);
         if (!check_field(run, field, error))
             return false;
+    }
     for (int field = 0; field < run->n_fields; field++)
         if (!finish_field(run, field, error))
             return false;
-    return !options->fairseq || fairseq_identity_write(run->tok, options->out, run->outputs[0][TRAIN].counts, error);
+    return !run->id_counts || fairseq_identity_write(run->tok, run->options->out, run->id_counts, error);
 }
 
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
@@ -282,10 +252,11 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
 {
     double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
-    Run run = { .tok = tok, .options = options, .stats = stats };
+    Run run = { .tok = tok, .options = options, .stats = stats, .n_fields = prepare_fields(options) };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
     for (int i = 0; i < run.n_fields * N_OUTPUTS; i++)
-        output_clear(&run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);
+        dataset_writer_close(run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);
+    g_free(run.id_counts);
     seen_table_close(run.seen);
     corpus_close(run.corpus);
     stats->seconds = clock_seconds() - start;

@@ -3,28 +3,32 @@
  * lines. The same input gives the same bytes for any number of workers. */
 #pragma once
 
+#include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_lines.h"
 #include "data/prepare/prepare_options.h"
 
 #define PREPARE_FIELDS 16 /* fields at most with corpus.fields_apart, each of which becomes a dataset */
 
 typedef struct PrepareCounts {
-    int64_t documents, valid_documents, tokens, valid_tokens;
+    DatasetCounts train, valid;
 } PrepareCounts;
 
 typedef struct PrepareStats {
-    int64_t documents, valid_documents, duplicates, empty, skipped, tokens, valid_tokens;
-    PrepareCounts fields[PREPARE_FIELDS]; /* counts of each field; without corpus.fields_apart only fields[0] */
-    int64_t too_short, too_long;          /* documents outside min_tokens and max_tokens */
-    int64_t ignored;                      /* files in folders that are no text */
-    int64_t nuls;                         /* NUL characters of JSON that were replaced by U+FFFD */
-    int64_t text_files, text_documents;   /* .txt files, and their documents */
-    uint64_t bytes;                       /* bytes of text */
+    PrepareCounts all, fields[PREPARE_FIELDS]; /* of each field; without corpus.fields_apart only fields[0] */
+    int64_t duplicates, empty;                 /* documents left out */
+    int64_t too_short, too_long;               /* documents outside min_tokens and max_tokens */
+    CorpusCounts corpus;
+    uint64_t bytes; /* bytes of text */
     double seconds;
 } PrepareStats;
 
+/* Number of datasets to train on: of fields with corpus.fields_apart, otherwise 1. */
+int prepare_fields(const PrepareOptions *options);
+/* The files that a run with these options may write or remove, NULL-terminated; g_strfreev. */
+char **prepare_files(const PrepareOptions *options);
+
 /* The path prefix of a field's dataset: OUT, or with corpus.fields_apart OUT_FIELD_document (OUT_FIELD_sentence with
- * split_sentences). g_free. */
-char *prepare_prefix(const PrepareOptions *options, int field);
+ * split_sentences); for the documents held out with "-valid" after it; with fairseq OUT/train and OUT/valid. g_free. */
+char *prepare_prefix(const PrepareOptions *options, int field, bool valid);
 bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const PrepareOptions *options,
                  PrepareStats *stats, GError **error);

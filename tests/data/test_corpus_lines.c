@@ -1,8 +1,15 @@
-#include "data/corpus/line_reader.h"
+#include "data/corpus/corpus.h"
 
 #include "data/data_test.h"
 
 static char *folder;
+
+static bool take_line(void *text, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
+{
+    g_assert_cmpuint(strlen(line), ==, bytes);
+    g_string_append_printf(text, "%s|", line);
+    return true;
+}
 
 /* The lines with a bar after each; the error's message where there is one. */
 static char *read_lines(const char *data, size_t bytes)
@@ -10,14 +17,7 @@ static char *read_lines(const char *data, size_t bytes)
     g_autofree char *path = file_write(folder, "lines.txt", data, bytes);
     g_autoptr(GError) error = NULL;
     g_autoptr(GString) text = g_string_new(NULL);
-    LineReader *reader = line_reader_open(path, &error);
-    g_assert_no_error(error);
-    size_t n;
-    for (char *line; (line = line_reader_next(reader, &n, &error));) {
-        g_assert_cmpuint(strlen(line), ==, n);
-        g_string_append_printf(text, "%s|", line);
-    }
-    line_reader_close(reader);
+    g_assert_true(corpus_each_line(&path, 1, NULL, take_line, text, &error) == (error == NULL));
     return g_strdup(error ? strrchr(error->message, '/') + 1 : text->str);
 }
 
@@ -65,9 +65,9 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
-    g_test_add_func("/line_reader/lines_end_as_python_s_do", lines_end_as_python_s_do);
-    g_test_add_func("/line_reader/chunks_do_not_show", chunks_do_not_show);
-    g_test_add_func("/line_reader/what_is_no_text_is_refused", what_is_no_text_is_refused);
+    g_test_add_func("/corpus_lines/lines_end_as_python_s_do", lines_end_as_python_s_do);
+    g_test_add_func("/corpus_lines/chunks_do_not_show", chunks_do_not_show);
+    g_test_add_func("/corpus_lines/what_is_no_text_is_refused", what_is_no_text_is_refused);
     int status = g_test_run();
     folder_remove(folder);
     return status;

@@ -1,0 +1,44 @@
+/* dataset_writer.c: writes a dataset sequence by sequence. */
+#include "data/dataset/dataset.h"
+
+#include "base/file.h"
+
+DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error)
+{
+    IndexedWriter *files = fairseq ? indexed_writer_open_fairseq(prefix, meta->vocab, error)
+                                   : indexed_writer_open(prefix, meta->vocab, error);
+    if (!files)
+        return NULL;
+    DatasetWriter *writer = g_new(DatasetWriter, 1);
+    *writer = (DatasetWriter){ .prefix = g_strdup(prefix), .files = files, .meta = *meta };
+    return writer;
+}
+
+void dataset_writer_close(DatasetWriter *writer)
+{
+    if (!writer)
+        return;
+    if (writer->files)
+        indexed_writer_abort(writer->files);
+    g_free(writer->prefix);
+    g_free(writer);
+}
+
+bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error)
+{
+    writer->meta.counts.tokens += n;
+    return indexed_writer_add(writer->files, ids, n, error);
+}
+
+bool dataset_writer_end_document(DatasetWriter *writer, GError **error)
+{
+    writer->meta.counts.documents++;
+    return indexed_writer_end_document(writer->files, error);
+}
+
+bool dataset_writer_finish(DatasetWriter *writer, GError **error)
+{
+    g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
+    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
+           (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
+}
