@@ -3,7 +3,7 @@
  * through the decoder's blocks, whose caches keep the keys and values of the tokens before. */
 #include "model/decoder.h"
 #include "base/check.h"
-#include "model/heads.h"
+#include "model/transformer.h"
 
 #include <string.h>
 

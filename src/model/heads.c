@@ -1,6 +1,6 @@
-#include "model/heads.h"
-
+/* heads.c: the heads of a model above its last block: their losses, and the logits of tokens. */
 #include "base/check.h"
+#include "model/transformer.h"
 
 #include <math.h>
 
@@ -134,21 +134,20 @@ static int head_buckets(const Model *model, const Head *head, int buckets[2])
     return 1 + tied;
 }
 
-/* The weights of a head and, with loss->grad, its gradients. Its buckets are first touched here, so they take the same
- * beta. */
-static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss)
+/* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed before. The head's
+ * buckets are first touched here, so they take the same beta. */
+static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss, ModelW *w, ModelW *g)
 {
-    ModelW w = { 0 }, g = { 0 };
     float beta = 0;
     int buckets[2], n = head_buckets(model, head, buckets);
 
     for (int i = 0; i < n; i++) {
-        params_acquire(model->params, buckets[i], &w);
-        float found = loss->grad ? grads_acquire(model->params, buckets[i], &g) : 0;
+        params_acquire(model->params, buckets[i], w);
+        float found = loss->grad ? grads_acquire(model->params, buckets[i], g) : 0;
         CHECK(i == 0 || found == beta, "the head's buckets in step");
         beta = found;
     }
-    HeadW weights = head->weights(&model->config, &w, &g);
+    HeadW weights = head->weights(&model->config, w, g);
     weights.beta = beta;
     return weights;
 }
@@ -173,8 +172,9 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
                             .scale = loss->grad ? (float)(1 / MAX(1, loss->n_targets[id])) : 0,
                             .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);
+    ModelW w = { 0 }, g = { 0 };
     const HeadRows rows = head->rows(cx, batch);
-    const HeadW weights = head_acquire(model, head, loss);
+    const HeadW weights = head_acquire(model, head, loss, &w, &g);
 
     head->loss(cx, sums, dx, x, &weights, &rows, &xent);
     head_release(model, head, loss);
@@ -199,7 +199,8 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
 {
     const ModelLoss forward = { 0 };
-    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward);
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
 
     head_logits(cx, logits, x, &weights);
     head_release(model, &heads[HEAD_TOKENS], &forward);

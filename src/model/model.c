@@ -1,4 +1,4 @@
-#include "model/heads.h"
+#include "model/transformer.h"
 
 #include "base/check.h"
 #include "base/text.h"

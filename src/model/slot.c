@@ -1,7 +1,6 @@
 #include "model/slot.h"
 
 #include "base/check.h"
-#include "model/heads.h"
 #include "model/transformer.h"
 
 static Slot *slot_at(Model *model, int index, SlotState expected)

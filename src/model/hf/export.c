@@ -17,7 +17,7 @@ enum { MOST_PARTS = 3 };
 typedef struct Source {
     ParamStore *params;
     int n, index[MOST_PARTS];
-    const TensorName *names[MOST_PARTS]; /* NULL means that the tensor is the parameter as it is */
+    const TensorName *names[MOST_PARTS];
 } Source;
 
 static void fetch(const void *context, void *out)
@@ -25,54 +25,43 @@ static void fetch(const void *context, void *out)
     const Source *source = context;
     for (int i = 0; i < source->n; i++) {
         const ParamSpec *spec = params_spec(source->params, source->index[i]);
-        g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
-        params_read(source->params, source->index[i], NULL, DT_F32, source->names[i] ? values : out);
-        if (source->names[i])
-            tensor_name_write(out, source->names[i], spec, values);
+        const TensorName *name = source->names[i];
+        bool alone = !name->transposed && name->n_parts == 0;
+        g_autofree float *values = alone ? NULL : g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+        params_read(source->params, source->index[i], NULL, DT_F32, alone ? out : values);
+        if (!alone)
+            tensor_name_write(out, name, spec, values);
     }
 }
 
-/* Adds a tensor that is read when the folder is written. */
-static Source *add_tensor(SafeWriter *writer, const char *name, int rank, const int64_t *shape, ParamStore *params)
-{
-    Source *source = g_new0(Source, 1);
-    source->params = params;
-    safetensors_writer_add_later(writer, name, "F32", rank, shape, fetch, source);
-    return source;
-}
+/* The tensors of a folder, and what each is made of: name -> Source *, borrowed from the writer. */
+typedef struct Tensors {
+    SafeWriter *writer;
+    GHashTable *sources;
+    ParamStore *params;
+} Tensors;
 
-/* Adds a parameter to the tensor that holds it, which other parameters may share. sources: name -> Source *. */
-static void add_param(SafeWriter *writer, GHashTable *sources, const HfArchitecture *arch, ParamStore *params,
-                      int index)
+/* Adds a parameter to tensor `theirs`, which may hold other parameters too. */
+static void add_param(const Tensors *tensors, const char *theirs, const TensorName *name, int index)
 {
-    const ParamSpec *spec = params_spec(params, index);
-    char *theirs;
+    const ParamSpec *spec = params_spec(tensors->params, index);
     int64_t shape[2];
-    const TensorName *name = tensor_name_of(&arch->names, spec->name, &theirs);
-    CHECK(name, "parameter %s has no name in %s", spec->name, arch->names.model);
     int rank = tensor_name_shape(name, spec, shape);
-    Source *source = g_hash_table_lookup(sources, theirs);
-    if (source == NULL)
-        source = add_tensor(writer, theirs, rank, shape, params);
+    Source *source = g_hash_table_lookup(tensors->sources, theirs);
+    if (source == NULL) {
+        source = g_new0(Source, 1);
+        source->params = tensors->params;
+        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, fetch, source);
+        g_hash_table_insert(tensors->sources, g_strdup(theirs), source);
+    }
     CHECK(source->n < MOST_PARTS, "%s has more than %d parts", theirs, MOST_PARTS);
-    source->names[source->n] = name->transposed || name->n_parts > 0 ? name : NULL;
-    source->index[source->n++] = index;
-    g_hash_table_insert(sources, theirs, source);
-}
-
-/* Adds a parameter once more, under another name. */
-static void add_copy(SafeWriter *writer, const char *name, ParamStore *params, int index)
-{
-    const ParamSpec *spec = params_spec(params, index);
-    const int64_t shape[] = { spec->rows, spec->cols };
-    Source *source = add_tensor(writer, name, spec->cols ? 2 : 1, shape, params);
+    source->names[source->n] = name;
     source->index[source->n++] = index;
 }
 
 /* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
  * them. */
-static void add_params(SafeWriter *writer, GHashTable *sources, const HfArchitecture *arch, const ModelConfig *config,
-                       ParamStore *params)
+static void add_params(const Tensors *tensors, const TensorNames *names, const ModelConfig *config)
 {
     int n;
     g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
@@ -80,12 +69,16 @@ static void add_params(SafeWriter *writer, GHashTable *sources, const HfArchitec
     g_autoptr(GString) left = g_string_new(NULL);
     for (int i = 0; i < n; i++)
         g_hash_table_add(kept, specs[i].name);
-    for (int i = 0; i < params_count(params); i++) {
-        const char *name = params_spec(params, i)->name;
-        if (g_hash_table_contains(kept, name))
-            add_param(writer, sources, arch, params, i);
-        else
-            g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
+    for (int i = 0; i < params_count(tensors->params); i++) {
+        const char *ours = params_spec(tensors->params, i)->name;
+        if (!g_hash_table_contains(kept, ours)) {
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", ours);
+            continue;
+        }
+        g_autofree char *theirs = NULL;
+        const TensorName *name = tensor_name_of(names, ours, &theirs);
+        CHECK(name, "parameter %s has no name in %s", ours, names->model);
+        add_param(tensors, theirs, name, i);
     }
     if (left->len)
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
@@ -93,16 +86,18 @@ static void add_params(SafeWriter *writer, GHashTable *sources, const HfArchitec
 
 /* `config` is the model's, without the heads for which its architecture has no class. */
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
-                          const HfForm *form, GError **error)
+                          HfForm form, GError **error)
 {
     g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    static const TensorName unchanged = { 0 };
     g_autofree float *unused = NULL;
     SafeWriter *writer = safetensors_writer_new();
+    const Tensors tensors = { writer, sources, params };
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(writer, sources, arch, config, params);
+    add_params(&tensors, &arch->names, config);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
-        add_copy(writer, "lm_head.weight", params, params_index(params, "shared"));
+        add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
@@ -111,10 +106,10 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     }
     int bias = params_index(params, "lm_head.bias");
     if (arch->second_bias && bias >= 0 && !config->tie_embeddings)
-        add_copy(writer, arch->second_bias, params, bias);
-    if (strcmp(form->dtype, "F32") != 0)
-        safetensors_writer_store_as(writer, form->dtype);
-    bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
+        add_param(&tensors, arch->second_bias, &unchanged, bias);
+    if (strcmp(form.dtype, "F32") != 0)
+        safetensors_writer_store_as(writer, form.dtype);
+    bool done = safetensors_writer_write_folder(writer, folder, form.shard_bytes, error);
     safetensors_writer_free(writer);
     return done;
 }
@@ -166,7 +161,7 @@ static const HfArchitecture *exportable_architecture(const ModelConfig *config, 
     return arch;
 }
 
-bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
+bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
     ModelConfig config;
     const HfArchitecture *arch = exportable_architecture(model_config(model), tok, &config, error);
@@ -175,16 +170,11 @@ bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const 
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, arch, &config, model_roles(model), tok, form->dtype, error) &&
+    if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);
     return false;
-}
-
-bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error)
-{
-    return hf_export_as(model, tok, &(HfForm){ .dtype = "F32" }, folder, error);
 }
