@@ -98,6 +98,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     bool encodes = model->config.n_enc > 0, prefixed = model->config.prefix_lm;
 
     d->model = model;
+    d->pass.stack = &model->decoder;
     d->max_tokens = max_tokens;
     prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
@@ -152,10 +153,10 @@ static void encode(Decoder *d)
 
     stack_pass_init(&pass, &model->encoder);
     pass.tokens = d->prompt_tokens;
-    stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
-    stack_begin(&model->encoder, &pass);
-    Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
-    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
+    stack_begin(&pass);
+    Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
+    for (BlockWalk walk = stack_walk(&d->pass); stack_walk_next(&walk);)
         attention_cache_encoder(&walk.cx, &d->caches[walk.i].cross, encoder_output, &walk.w.cross);
     stack_pass_clear(&pass);
 }
@@ -177,21 +178,20 @@ static RowMoves prompt_moves(Decoder *d)
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
-    const Stack *stack = &model->decoder;
-    StackPass pass = { .tokens = d->prompt_tokens };
+    StackPass pass = { .stack = &model->decoder, .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
     int32_t longest = d->prompts.max_len;
     RowMoves moves = prompt_moves(d);
     StackW w = { 0 };
 
-    stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
+    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
     Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
                             "decoder.x");
-    params_acquire(model->params, stack->bucket, &w);
-    stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
-    stack_embed(stack, &pass, x, &w);
-    params_release(model->params, stack->bucket);
-    for (BlockWalk walk = stack_walk(stack, &pass); stack_walk_next(&walk);) {
+    params_acquire(model->params, BUCKET_DECODER, &w);
+    stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
+    stack_embed(&pass, x, &w);
+    params_release(model->params, BUCKET_DECODER);
+    for (BlockWalk walk = stack_walk(&pass); stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work.save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
@@ -243,16 +243,15 @@ static void upload_step(Decoder *d)
 static void begin(Decoder *d)
 {
     Model *model = d->model;
-    const Stack *stack = &model->decoder;
     bool encodes = model->config.n_enc > 0;
     int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
     StackW w = { 0 };
 
     upload_rows(d);
-    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->prompt_tokens, &forward);
-    params_acquire(model->params, stack->bucket, &w);
-    stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
-    params_release(model->params, stack->bucket);
+    stack_context(&d->pass, &d->work, d->work.save, &d->prompt_tokens, &forward);
+    params_acquire(model->params, BUCKET_DECODER, &w);
+    stack_positions(&d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
+    params_release(model->params, BUCKET_DECODER);
     int64_t rows = (int64_t)d->step_stream.max_tokens * d->capacity;
     DType dtype = d->pass.cx.precision.compute;
     for (BlockCache *cache = d->caches; cache < d->caches + model->config.n_dec; cache++) {
@@ -279,8 +278,8 @@ static void step(Decoder *d)
 
     upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
-    stack_embed(&model->decoder, &d->pass, x, &stack);
-    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+    stack_embed(&d->pass, x, &stack);
+    for (BlockWalk walk = stack_walk(&d->pass); stack_walk_next(&walk);)
         block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);

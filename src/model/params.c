@@ -185,10 +185,11 @@ static void add_stack(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
     unsigned has = features(config, decoder, 0);
+    StagePart part = stage_part(config, stage, decoder);
 
-    if (!stage_embeds(config, stage, decoder))
+    if (!part.embeds)
         has &= ~(unsigned)(POSITIONS | MEMORY | SEGMENTS | EMBED_NORM);
-    if (!stage_finishes(config, stage, decoder))
+    if (!part.finishes)
         has &= ~(unsigned)FINAL_NORM;
     add_scope(list, stack_params, G_N_ELEMENTS(stack_params), decoder ? BUCKET_DECODER : BUCKET_ENCODER, has,
               decoder ? "decoder." : "encoder.");
@@ -197,10 +198,10 @@ static void add_stack(SpecList *list, Stage stage, bool decoder)
 static void add_blocks(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
-    Stage blocks = stage_blocks(config, stage, decoder);
+    StagePart part = stage_part(config, stage, decoder);
     int block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
 
-    for (int i = blocks.first; i < blocks.end; i++) {
+    for (int i = part.first; i < part.end; i++) {
         g_autofree char *name_prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
         add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i, features(config, decoder, i),
                   name_prefix);
@@ -213,9 +214,9 @@ int *model_bucket_uses(const ModelConfig *config, Stage stage)
     bool heads = stage_has_heads(config, stage);
 
     for (int decoder = 0; decoder < 2; decoder++) {
-        Stage blocks = stage_blocks(config, stage, decoder);
-        uses[BUCKET_SHARED] += stage_embeds(config, stage, decoder);
-        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = blocks.end > blocks.first;
+        StagePart part = stage_part(config, stage, decoder);
+        uses[BUCKET_SHARED] += part.embeds;
+        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = part.end > part.first;
     }
     uses[BUCKET_SHARED] += heads && config->tie_embeddings;
     uses[BUCKET_LM_HEAD] = heads;

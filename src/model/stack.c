@@ -66,23 +66,19 @@ static bool upload_layout(Device *dev, BlockLayout *layout)
 
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder)
 {
-    Stage blocks = stage_blocks(config, stage, decoder);
     bool sparse = config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT), done = true;
     *stack = (Stack){ .dev = dev,
                       .config = config,
                       .params = params,
                       .decoder = decoder,
-                      .first = blocks.first,
-                      .end = blocks.end,
-                      .embeds = stage_embeds(config, stage, decoder),
-                      .finishes = stage_finishes(config, stage, decoder),
+                      .part = stage_part(config, stage, decoder),
                       .spec = model_spec(config),
                       .outer = outer_spec(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
     stack->layouts = g_new0(BlockLayout *, stack_blocks(stack));
     stack->layers = g_new(LayerSpec, stack_blocks(stack));
-    for (int here = 0, i = stack->first; i < stack->end; here++, i++) {
+    for (int here = 0, i = stack->part.first; i < stack->part.end; here++, i++) {
         if (sparse) {
             stack->layouts[here] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
             done = upload_layout(dev, stack->layouts[here]) && done;
@@ -106,8 +102,9 @@ void stack_clear(Stack *stack)
 
 void stack_pass_init(StackPass *pass, const Stack *stack)
 {
-    *pass =
-        (StackPass){ .x = g_new0(Tensor, stack_blocks(stack) + 1), .blocks = g_new0(BlockSave, stack_blocks(stack)) };
+    *pass = (StackPass){ .stack = stack,
+                         .x = g_new0(Tensor, stack_blocks(stack) + 1),
+                         .blocks = g_new0(BlockSave, stack_blocks(stack)) };
 }
 
 void stack_pass_clear(StackPass *pass)
@@ -116,46 +113,49 @@ void stack_pass_clear(StackPass *pass)
     g_free(pass->blocks);
 }
 
-void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Tokens *encoder_tokens,
-                   const ModelLoss *loss)
+void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *encoder_tokens, const ModelLoss *loss)
 {
+    const Stack *stack = pass->stack;
+    pass->loss = loss;
+    pass->recompute = &work->recompute;
     pass->cx = (Ctx){ .dev = stack->dev,
                       .precision = stack->dev->precision,
                       .model = &stack->spec,
                       .layer = &stack->outer,
                       .save = save,
-                      .scratch = scratch,
+                      .scratch = &work->scratch,
                       .tokens = &pass->tokens,
                       .encoder_tokens = encoder_tokens,
                       .seed = loss->seed,
                       .train = loss->train };
 }
 
-BlockWalk stack_walk(const Stack *stack, const StackPass *pass)
+BlockWalk stack_walk(const StackPass *pass)
 {
-    return (BlockWalk){ .stack = stack, .pass = pass, .here = -1 };
+    return (BlockWalk){ .pass = pass, .here = -1 };
 }
 
-BlockWalk stack_walk_back(const Stack *stack, const StackPass *pass)
+BlockWalk stack_walk_back(const StackPass *pass)
 {
-    return (BlockWalk){ .stack = stack, .pass = pass, .back = true, .here = stack_blocks(stack) };
+    return (BlockWalk){ .pass = pass, .back = true, .here = stack_blocks(pass->stack) };
 }
 
 static void leave_block(BlockWalk *walk)
 {
-    int bucket = walk->stack->block_bucket + walk->i;
+    const Stack *stack = walk->pass->stack;
+    int bucket = stack->block_bucket + walk->i;
 
     if (walk->back)
-        grads_ready(walk->stack->params, bucket);
-    params_release(walk->stack->params, bucket);
+        grads_ready(stack->params, bucket);
+    params_release(stack->params, bucket);
 }
 
 static void enter_block(BlockWalk *walk)
 {
-    const Stack *stack = walk->stack;
-    int bucket = stack->block_bucket + stack->first + walk->here;
+    const Stack *stack = walk->pass->stack;
 
-    walk->i = stack->first + walk->here;
+    walk->i = stack->part.first + walk->here;
+    int bucket = stack->block_bucket + walk->i;
     walk->cx = walk->pass->cx;
     walk->cx.layer = &stack->layers[walk->here];
     walk->w = walk->g = (BlockW){ 0 };
@@ -166,7 +166,7 @@ static void enter_block(BlockWalk *walk)
 
 static bool is_here(const BlockWalk *walk)
 {
-    return walk->here >= 0 && walk->here < stack_blocks(walk->stack);
+    return walk->here >= 0 && walk->here < stack_blocks(walk->pass->stack);
 }
 
 bool stack_walk_next(BlockWalk *walk)
@@ -190,9 +190,9 @@ static void make_sinusoids(Tensor table, const Ctx *cx, const ModelConfig *confi
         op_fill(cx->dev, tensor_slice_rows(table, zero, 1), 0);
 }
 
-void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32_t first, int32_t n,
-                     int32_t n_positions)
+void stack_positions(StackPass *pass, const StackW *w, int32_t first, int32_t n, int32_t n_positions)
 {
+    const Stack *stack = pass->stack;
     const ModelConfig *config = stack->config;
     Ctx *cx = &pass->cx;
     int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
@@ -207,7 +207,7 @@ void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32
         op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
         op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
-    if (config->position == POSITION_SINUSOIDAL && stack->embeds) {
+    if (config->position == POSITION_SINUSOIDAL && stack->part.embeds) {
         pass->sinusoids = arena_tensor(cx->save, cx->precision.compute, n_positions, config->width, "stack.sinusoids");
         make_sinusoids(pass->sinusoids, cx, config);
     }
@@ -231,8 +231,9 @@ static EmbeddingW embed_weights(const Stack *stack, const StackW *w, Tensor tabl
     return embed;
 }
 
-void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w)
+void stack_embed(StackPass *pass, Tensor x, const StackW *w)
 {
+    const Stack *stack = pass->stack;
     ModelW shared = { 0 };
 
     params_acquire(stack->params, BUCKET_SHARED, &shared);
@@ -263,8 +264,9 @@ Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save
     return y;
 }
 
-void stack_begin(const Stack *stack, StackPass *pass)
+void stack_begin(StackPass *pass)
 {
+    const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
@@ -274,22 +276,24 @@ void stack_begin(const Stack *stack, StackPass *pass)
 /* Dropout after the final norm; rate 0 where the final norm is in another stage. */
 static Dropout final_dropout(const Stack *stack, const Ctx *cx)
 {
-    return stack->finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
+    return stack->part.finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
 }
 
-Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor encoder_output, const ModelLoss *loss)
+Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
 {
+    const Stack *stack = pass->stack;
+    const ModelLoss *loss = pass->loss;
     const Ctx *cx = &pass->cx;
-    Arena *arena = loss->recompute ? recompute : cx->save;
+    Arena *arena = loss->recompute ? pass->recompute : cx->save;
     bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
     int32_t max_len = cx->tokens->seq.max_len;
     StackW w = { 0 };
 
     params_acquire(stack->params, stack->bucket, &w);
-    stack_positions(stack, pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
-    if (stack->embeds)
-        stack_embed(stack, pass, pass->x[0], &w);
-    for (BlockWalk walk = stack_walk(stack, pass); stack_walk_next(&walk);) {
+    stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
+    if (stack->part.embeds)
+        stack_embed(pass, pass->x[0], &w);
+    for (BlockWalk walk = stack_walk(pass); stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
         run_block(&walk, arena, encoder_output);
         if (forget)
@@ -304,9 +308,9 @@ Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor e
 }
 
 /* Backward of the embedding. beta: of all gradients but the shared table's. */
-static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, const StackW *w, const StackW *g,
-                            float beta)
+static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const StackW *g, float beta)
 {
+    const Stack *stack = pass->stack;
     int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
     const Ctx *cx = &pass->cx;
     ModelW shared = { 0 }, dshared = { 0 };
@@ -321,9 +325,9 @@ static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, cons
     params_release(stack->params, BUCKET_SHARED);
 }
 
-void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy, Tensor encoder_output,
-               Tensor d_encoder_output, const ModelLoss *loss)
+void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
 {
+    const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
     size_t mark = arena_mark(cx->scratch);
     RelposSpec relpos = stack->outer.relpos;
@@ -341,18 +345,18 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    for (BlockWalk walk = stack_walk_back(stack, pass); stack_walk_next(&walk);) {
-        size_t block = arena_mark(recompute);
-        if (loss->recompute)
-            run_block(&walk, recompute, encoder_output);
+    for (BlockWalk walk = stack_walk_back(pass); stack_walk_next(&walk);) {
+        size_t block = arena_mark(pass->recompute);
+        if (pass->loss->recompute)
+            run_block(&walk, pass->recompute, encoder_output);
         block_bwd(&walk.cx, dy, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
-        arena_reset(recompute, block);
+        arena_reset(pass->recompute, block);
     }
     relpos.first = 1 - cx->tokens->seq.max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
-    if (stack->embeds)
-        embed_gradients(stack, pass, dy, &w, &g, beta);
+    if (stack->part.embeds)
+        embed_gradients(pass, dy, &w, &g, beta);
     grads_ready(stack->params, stack->bucket);
     params_release(stack->params, stack->bucket);
     arena_reset(cx->scratch, mark);
