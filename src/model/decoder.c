@@ -20,7 +20,6 @@ struct Decoder {
     int32_t t, max_tokens; /* steps made; most steps */
     int32_t capacity;
     int32_t *prompt_rows; /* (R) rows of the cache that hold the prompt */
-    int32_t *last_token;  /* (P) of each prompt */
     int32_t *cu_q, *cu_k; /* (R + 1) cumulative lengths of a step's queries, one each, and of the keys that they see */
     int32_t *first_row;   /* (R) first row of the cache */
     int32_t *new_rows;    /* (R) row of the cache for this step's keys and values */
@@ -107,13 +106,10 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     for (int32_t p = 0; p < prompts->n; p++)
         stream_add(&d->step_stream, p, 0, n_each);
     d->prompt_rows = g_new0(int32_t, n_rows);
-    d->last_token = g_new(int32_t, prompts->n);
     d->cu_q = g_new0(int32_t, n_rows + 1);
     d->cu_k = g_new0(int32_t, n_rows + 1);
     d->first_row = g_new0(int32_t, n_rows);
     d->new_rows = g_new0(int32_t, n_rows);
-    for (int32_t p = 0; p < prompts->n; p++)
-        d->last_token[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
         d->prompt_rows[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
     d->capacity = max_tokens + (encodes ? 0 : d->prompts.max_len);
@@ -135,7 +131,6 @@ void decoder_close(Decoder *decoder)
     stream_free(&decoder->prompts);
     stream_free(&decoder->step_stream);
     g_free(decoder->prompt_rows);
-    g_free(decoder->last_token);
     g_free(decoder->cu_q);
     g_free(decoder->cu_k);
     g_free(decoder->first_row);
@@ -157,7 +152,7 @@ static void encode(Decoder *d)
     stack_begin(&pass);
     Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
     for (BlockWalk walk = stack_walk(&d->pass); stack_walk_next(&walk);)
-        attention_cache_encoder(&walk.cx, &d->caches[walk.i].cross, encoder_output, &walk.w.cross);
+        linear_fwd(&walk.cx, d->caches[walk.i].cross, encoder_output, walk.w.cross.kv);
     stack_pass_clear(&pass);
 }
 
@@ -195,7 +190,7 @@ static void prefill(Decoder *d)
         size_t mark = arena_mark(d->work.save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
-        moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self.kv, kept.self.p.kv);
+        moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self, kept.self.p.kv);
         arena_reset(d->work.save, mark);
     }
     arena_reset(&d->work.scratch, scratch);
@@ -255,9 +250,9 @@ static void begin(Decoder *d)
     int64_t rows = (int64_t)d->step_stream.max_tokens * d->capacity;
     DType dtype = d->pass.cx.precision.compute;
     for (BlockCache *cache = d->caches; cache < d->caches + model->config.n_dec; cache++) {
-        cache->self.kv = arena_tensor(d->work.save, dtype, rows, 2 * width, "decoder.self");
+        cache->self = arena_tensor(d->work.save, dtype, rows, 2 * width, "decoder.self");
         if (encodes)
-            cache->cross.kv = arena_tensor(d->work.save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
+            cache->cross = arena_tensor(d->work.save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(d->work.save);
     if (encodes)
@@ -366,13 +361,6 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     return d;
 }
 
-int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start)
-{
-    if (decoder->model->config.n_enc > 0)
-        return start;
-    return decoder->last_token[sequence / (decoder->step_stream.max_tokens / decoder->step_stream.n_seq)];
-}
-
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
     CHECK(decoder->t < decoder->max_tokens, "step %d of a decoder for %d", decoder->t, decoder->max_tokens);
@@ -399,6 +387,6 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
     }
     moves_upload(&moves, model->dev, scratch);
     for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
-        moves_make(&moves, model->dev, scratch, decoder->caches[i].self.kv, decoder->caches[i].self.kv);
+        moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
     arena_reset(scratch, mark);
 }

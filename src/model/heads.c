@@ -10,19 +10,14 @@ typedef struct Head {
     int bucket;      /* of its parameters */
     bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection */
     bool smoothed;   /* its loss takes label smoothing and z-loss */
-    bool (*present)(const ModelConfig *config);
-    double (*count)(const Batch *batch); /* rows of weight 1 */
+    bool (*present)(const ModelConfig *config); /* NULL means in every model */
+    double (*count)(const Batch *batch);        /* rows of weight 1 */
     HeadRows (*rows)(const Ctx *cx, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
     /* What its softmax runs over, and its loss. */
     void (*loss)(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
                  const XentSpec *xent);
 } Head;
-
-static bool tokens_present(const ModelConfig *config)
-{
-    return config->vocab > 0;
-}
 
 static double tokens_count(const Batch *batch)
 {
@@ -99,7 +94,6 @@ static const Head heads[HEAD_COUNT] = {
                       .bucket = BUCKET_LM_HEAD,
                       .vocabulary = true,
                       .smoothed = true,
-                      .present = tokens_present,
                       .count = tokens_count,
                       .rows = tokens_rows,
                       .weights = tokens_weights,
@@ -190,7 +184,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     if (loss->grad)
         op_fill(cx->dev, dx, 0);
     for (HeadId h = 0; h < HEAD_COUNT; h++)
-        if (heads[h].present(&model->config))
+        if (heads[h].present == NULL || heads[h].present(&model->config))
             run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
     op_total_add(cx->dev, model->sums, sums);
     arena_reset(cx->scratch, mark);

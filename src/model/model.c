@@ -149,7 +149,7 @@ void model_take_sums(Model *model, LossSums *sums)
 
     tensor_download(model->dev, &taken, model->sums);
     op_fill(model->dev, model->sums, 0);
-    device_wait(model->dev, device_record(model->dev));
+    device_synchronise(model->dev);
     loss_sums_add(sums, &taken);
 }
 

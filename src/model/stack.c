@@ -70,7 +70,6 @@ bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore
     *stack = (Stack){ .dev = dev,
                       .config = config,
                       .params = params,
-                      .decoder = decoder,
                       .part = stage_part(config, stage, decoder),
                       .spec = model_spec(config),
                       .outer = outer_spec(config, decoder),
@@ -140,30 +139,6 @@ BlockWalk stack_walk_back(const StackPass *pass)
     return (BlockWalk){ .pass = pass, .back = true, .here = stack_blocks(pass->stack) };
 }
 
-static void leave_block(BlockWalk *walk)
-{
-    const Stack *stack = walk->pass->stack;
-    int bucket = stack->block_bucket + walk->i;
-
-    if (walk->back)
-        grads_ready(stack->params, bucket);
-    params_release(stack->params, bucket);
-}
-
-static void enter_block(BlockWalk *walk)
-{
-    const Stack *stack = walk->pass->stack;
-
-    walk->i = stack->part.first + walk->here;
-    int bucket = stack->block_bucket + walk->i;
-    walk->cx = walk->pass->cx;
-    walk->cx.layer = &stack->layers[walk->here];
-    walk->w = walk->g = (BlockW){ 0 };
-    params_acquire(stack->params, bucket, &walk->w);
-    if (walk->back)
-        walk->beta = grads_acquire(stack->params, bucket, &walk->g);
-}
-
 static bool is_here(const BlockWalk *walk)
 {
     return walk->here >= 0 && walk->here < stack_blocks(walk->pass->stack);
@@ -171,12 +146,22 @@ static bool is_here(const BlockWalk *walk)
 
 bool stack_walk_next(BlockWalk *walk)
 {
+    const Stack *stack = walk->pass->stack;
+
+    if (is_here(walk) && walk->back)
+        grads_ready(stack->params, stack->block_bucket + walk->i);
     if (is_here(walk))
-        leave_block(walk);
+        params_release(stack->params, stack->block_bucket + walk->i);
     walk->here += walk->back ? -1 : 1;
     if (!is_here(walk))
         return false;
-    enter_block(walk);
+    walk->i = stack->part.first + walk->here;
+    walk->cx = walk->pass->cx;
+    walk->cx.layer = &stack->layers[walk->here];
+    walk->w = walk->g = (BlockW){ 0 };
+    params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
+    if (walk->back)
+        walk->beta = grads_acquire(stack->params, stack->block_bucket + walk->i, &walk->g);
     return true;
 }
 

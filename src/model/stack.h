@@ -11,7 +11,6 @@ typedef struct Stack {
     Device *dev;
     const ModelConfig *config;
     ParamStore *params;
-    bool decoder;
     StagePart part;
     ModelSpec spec;        /* config as layers read it */
     LayerSpec outer;       /* spec of the embedding and the final norm */
@@ -30,7 +29,7 @@ typedef struct StackPass {
     Tokens tokens; /* the stream of the activations */
     Tensor *x;     /* (n_blocks + 1) of (N,C): the input of each block, then the output of the last */
     BlockSave *blocks; /* (n_blocks) */
-    EmbeddingSave embed;
+    NormSave embed;
     NormSave final_norm;
     Tensor bias;      /* (H, 2 max_len - 1) of relative positions, or NO_TENSOR */
     Tensor sinusoids; /* (max_len, C), or NO_TENSOR */

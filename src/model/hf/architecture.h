@@ -19,10 +19,8 @@ typedef struct HfArchitecture {
     bool split_width;        /* head_dim is width / heads, without a remainder; else an option of its own */
     struct {
         int pad, bos, eos;
-    } default_ids; /* token ids where config.json names none; -1 means none */
-    /* What config.json does not say of training: InitScheme, and dropout inside the feed-forward network. */
-    int init;
-    bool init_scale_outputs, inner_dropout;
+    } default_ids;           /* token ids where config.json names none; -1 means none */
+    bool init_scale_outputs; /* the option, of which config.json says nothing */
     /* config has pre-norm RMSNorm, no biases and no heads. Sets what this architecture has otherwise, and takes from
      * `was`, the configuration before, the options that it leaves free. */
     void (*shape)(ModelConfig *config, const ModelConfig *was);

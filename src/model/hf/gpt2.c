@@ -61,16 +61,11 @@ static void write_gpt2(json_t *root, const ModelConfig *config, const TokenRoles
 
 const HfArchitecture hf_gpt2 = {
     .model_type = "gpt2",
-    .names = { .model = "GPT2LMHeadModel",
-               .prefix = "transformer.",
-               .body = body,
-               .heads = hf_lm_head,
-               .ignored = ignored },
+    .names = { "GPT2LMHeadModel", "transformer.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
     .split_width = true,
     .default_ids = { -1, 50256, 50256 },
-    .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_gpt2,
     .write = write_gpt2,

@@ -63,11 +63,10 @@ static void write_llama(json_t *root, const ModelConfig *config, const TokenRole
 
 const HfArchitecture hf_llama = {
     .model_type = "llama",
-    .names = { .model = "LlamaForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .names = { "LlamaForCausalLM", "model.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
     .default_ids = { -1, 1, 2 },
-    .init = INIT_SCHEME_NORMAL,
     .read = read_llama,
     .write = write_llama,
     .shape = shape,

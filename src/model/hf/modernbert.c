@@ -125,12 +125,11 @@ static bool check_modernbert(const ModelConfig *config, GError **error)
 
 const HfArchitecture hf_modernbert = {
     .model_type = "modernbert",
-    .names = { .model = "ModernBertForMaskedLM", .prefix = "model.", .body = body, .heads = heads },
+    .names = { "ModernBertForMaskedLM", "model.", body, heads, NULL },
     .keys = keys,
     .family = FAMILY_BERT,
     .split_width = true,
     .default_ids = { -1, -1, -1 },
-    .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_modernbert,
     .write = write_modernbert,

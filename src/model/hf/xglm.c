@@ -68,16 +68,11 @@ static void write_xglm(json_t *root, const ModelConfig *config, const TokenRoles
 
 const HfArchitecture hf_xglm = {
     .model_type = "xglm",
-    .names = { .model = "XGLMForCausalLM",
-               .prefix = "model.",
-               .body = fairseq_lm_body,
-               .heads = hf_lm_head,
-               .ignored = ignored },
+    .names = { "XGLMForCausalLM", "model.", fairseq_lm_body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
     .split_width = true,
     .default_ids = { 1, 0, 2 },
-    .init = INIT_SCHEME_NORMAL,
     .read = read_xglm,
     .write = write_xglm,
     .shape = shape,
