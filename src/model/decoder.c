@@ -151,33 +151,25 @@ static void encode(Decoder *d)
     stack_context(&pass, &d->work, d->work.save, NULL, &forward);
     stack_begin(&pass);
     Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
-    for (BlockWalk walk = stack_walk(&d->pass); stack_walk_next(&walk);)
+    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
         linear_fwd(&walk.cx, d->caches[walk.i].cross, encoder_output, walk.w.cross.kv);
     stack_pass_clear(&pass);
 }
 
-/* Copies of the prompts' keys and values into the cache of each of their sequences. */
-static RowMoves prompt_moves(Decoder *d)
-{
-    int32_t n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
-    RowMoves moves = moves_new((int64_t)n * d->prompts.max_len);
-
-    for (int32_t r = 0; r < n; r++)
-        moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
-    moves_upload(&moves, d->model->dev, &d->work.scratch);
-    return moves;
-}
-
-/* Runs the prompts through the decoder and caches keys and values of all but their last tokens, which the first step
- * feeds. */
+/* Runs the prompts through the decoder and caches, for each of their sequences, keys and values of all but their last
+ * tokens, which the first step feeds. */
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
     StackPass pass = { .stack = &model->decoder, .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
-    int32_t longest = d->prompts.max_len;
-    RowMoves moves = prompt_moves(d);
+    int32_t longest = d->prompts.max_len, n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
+    RowMoves moves = moves_new((int64_t)n * longest);
     StackW w = { 0 };
+
+    for (int32_t r = 0; r < n; r++)
+        moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
+    moves_upload(&moves, model->dev, &d->work.scratch);
 
     stack_context(&pass, &d->work, d->work.save, NULL, &forward);
     Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
@@ -186,7 +178,7 @@ static void prefill(Decoder *d)
     stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
     stack_embed(&pass, x, &w);
     params_release(model->params, BUCKET_DECODER);
-    for (BlockWalk walk = stack_walk(&pass); stack_walk_next(&walk);) {
+    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work.save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
@@ -274,7 +266,7 @@ static void step(Decoder *d)
     upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
     stack_embed(&d->pass, x, &stack);
-    for (BlockWalk walk = stack_walk(&d->pass); stack_walk_next(&walk);)
+    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
         block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);

@@ -8,8 +8,8 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* of its parameters */
-    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection */
-    bool smoothed;   /* its loss takes label smoothing and z-loss */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes label
+                        smoothing and z-loss */
     bool (*present)(const ModelConfig *config); /* NULL means in every model */
     double (*count)(const Batch *batch);        /* rows of weight 1 */
     HeadRows (*rows)(const Ctx *cx, const Batch *batch);
@@ -93,7 +93,6 @@ static const Head heads[HEAD_COUNT] = {
     [HEAD_TOKENS] = { .names = { "token", "loss_mlm", "accuracy", "target tokens" },
                       .bucket = BUCKET_LM_HEAD,
                       .vocabulary = true,
-                      .smoothed = true,
                       .count = tokens_count,
                       .rows = tokens_rows,
                       .weights = tokens_weights,
@@ -161,8 +160,8 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
                      const ModelLoss *loss)
 {
     const Head *head = &heads[id];
-    const XentSpec xent = { .label_smoothing = head->smoothed ? loss->label_smoothing : 0,
-                            .z_loss = head->smoothed ? loss->z_loss : 0,
+    const XentSpec xent = { .label_smoothing = head->vocabulary ? loss->label_smoothing : 0,
+                            .z_loss = head->vocabulary ? loss->z_loss : 0,
                             .scale = loss->grad ? (float)(1 / MAX(1, loss->n_targets[id])) : 0,
                             .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);

@@ -191,7 +191,6 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
     const Ctx *cx = &slot->encoder.cx;
 
-    stack_begin(&slot->encoder);
     Tensor x = stack_fwd(&slot->encoder, NO_TENSOR);
     read_text(cx, hidden, x);
     if (pooled == NULL)

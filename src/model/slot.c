@@ -61,24 +61,23 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
+        if (stack_blocks(&model->encoder) > 0)
+            stack_begin(&slot->encoder);
     }
     if (decodes && stack_blocks(&model->decoder) > 0) {
         slot->decoder.tokens = tokens_upload(model->dev, slot->save, &batch->dec);
         stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
+        stack_begin(&slot->decoder);
     }
     return slot;
 }
 
-/* Allocates the stacks' residual streams; returns where the message of the stage before goes. */
-static StageMessage begin_stacks(Model *model, Slot *slot)
+/* Where the message of the stage before goes. */
+static StageMessage received(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;
     StageMessage in = { 0 };
 
-    if (stack_blocks(enc) > 0)
-        stack_begin(&slot->encoder);
-    if (stack_blocks(dec) > 0)
-        stack_begin(&slot->decoder);
     if (stack_blocks(enc) > 0) {
         in.x = enc->part.embeds ? NO_TENSOR : slot->encoder.x[0];
         return in;
@@ -100,7 +99,7 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
           (int)config->n_enc, (int)config->n_dec);
     Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);
     slot->state = SLOT_BEGUN;
-    return begin_stacks(model, slot);
+    return received(model, slot);
 }
 
 Tensor slot_run(Model *model, Slot *slot)

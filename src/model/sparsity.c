@@ -28,11 +28,12 @@ typedef struct Grid {
 
 /* ---- lists of blocks ---- */
 
-/* "2,7-8" as pairs (first, last) of numbers from `least` on; NULL if it is not such a list. */
-static GArray *parse_list(const char *text, int64_t least)
+/* "2,7-8" as pairs (first, last) of numbers from `least` on; NULL if it is not such a list. No text means `otherwise`.
+ */
+static GArray *parse_list(const char *text, const char *otherwise, int64_t least)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(int64_t));
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    g_auto(GStrv) items = g_strsplit(text && *text ? text : otherwise, ",", -1);
 
     for (char **item = items; *item; item++) {
         g_auto(GStrv) ends = g_strsplit(g_strstrip(*item), "-", 2);
@@ -46,16 +47,6 @@ static GArray *parse_list(const char *text, int64_t least)
         g_array_append_val(list, last);
     }
     return list->len ? g_steal_pointer(&list) : NULL;
-}
-
-static GArray *local_sizes(const Sparsity *is)
-{
-    return parse_list(is->local && *is->local ? is->local : "4", 1);
-}
-
-static GArray *global_blocks(const Sparsity *is)
-{
-    return parse_list(is->global && *is->global ? is->global : "0", 0);
 }
 
 static int64_t list_at(const GArray *list, guint i)
@@ -196,8 +187,8 @@ static bool check_fixed(const Sparsity *is, int64_t local, GError **error)
 
 bool sparsity_check(const Sparsity *is, int64_t positions, GError **error)
 {
-    g_autoptr(GArray) local = local_sizes(is);
-    g_autoptr(GArray) global = global_blocks(is);
+    g_autoptr(GArray) local = parse_list(is->local, "4", 1);
+    g_autoptr(GArray) global = parse_list(is->global, "0", 0);
 
     if (is->pattern == SPARSE_NONE)
         return true;
@@ -234,8 +225,8 @@ BlockLayout *sparsity_layout(const Sparsity *is, int64_t positions, int64_t head
     BlockLayout *layout = g_new0(BlockLayout, 1);
     Philox rng = philox_open(philox_key((uint64_t)is->seed, PHILOX_SPARSITY, (uint32_t)layer), 0);
     GArray *keys = g_array_new(FALSE, FALSE, sizeof(int32_t));
-    g_autoptr(GArray) local = local_sizes(is);
-    g_autoptr(GArray) global = global_blocks(is);
+    g_autoptr(GArray) local = parse_list(is->local, "4", 1);
+    g_autoptr(GArray) global = parse_list(is->global, "0", 0);
     g_autofree bool *seen = g_new(bool, n *n);
     int32_t *first = g_new0(int32_t, n_heads * n + 1);
 

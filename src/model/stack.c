@@ -129,32 +129,19 @@ void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *
                       .train = loss->train };
 }
 
-BlockWalk stack_walk(const StackPass *pass)
-{
-    return (BlockWalk){ .pass = pass, .here = -1 };
-}
-
-BlockWalk stack_walk_back(const StackPass *pass)
-{
-    return (BlockWalk){ .pass = pass, .back = true, .here = stack_blocks(pass->stack) };
-}
-
-static bool is_here(const BlockWalk *walk)
-{
-    return walk->here >= 0 && walk->here < stack_blocks(walk->pass->stack);
-}
-
 bool stack_walk_next(BlockWalk *walk)
 {
     const Stack *stack = walk->pass->stack;
+    int n = stack_blocks(stack);
 
-    if (is_here(walk) && walk->back)
+    if (walk->n_visited > 0 && walk->back)
         grads_ready(stack->params, stack->block_bucket + walk->i);
-    if (is_here(walk))
+    if (walk->n_visited > 0)
         params_release(stack->params, stack->block_bucket + walk->i);
-    walk->here += walk->back ? -1 : 1;
-    if (!is_here(walk))
+    if (walk->n_visited == n)
         return false;
+    walk->n_visited++;
+    walk->here = walk->back ? n - walk->n_visited : walk->n_visited - 1;
     walk->i = stack->part.first + walk->here;
     walk->cx = walk->pass->cx;
     walk->cx.layer = &stack->layers[walk->here];
@@ -278,7 +265,7 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
     if (stack->part.embeds)
         stack_embed(pass, pass->x[0], &w);
-    for (BlockWalk walk = stack_walk(pass); stack_walk_next(&walk);) {
+    for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
         run_block(&walk, arena, encoder_output);
         if (forget)
@@ -330,7 +317,7 @@ void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encod
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    for (BlockWalk walk = stack_walk_back(pass); stack_walk_next(&walk);) {
+    for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
         size_t block = arena_mark(pass->recompute);
         if (pass->loss->recompute)
             run_block(&walk, pass->recompute, encoder_output);

@@ -17,7 +17,7 @@ typedef struct Stack {
     LayerSpec *layers;     /* (n_blocks) spec of each block */
     int bucket;            /* bucket of the StackW */
     int block_bucket;      /* bucket of block 0 of the whole encoder or decoder */
-    BlockLayout **layouts; /* (n_blocks) of each block's sparse attention; NULL means dense */
+    BlockLayout **layouts; /* (n_blocks) of sparse attention; NULL at a block means dense */
 } Stack;
 
 /* One microbatch's pass through a stack: what backward needs of its forward. */
@@ -29,8 +29,7 @@ typedef struct StackPass {
     Tokens tokens; /* the stream of the activations */
     Tensor *x;     /* (n_blocks + 1) of (N,C): the input of each block, then the output of the last */
     BlockSave *blocks; /* (n_blocks) */
-    NormSave embed;
-    NormSave final_norm;
+    NormSave embed, final_norm;
     Tensor bias;      /* (H, 2 max_len - 1) of relative positions, or NO_TENSOR */
     Tensor sinusoids; /* (max_len, C), or NO_TENSOR */
 } StackPass;
@@ -38,7 +37,6 @@ typedef struct StackPass {
 /* Returns false when there is no memory for the layouts. config and params must stay as long as the stack. */
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder);
 void stack_clear(Stack *stack);
-/* Number of blocks in this stage. */
 static inline int stack_blocks(const Stack *stack)
 {
     return stack->part.end - stack->part.first;
@@ -50,19 +48,18 @@ void stack_pass_clear(StackPass *pass);
  * Activations kept for backward go into `save`, others into arenas of `work`. *loss must stay as long as the pass. */
 void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *encoder_tokens, const ModelLoss *loss);
 /* A walk over this stage's blocks, from the first to the last, or back with their gradients:
- *     for (BlockWalk walk = stack_walk(pass); stack_walk_next(&walk);)
- * w and g (back only) are those of one block until the next stack_walk_next, which marks the gradients as ready. */
+ *     for (BlockWalk walk = { .pass = pass, .back = …}; stack_walk_next(&walk);)
+ * The other fields are those of one block until the next stack_walk_next, which marks the gradients as ready. */
 typedef struct BlockWalk {
     const StackPass *pass;
     bool back;
-    int here, i; /* index of the block in this stage, and in the whole encoder or decoder */
-    Ctx cx;      /* context of the block; the caller may change it */
-    BlockW w, g; /* weights and gradients; g is absent in a walk forward */
-    float beta;  /* gradients: g = beta g + new */
+    int n_visited; /* blocks, this one included */
+    int here, i;   /* index of the block in this stage, and in the whole encoder or decoder */
+    Ctx cx;        /* context of the block; the caller may change it */
+    BlockW w, g;   /* weights and gradients; g is absent in a walk forward */
+    float beta;    /* gradients: g = beta g + new */
 } BlockWalk;
 
-BlockWalk stack_walk(const StackPass *pass);
-BlockWalk stack_walk_back(const StackPass *pass);
 /* false after the last block. */
 bool stack_walk_next(BlockWalk *walk);
 /* Computes the position tables: pass->bias of relative positions first … first + n - 1, and pass->sinusoids and

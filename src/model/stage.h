@@ -1,7 +1,6 @@
 /* stage.h: a stage is a range of a model's blocks, such as one process of a pipeline holds. Blocks are numbered
- * through: the encoder's, then the decoder's. The embedding of an encoder or decoder belongs to the stage with its
- * first block, its final norm to the stage with its last block, and the heads to the stage with the last block of all.
- */
+ * through: the encoder's, then the decoder's. An embedding belongs to the stage with the first block of its encoder or
+ * decoder, a final norm to that with the last block, the heads to the stage with the last block of all. */
 #pragma once
 
 #include "model/model_config.h"

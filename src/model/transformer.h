@@ -38,8 +38,8 @@ struct Model {
 
 /* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: limit on the sequences
- * that memory tokens are added to. */
+/* Empties the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq:
+ * limit on the sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Forward through the stage's blocks; y (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
@@ -58,5 +58,6 @@ void model_close_dry(Model *model);
 void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss);
 /* logits (N,V) f32 of HEAD_TOKENS, in host memory; waits for the device. */
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
-/* pooled (S,C) = tanh(x₀ denseᵀ), BERT's pooler of the first token of each sequence. */
+/* pooled (S,C) = tanh(first wᵀ + b) with ModelW.pooler: BERT's pooler. first (S,C): the output x at the first token of
+ * each of the S sequences. */
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

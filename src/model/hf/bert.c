@@ -122,7 +122,6 @@ const HfArchitecture hf_bert = {
     .keys = hf_bert_keys,
     .more_keys = keys,
     .family = FAMILY_BERT,
-    .split_width = true,
     .default_ids = { -1, -1, -1 },
     .read = read_bert,
     .write = write_bert,

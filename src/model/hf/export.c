@@ -114,14 +114,6 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     return done;
 }
 
-/* For a model that generates: a T5, whose ids are known without a tokenizer, or a GPT with a token that ends texts. */
-static bool write_generation(const char *folder, const ModelConfig *config, const TokenRoles *roles, GError **error)
-{
-    if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
-        return true;
-    return hf_write_object(folder, "generation_config.json", hf_roles_generation(roles, config), error);
-}
-
 /* The defaults of T5: pad 0, end 1. */
 static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
                           const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
@@ -133,8 +125,12 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
-                write_generation(folder, config, &roles, error);
+    /* generation_config.json is for a T5, whose ids are known without a tokenizer, and a GPT whose texts have an end.
+     */
+    bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation);
+    bool done =
+        hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
+        (!generates || hf_write_object(folder, "generation_config.json", hf_roles_generation(&roles, config), error));
     token_roles_clear(&roles);
     return done;
 }
@@ -149,24 +145,15 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-static const HfArchitecture *exportable_architecture(const ModelConfig *config, const Tokenizer *tok,
-                                                     ModelConfig *fitted, GError **error)
-{
-    const HfArchitecture *arch = hf_architecture_of(config, fitted, error);
-    if (arch && tok && tokenizer_size(tok) > config->vocab) {
-        fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
-                  tokenizer_size(tok), config->vocab);
-        return NULL;
-    }
-    return arch;
-}
-
 bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
     ModelConfig config;
-    const HfArchitecture *arch = exportable_architecture(model_config(model), tok, &config, error);
+    const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
     if (arch == NULL || !folder_is_free(folder, error))
         return false;
+    if (tok && tokenizer_size(tok) > config.vocab)
+        return fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
+                         tokenizer_size(tok), config.vocab);
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;

@@ -55,8 +55,7 @@ static void write_gpt2(json_t *root, const ModelConfig *config, const TokenRoles
 {
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
-    hf_id_write_or_null(root, "bos_token_id", roles->bos);
-    hf_eos_write(root, roles);
+    hf_ends_write(root, roles);
 }
 
 const HfArchitecture hf_gpt2 = {
@@ -64,7 +63,6 @@ const HfArchitecture hf_gpt2 = {
     .names = { "GPT2LMHeadModel", "transformer.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
-    .split_width = true,
     .default_ids = { -1, 50256, 50256 },
     .init_scale_outputs = true,
     .read = read_gpt2,

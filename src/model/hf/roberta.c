@@ -67,7 +67,6 @@ const HfArchitecture hf_roberta = {
     .keys = hf_bert_keys,
     .more_keys = keys,
     .family = FAMILY_BERT,
-    .split_width = true,
     .default_ids = { -1, -1, -1 },
     .read = read_roberta,
     .write = write_roberta,

@@ -62,8 +62,7 @@ static int pad_of(const ModelConfig *config, int id)
 static void write_xglm(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     hf_id_write(root, "pad_token_id", pad_of(config, roles->pad));
-    hf_id_write_or_null(root, "bos_token_id", roles->bos);
-    hf_eos_write(root, roles);
+    hf_ends_write(root, roles);
 }
 
 const HfArchitecture hf_xglm = {
@@ -71,7 +70,6 @@ const HfArchitecture hf_xglm = {
     .names = { "XGLMForCausalLM", "model.", fairseq_lm_body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
-    .split_width = true,
     .default_ids = { 1, 0, 2 },
     .read = read_xglm,
     .write = write_xglm,
