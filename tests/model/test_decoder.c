@@ -92,6 +92,12 @@ static void cached_equals_uncached_in_f32(void)
     cached_equals_uncached(device_open_cpu(2, precision_uniform(DT_F32)), 1e-5);
 }
 
+/* Keys and values are rounded alike with and without a cache; sums of other lengths round otherwise. */
+static void cached_equals_uncached_in_bf16(void)
+{
+    cached_equals_uncached(device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 }), 0.02);
+}
+
 /* Both are rounded to f32 at the end: one unit in the last place of logits around 1. */
 static void cached_equals_uncached_in_f64(void)
 {
@@ -133,6 +139,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/decoder/cached_equals_uncached_in_f32", cached_equals_uncached_in_f32);
+    g_test_add_func("/decoder/cached_equals_uncached_in_bf16", cached_equals_uncached_in_bf16);
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
     g_test_add_func("/decoder/sequences_side_by_side_do_not_see_each_other",
                     sequences_side_by_side_do_not_see_each_other);

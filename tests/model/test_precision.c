@@ -108,6 +108,65 @@ static void bf16_learns(const void *data)
     g_assert_cmpfloat(losses[0][1], <, 0.8 * losses[0][0]);
 }
 
+/* A model with the gradients of its loss, which is returned. */
+static double step_on(Device *dev, const Kind *kind, Model **model)
+{
+    *model = kind_open(dev, kind);
+    Batch *batch = kind_batch(model_config(*model), 5, true);
+    ModelLoss loss = kind_loss(batch);
+    tiny_reserve(*model, batch, &loss);
+    double found = loss_and_gradients(*model, batch, &loss);
+    batch_free(batch);
+    return found;
+}
+
+static void close_with_device(Model *model)
+{
+    Device *dev = params_device(model_params(model));
+    model_close(model);
+    device_close(dev);
+}
+
+/* The distance of all gradients of a from those of b, as a share of the norm of b's. */
+static double gradient_distance(Model *a, Model *b)
+{
+    double distance = 0, norm = 0;
+    for (int p = 0; p < params_count(model_params(a)); p++) {
+        const Param *x = params_get(model_params(a), p), *y = params_get(model_params(b), p);
+        for (int64_t i = 0; i < tensor_count(x->g); i++) {
+            double delta = tensor_value(x->g, i) - tensor_value(y->g, i);
+            distance += delta * delta;
+            norm += tensor_value(y->g, i) * tensor_value(y->g, i);
+        }
+    }
+    return sqrt(distance / norm);
+}
+
+/* The cpu is about as close to f64 as the reference with each operand rounded to its dtype. Random roundings of bf16
+ * are amplified by the small norms of some kinds, so the two differ by up to a factor of 3. */
+static void cpu_is_as_close_as_rounding(const void *data)
+{
+    static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 },
+                                            { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 },
+                                            { DT_F16, DT_F32, DT_F32, DT_F32, DT_F32 },
+                                            { DT_F16, DT_F16, DT_F32, DT_F32, DT_F32 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++) {
+        Device *devices[] = { device_open_cpu(2, precisions[i]), device_open_mixed(precisions[i]),
+                              device_open_reference() };
+        Model *models[3];
+        double losses[3];
+        for (int m = 0; m < 3; m++)
+            losses[m] = step_on(devices[m], data, &models[m]);
+        bool bf16 = precisions[i].compute == DT_BF16;
+        double own = gradient_distance(models[0], models[2]), rounding = gradient_distance(models[1], models[2]);
+        g_assert_cmpfloat(rounding, >, 0);
+        g_assert_cmpfloat(own, <, (bf16 ? 3 : 1.2) * rounding);
+        g_assert_cmpfloat(fabs(losses[0] / losses[2] - 1), <, bf16 ? 1e-2 : 1e-3);
+        for (int m = 0; m < 3; m++)
+            close_with_device(models[m]);
+    }
+}
+
 /* Gradients are multiplied by the loss scale, a power of two, and the optimizer divides by it: the same update. */
 static void a_loss_scale_changes_no_update(const void *data)
 {
@@ -136,11 +195,8 @@ static void a_loss_scale_changes_no_update(const void *data)
             g_assert_cmpfloat(SCALE * tensor_value(a->g, i), ==, tensor_value(b->g, i));
         }
     }
-    for (int m = 0; m < 2; m++) {
-        Device *dev = params_device(model_params(models[m]));
-        model_close(models[m]);
-        device_close(dev);
-    }
+    for (int m = 0; m < 2; m++)
+        close_with_device(models[m]);
 }
 
 /* t5-large has 737,668,096 parameters: a table of 32,128 · 1,024; 24 encoder blocks of 4 · 1,024² in attention, 2 ·
@@ -220,6 +276,8 @@ int main(int argc, char **argv)
         g_autofree char *half = g_strdup_printf("/precision/bf16_is_planned/%s", kinds[i].name);
         g_test_add_data_func(mixed, &kinds[i], mixed_equals_reference);
         g_test_add_data_func(half, &kinds[i], assert_bf16_activations_are_half);
+        g_autofree char *close = g_strdup_printf("/precision/cpu_is_as_close_as_rounding/%s", kinds[i].name);
+        g_test_add_data_func(close, &kinds[i], cpu_is_as_close_as_rounding);
         g_autofree char *scaled = g_strdup_printf("/precision/a_loss_scale_changes_no_update/%s", kinds[i].name);
         g_test_add_data_func(scaled, &kinds[i], a_loss_scale_changes_no_update);
     }
