@@ -43,7 +43,7 @@ done
 
 # A decoder that starts with another id than the tokenizer's padding: in the loss, in training, and in what training writes.
 make_dataset
-short="run.dir=$work/run train.length=2steps"
+short="run.dir=$work/run train.precision=f32 train.length=2steps"
 "$loam" train "$work/config.yaml" $short 2>"$work/log" || fail "$(cat "$work/log")"
 "$loam" export "$work/run" --to hf --out "$work/zero" >/dev/null
 cp -r "$work/zero" "$work/seven"
@@ -52,7 +52,7 @@ loss() { "$loam" eval "$1" data.valid="$work/data-valid" data.input_length=64 ru
 zero=$(loss "$work/zero") seven=$(loss "$work/seven")
 [ "$zero" = "$(loss "$work/run")" ] || fail "the run starts otherwise than its export"
 [ "$zero" != "$seven" ] || fail "the loss does not see how the decoder starts"
-tune="run.dir=$work/tuned train.init=$work/seven optim.lr=0 train.eval_every=1steps train.eval_samples=0"
+tune="run.dir=$work/tuned train.precision=f32 train.init=$work/seven optim.lr=0 train.eval_every=1steps train.eval_samples=0"
 "$loam" train "$work/config.yaml" $tune train.length=1steps 2>"$work/log" || fail "$(cat "$work/log")"
 "$loam" train "$work/config.yaml" $tune train.length=2steps 2>"$work/log" || fail "$(cat "$work/log")"
 sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/tuned/metrics.jsonl" >"$work/losses"

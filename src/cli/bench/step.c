@@ -48,12 +48,13 @@ static bool measure(Bench *b, GError **error)
 static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
-    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i}", "tokens_per_s",
+    g_autofree char *precision = precision_describe(b->timer.dev->precision);
+    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
                                      json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
                                      json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
                                      json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(b->peak),
                                      "share_of_peak", json_finite(r->flops_per_s / b->peak), "isa", b->timer.dev->isa,
-                                     "threads", b->timer.dev->threads),
+                                     "threads", b->timer.dev->threads, "precision", precision),
                            error);
 }
 
@@ -61,9 +62,10 @@ static void print_text(const Bench *b)
 {
     const StepTimer *timer = &b->timer;
     const StepTimes *r = &b->times;
-    g_autofree char *params = text_grouped(params_elements(model_params(timer->model)));
-    printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s\n", params, timer->enc, timer->dec,
-           b->timer.dev->threads, b->timer.dev->isa);
+    g_autofree char *params = text_grouped(params_elements(model_params(timer->model))),
+                    *precision = precision_describe(timer->dev->precision);
+    printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s, %s\n", params, timer->enc, timer->dec,
+           timer->dev->threads, timer->dev->isa, precision);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,

@@ -40,7 +40,7 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
       "checkpoints at multiples of this many steps are kept too; 0: none", NULL },
-    { "train.precision", OPT_ENUM, ROW(precision), "f32", 0, 0, OPT_TUNABLE,
+    { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
       "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 natively, else in f32",

@@ -1,0 +1,97 @@
+# T5, GPT and BERT in bf16 and fp16: they learn what they learn in f32, and resume, evaluation, decoding, export and import do
+# what they do there.
+. tests/cli/lib.sh "$1"
+make_dataset
+small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.dropout=0'
+gpt="model.preset=gpt2 model.n_enc=0 $small model.max_positions=64 data.objective=clm"
+bert="model.preset=bert-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm data.sentence_pairs=order"
+adafactor='optim.name=adafactor optim.lr=1e-2 optim.min_dim_factored=16 optim.beta1=0.9 train.recompute=block'
+
+# train NAME OVERRIDES…
+train() {
+    local name=$1
+    shift
+    "$loam" train "$work/config.yaml" run.dir="$work/$name" optim.schedule=constant fp16.initial_scale=65536 fp16.window=8 "$@" 2>"$work/log" ||
+        fail "$name: $(tail -n 2 "$work/log")"
+}
+held_out() { sed -n 's/.*"kind":"valid".*"loss":\([0-9.]*\).*/\1/p' "$work/$1/metrics.jsonl" | tail -n 1; }
+weights() { echo "$work/$1"/checkpoints/latest/weights-*.safetensors; }
+# near A B SHARE: numbers that differ by no more than this share.
+near() { awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN { d = (a - b) / b; exit !(d < share && d > -share) }'; }
+
+# family NAME OVERRIDES…: 20 steps of each precision, and the same cut after 10.
+family() {
+    local name=$1 precision
+    shift
+    train "$name-f32" 'train.length=20 steps' train.precision=f32 "$@"
+    for precision in bf16 fp16; do
+        local run=$name-$precision
+        train "$run" 'train.length=20 steps' train.precision="$precision" "$@"
+        grep -q "threads ([a-z0-9_]*, $precision)" "$work/log" || fail "$run: $(grep threads "$work/log")"
+        near "$(held_out "$run")" "$(held_out "$name-f32")" 0.01 ||
+            fail "$run ends at $(held_out "$run"), f32 at $(held_out "$name-f32")"
+        train "$run-cut" 'train.length=10 steps' train.precision="$precision" "$@"
+        train "$run-cut" 'train.length=20 steps' "$@" train.precision=auto
+        diff -r "$work/$run/checkpoints/latest/" "$work/$run-cut/checkpoints/latest/" || fail "$run: another end after a resume"
+        near "$("$loam" eval "$work/$run" --json | sed 's/.*"loss":\([0-9.]*\).*/\1/')" "$(held_out "$run")" 0.02 ||
+            fail "$run: eval"
+        "$loam" export "$work/$run" --to hf --out "$work/$run-hf" >/dev/null
+        "$loam" import "$work/$run-hf" --out "$work/$run-back" >/dev/null
+        cmp "$(weights "$run")" "$work/$run-back"/weights-*.safetensors || fail "$run: export rounds weights"
+    done
+    echo "ok: $name"
+}
+
+family t5
+family t5-adafactor $adafactor
+family gpt $gpt
+family bert $bert
+
+# The residual stream and gradients in the same dtype.
+train narrow 'train.length=20 steps' train.precision=bf16 train.f32_residual=false train.f32_gradients=false
+grep -q ', bf16, residual bf16, gradients bf16)' "$work/log" || fail "$(grep threads "$work/log")"
+near "$(held_out narrow)" "$(held_out t5-f32)" 0.02 || fail "all in bf16 ends at $(held_out narrow)"
+echo "ok: residual stream and gradients in bf16"
+
+# A run goes on in its precision unless another is asked for, which it says; checkpoints hold f32 either way.
+cp -r "$work/t5-f32" "$work/changing"
+for change in "auto" "bf16 changed from f32 to bf16" "fp16 changed from bf16 to fp16" "f32 changed from fp16 to f32"; do
+    steps=$((${steps:-20} + 4))
+    train changing "train.length=$steps steps" train.precision="${change%% *}"
+    [ "$change" = auto ] && change="auto f32)"
+    grep -qF "${change#* }" "$work/log" || fail "$change: $(cat "$work/log")"
+    grep -q '^  "loss_scale"' "$work/changing/checkpoints/latest/state.json" || fail "no loss scale in state.json"
+done
+train straight 'train.length=36 steps' train.precision=f32
+near "$(held_out changing)" "$(held_out straight)" 0.02 || fail "$(held_out changing) is not $(held_out straight)"
+echo "ok: another precision on resume"
+
+# train.init copies the f32 weights of a run, whatever it computes in.
+train second 'train.length=1 steps' train.precision=bf16 train.init="$work/t5-f32" optim.lr=0 model.dropout=0
+cmp "$(weights second)" "$(weights t5-f32)" || fail "train.init rounds weights"
+echo "ok: train.init"
+
+# An overflow skips the update and lowers the scale; the smallest scale ends a run of fairseq, after a save.
+train overflow 'train.length=6 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
+grep -q 'step 1 skipped: loss or gradient is not finite at loss scale 1e+12; it goes on with 5e+11' "$work/log" || fail "$(cat "$work/log")"
+train overflow 'train.length=40 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
+grep -q '"kind":"train".*"loss_scale":' "$work/overflow/metrics.jsonl" || fail "no loss_scale in metrics.jsonl"
+expect 1 'gradients overflow at the smallest loss scale, 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/stuck" \
+    train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 fp16.min_scale=1e12
+[ -e "$work/stuck/checkpoints/step-00000001/state.json" ] || fail "no save after an overflow at the smallest scale"
+
+# What models answer: in the run's precision, or another.
+echo 'bace <extra_id_0> dihaki.' >"$work/line"
+for precision in f32 bf16 fp16 auto; do
+    "$loam" generate --model "$work/t5-bf16" --max-tokens 6 --json --precision $precision <"$work/line" >"$work/$precision"
+    "$loam" embed --model "$work/bert-bf16" --precision $precision <"$work/line" >"$work/$precision.vector"
+done
+"$loam" generate --model "$work/t5-bf16@best" --max-tokens 6 --json <"$work/line" | cmp - "$work/bf16" || fail "not the run's precision"
+for precision in bf16 fp16; do
+    near "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/$precision")" \
+        "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/f32")" 0.02 || fail "$precision: $(cat "$work/$precision" "$work/f32")"
+    ! cmp -s "$work/$precision.vector" "$work/f32.vector" || fail "$precision is f32"
+done
+"$loam" generate --model "$work/gpt-fp16" --max-tokens 6 --beams 3 <"$work/line" >/dev/null
+expect 1 '--precision fp8 is unknown, want auto, f32, bf16 or fp16' "$loam" generate --model "$work/t5-bf16" --precision fp8
+echo "ok: answers"
