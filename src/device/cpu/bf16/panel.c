@@ -135,9 +135,28 @@ static void write_row(Tensor y, const float *sums, int64_t at, int64_t n, float 
     }
 }
 
+/* PANEL numbers of alpha · sums. */
+static inline void write_whole_row(Tensor y, const float *sums, int64_t at, __m512 alpha)
+{
+    __m512 first = _mm512_mul_ps(_mm512_load_ps(sums), alpha),
+           second = _mm512_mul_ps(_mm512_load_ps(sums + SIDE), alpha);
+    if (y.dtype == DT_F32) {
+        _mm512_storeu_ps((float *)y.p + at, first);
+        _mm512_storeu_ps((float *)y.p + at + SIDE, second);
+    } else {
+        _mm512_storeu_si512((uint16_t *)y.p + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+    }
+}
+
 void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta)
 {
     int64_t rows = least(PANEL, y.d[0] - row), cols = least(PANEL, y.d[1] - col);
+    __m512 factor = _mm512_set1_ps(alpha);
+    if (cols == PANEL && beta == 0) {
+        for (int64_t i = 0; i < rows; i++)
+            write_whole_row(y, sums + i * PANEL, (row + i) * y.ld + col, factor);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++)
         write_row(y, sums + i * PANEL, (row + i) * y.ld + col, cols, alpha, beta);
 }

@@ -6,6 +6,7 @@
 #include "device/cpu/kernels/head.h"
 
 #define attn_max_rows     ISA_NAME(attn_max_rows)
+#define attn_tile         ISA_NAME(attn_tile)
 #define attn_desk_bytes   ISA_NAME(attn_desk_bytes)
 #define attn_desk_at      ISA_NAME(attn_desk_at)
 #define attn_tile_ld      ISA_NAME(attn_tile_ld)
@@ -21,22 +22,23 @@ typedef struct Run {
     int64_t begin, keys, column;
 } Run;
 
-/* Queries [first, first + rows) of a head. They attend to no key outside the runs, whose scores fill `columns` of a
- * tile. */
+/* Queries [first, first + rows) of a head. They attend to no key outside the runs. Runs of a block fill tiles of
+ * TILE_KEYS columns one after another: a run at column 0 begins a tile. A tile is a Block itself, with its runs alone
+ * and their columns. */
 typedef struct Block {
     int64_t first, rows, columns;
     const Run *runs;
     int n_runs;
 } Block;
 
-enum { MAX_BLOCK = 128 }; /* queries of a block */
+enum { TILE_QUERIES = 128, TILE_KEYS = 512 }; /* of a tile of scores: 256 KiB */
 
 /* Scratch memory of a thread. */
 typedef struct Desk {
     float *tile, *gradients; /* of scores; gradients: for backward alone */
     float *mask;
     float *bias;        /* of a head, where the tensor is not f32 */
-    float *block;       /* (MAX_BLOCK, size): sums of a block's rows of o or dq */
+    float *block;       /* (TILE_QUERIES, size): sums of a block's rows of o or dq */
     float *dk, *dv;     /* (max_k, size): sums of a head of keys; for backward alone */
     float *row, *other; /* (size) */
     void *panels;       /* of cpu_gemm_tile */
@@ -58,7 +60,9 @@ int64_t attn_max_rows(const AttnSpec *spec);
 int64_t attn_tile_ld(const Head *head);
 /* The queries from `first` on, up to the end of a block of the layout. */
 Block attn_block(const Head *head, int64_t first, Run *runs);
-/* tile (rows, columns) = scale · q kᵀ. */
+/* The tile of a block that begins with its run *run, which becomes the first run of the next tile. */
+Block attn_tile(Block b, int *run);
+/* desk->tile (rows, columns) = scale · q kᵀ of a tile. */
 void attn_scores(Device *dev, const Desk *desk, const Head *head, Block b);
 /* The keys of a run that query i may attend to, counted from the run's first key. */
 Range attn_seen(const Head *head, int64_t i, const Run *run);

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-enum { TILE = 65536, MIN_BLOCK = 16 };
-
 int64_t attn_max_rows(const AttnSpec *spec)
 {
-    int64_t rows = min_i64(max_i64(TILE / spec->max_k, MIN_BLOCK), min_i64(MAX_BLOCK, spec->max_q));
+    int64_t rows = min_i64(TILE_QUERIES, spec->max_q);
     return spec->layout ? min_i64(rows, spec->layout->size) : rows;
 }
 
@@ -26,22 +24,22 @@ static void *take(char **memory, size_t *used, size_t bytes)
 
 static Desk lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward, size_t *used)
 {
-    int64_t rows = attn_max_rows(spec), keys = spec->max_k;
-    size_t tile = floats(rows * (keys + 3)), sums = backward ? floats(keys * size) : 0;
+    int64_t rows = attn_max_rows(spec), keys = min_i64(TILE_KEYS, spec->max_k);
+    size_t tile = floats(rows * (keys + 3)), sums = backward ? floats(spec->max_k * size) : 0;
     size_t panels = cpu_gemm_tile_bytes(dev, rows, keys, size), other = cpu_gemm_tile_bytes(dev, rows, size, keys);
+    int64_t runs = spec->layout ? spec->max_k / spec->layout->size + 1 : 1;
     *used = 0;
     return (Desk){ .tile = take(&memory, used, tile),
                    .gradients = take(&memory, used, backward ? tile : 0),
                    .mask = take(&memory, used, floats(keys + MASK_STEP)),
-                   .bias = take(&memory, used, floats(spec->max_q + keys)),
+                   .bias = take(&memory, used, floats(spec->max_q + spec->max_k)),
                    .block = take(&memory, used, floats(rows * size)),
                    .dk = take(&memory, used, sums),
                    .dv = take(&memory, used, sums),
                    .row = take(&memory, used, floats(size)),
                    .other = take(&memory, used, floats(size)),
                    .panels = take(&memory, used, panels > other ? panels : other),
-                   .runs =
-                       take(&memory, used, sizeof(Run) * (size_t)(spec->layout ? keys / spec->layout->size + 1 : 1)) };
+                   .runs = take(&memory, used, sizeof(Run) * (size_t)(runs + spec->max_k / TILE_KEYS)) };
 }
 
 size_t attn_desk_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
@@ -59,7 +57,7 @@ Desk attn_desk_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t
 
 int64_t attn_tile_ld(const Head *head)
 {
-    return (head->tk + 3) / 4 * 4;
+    return min_i64(TILE_KEYS, (head->tk + 3) / 4 * 4);
 }
 
 Range attn_seen(const Head *head, int64_t i, const Run *run)
@@ -69,17 +67,19 @@ Range attn_seen(const Head *head, int64_t i, const Run *run)
     return (Range){ begin, max_i64(min_i64(range.end - run->begin, run->keys), begin) };
 }
 
-/* The keys of [begin, end) join the block's last run where they follow it. */
+/* The keys of [begin, end) join the block's last run where they follow it, as far as its tile has room. */
 static void add_run(Block *b, Run *runs, int64_t begin, int64_t end)
 {
-    Run *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
-    if (end <= begin)
-        return;
-    if (last && last->begin + last->keys == begin)
-        last->keys += end - begin;
-    else
-        runs[b->n_runs++] = (Run){ begin, end - begin, b->columns };
-    b->columns += end - begin;
+    while (begin < end) {
+        Run *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
+        int64_t column = b->columns % TILE_KEYS, keys = min_i64(end - begin, TILE_KEYS - column);
+        if (last && last->begin + last->keys == begin && column > 0)
+            last->keys += keys;
+        else
+            runs[b->n_runs++] = (Run){ begin, keys, column };
+        b->columns += keys;
+        begin += keys;
+    }
 }
 
 static void add_layout_runs(Block *b, Run *runs, const Head *head, Range seen)
@@ -105,6 +105,17 @@ Block attn_block(const Head *head, int64_t first, Run *runs)
     else
         add_run(&b, runs, seen.begin, seen.end);
     return b;
+}
+
+Block attn_tile(Block b, int *run)
+{
+    Block tile = { .first = b.first, .rows = b.rows, .runs = b.runs + *run };
+    do {
+        tile.columns += b.runs[*run].keys;
+        tile.n_runs++;
+        ++*run;
+    } while (*run < b.n_runs && b.runs[*run].column > 0);
+    return tile;
 }
 
 void attn_scores(Device *dev, const Desk *desk, const Head *head, Block b)

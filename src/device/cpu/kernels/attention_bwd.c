@@ -21,14 +21,15 @@ static void probabilities_row(float *row, const Head *head, Block b, int64_t i, 
     }
 }
 
-/* Row i: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), delta = Σ p∘mask∘dp = dout·o. */
-static void score_gradient_row(float *p, float *dp, const Desk *desk, const HeadBwd *hb, Block b, int64_t i)
+/* Row i of a tile: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), where delta = Σ p∘mask∘dp
+ * over all keys = dout·o. */
+static void score_gradient_row(float *p, float *dp, float delta, const Desk *desk, const HeadBwd *hb, Block tile,
+                               int64_t i)
 {
-    int64_t n = b.columns, size = hb->head.size;
-    float delta = dot(row_read(desk->row, hb->dout, i, 0, size), row_read(desk->other, hb->o, i, 0, size), size);
+    int64_t n = tile.columns;
     if (hb->head.drop->rate > 0) {
         const float *mask = desk->mask;
-        attn_dropout(desk->mask, &hb->head, b, i);
+        attn_dropout(desk->mask, &hb->head, tile, i);
         SIMD for (int64_t j = 0; j < n; j++)
         {
             dp[j] = p[j] * (mask[j] * dp[j] - delta);
@@ -37,7 +38,7 @@ static void score_gradient_row(float *p, float *dp, const Desk *desk, const Head
     } else {
         SIMD for (int64_t j = 0; j < n; j++) dp[j] = p[j] * (dp[j] - delta);
     }
-    for (const Run *run = b.runs; hb->dbias && run < b.runs + b.n_runs; run++) {
+    for (const Run *run = tile.runs; hb->dbias && run < tile.runs + tile.n_runs; run++) {
         float *to = hb->dbias - i + run->begin;
         const float *terms = dp + run->column;
         SIMD for (int64_t j = 0; j < run->keys; j++) to[j] += terms[j];
@@ -60,23 +61,38 @@ static void run_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, c
                   size, b.rows, scale, beta, desk->panels);
 }
 
-/* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
-static void block_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, float beta)
+/* A tile's share of the gradients. deltas (rows): see score_gradient_row. */
+static void tile_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block tile, const float *deltas, bool first,
+                     float beta)
 {
     const Head *head = &hb->head;
     int64_t ld = attn_tile_ld(head), size = head->size;
-    Panel dout = attn_panel(hb->dout, b.first, false);
-    attn_scores(dev, desk, head, b);
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
-        cpu_gemm_tile(dev, desk->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), b.rows,
+    Panel dout = attn_panel(hb->dout, tile.first, false);
+    attn_scores(dev, desk, head, tile);
+    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+        cpu_gemm_tile(dev, desk->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), tile.rows,
                       run->keys, size, 1, 0, desk->panels);
-    for (int64_t r = 0; r < b.rows; r++) {
-        int64_t i = b.first + r;
-        probabilities_row(desk->tile + r * ld, head, b, i, hb->lse[i]);
-        score_gradient_row(desk->tile + r * ld, desk->gradients + r * ld, desk, hb, b, i);
+    for (int64_t r = 0; r < tile.rows; r++) {
+        int64_t i = tile.first + r;
+        probabilities_row(desk->tile + r * ld, head, tile, i, hb->lse[i]);
+        score_gradient_row(desk->tile + r * ld, desk->gradients + r * ld, deltas[r], desk, hb, tile, i);
     }
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
-        run_bwd(dev, hb, desk, b, run, run == b.runs, beta);
+    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+        run_bwd(dev, hb, desk, tile, run, first && run == tile.runs, beta);
+}
+
+/* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
+static void block_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, float beta)
+{
+    int64_t size = hb->head.size;
+    float deltas[TILE_QUERIES];
+    for (int64_t r = 0; r < b.rows; r++)
+        deltas[r] = dot(row_read(desk->row, hb->dout, b.first + r, 0, size),
+                        row_read(desk->other, hb->o, b.first + r, 0, size), size);
+    for (int run = 0; run < b.n_runs;) {
+        bool first = run == 0;
+        tile_bwd(dev, hb, desk, attn_tile(b, &run), deltas, first, beta);
+    }
     for (int64_t r = 0; r < b.rows; r++)
         row_write(hb->dq, b.first + r, 0, size, desk->block + r * size);
 }

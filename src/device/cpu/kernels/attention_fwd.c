@@ -35,12 +35,17 @@ static float exponentials(float *scores, float max, int64_t n)
     return total;
 }
 
-/* Row i of scores becomes e^(score + bias - max), zero where masked; returns the log-sum-exp. *sum is that of the row.
- */
-static float softmax_row(float *row, const Head *head, Block b, int64_t i, float *sum)
+/* The largest score of a row so far, and the sum of e^(score - max). */
+typedef struct Softmax {
+    float max, sum;
+} Softmax;
+
+/* Row i of a tile's scores becomes e^(score + bias - max), zero where masked. Returns the factor on what earlier tiles
+ * added to the sums of this row: e^(their max - max). */
+static float softmax_row(float *row, const Head *head, Block tile, int64_t i, Softmax *softmax)
 {
-    float max = -INFINITY, total = 0;
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++) {
+    float max = softmax->max, total = 0;
+    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
         float *scores = row + run->column;
         attn_mask_outside(scores, seen, run->keys);
@@ -48,36 +53,55 @@ static float softmax_row(float *row, const Head *head, Block b, int64_t i, float
             biased_max(scores + seen.begin, attn_bias_from(head, i, run->begin + seen.begin), seen.end - seen.begin);
         max = most > max ? most : max;
     }
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++) {
+    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
         total += exponentials(row + run->column + seen.begin, max, seen.end - seen.begin);
     }
-    *sum = total;
-    return total > 0 ? max + logf(total) : 0.0f;
+    float factor = softmax->max < max ? exp_f32(softmax->max - max) : 1;
+    *softmax = (Softmax){ max, softmax->sum * factor + total };
+    return factor;
+}
+
+static void scale_row(float *row, float factor, int64_t n)
+{
+    SIMD for (int64_t c = 0; c < n; c++) row[c] *= factor;
+}
+
+/* A tile's part of the sums of a block: desk->block (rows,size) += e^(scores - max) v. */
+static void tile_fwd(Device *dev, const Desk *desk, const Head *head, Block tile, Softmax *softmax, bool first)
+{
+    int64_t ld = attn_tile_ld(head), size = head->size;
+    attn_scores(dev, desk, head, tile);
+    for (int64_t r = 0; r < tile.rows; r++) {
+        float *row = desk->tile + r * ld, factor = softmax_row(row, head, tile, tile.first + r, &softmax[r]);
+        if (!first && factor < 1)
+            scale_row(desk->block + r * size, factor, size);
+        if (head->drop->rate > 0) {
+            attn_dropout(desk->mask, head, tile, tile.first + r);
+            SIMD for (int64_t j = 0; j < tile.columns; j++) row[j] *= desk->mask[j];
+        }
+    }
+    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+        cpu_gemm_tile(dev, desk->block, size, (Panel){ desk->tile + run->column, ld, false, DT_F32 },
+                      attn_panel(head->v, run->begin, false), tile.rows, size, run->keys, 1,
+                      first && run == tile.runs ? 0 : 1, desk->panels);
 }
 
 /* o (rows,size) of a block and its log-sum-exps. */
 static void block_fwd(Device *dev, Tensor o, float *lse, const Desk *desk, const Head *head, Block b)
 {
-    float sums[MAX_BLOCK];
-    int64_t ld = attn_tile_ld(head), size = head->size;
-    attn_scores(dev, desk, head, b);
-    for (int64_t r = 0; r < b.rows; r++) {
-        float *row = desk->tile + r * ld;
-        lse[r] = softmax_row(row, head, b, b.first + r, &sums[r]);
-        if (head->drop->rate > 0) {
-            attn_dropout(desk->mask, head, b, b.first + r);
-            SIMD for (int64_t j = 0; j < b.columns; j++) row[j] *= desk->mask[j];
-        }
+    Softmax softmax[TILE_QUERIES];
+    for (int64_t r = 0; r < b.rows; r++)
+        softmax[r] = (Softmax){ .max = -INFINITY };
+    for (int run = 0; run < b.n_runs;) {
+        bool first = run == 0;
+        tile_fwd(dev, desk, head, attn_tile(b, &run), softmax, first);
     }
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
-        cpu_gemm_tile(dev, desk->block, size, (Panel){ desk->tile + run->column, ld, false, DT_F32 },
-                      attn_panel(head->v, run->begin, false), b.rows, size, run->keys, 1, run == b.runs ? 0 : 1,
-                      desk->panels);
     for (int64_t r = 0; r < b.rows; r++) {
-        float *row = desk->block + r * size, factor = sums[r] > 0 ? 1 / sums[r] : 0;
-        SIMD for (int64_t c = 0; c < size; c++) row[c] *= factor;
-        row_write(o, r, 0, size, row);
+        float *row = desk->block + r * head->size, sum = softmax[r].sum;
+        lse[r] = sum > 0 ? softmax[r].max + logf(sum) : 0;
+        scale_row(row, sum > 0 ? 1 / sum : 0, head->size);
+        row_write(o, r, 0, head->size, row);
     }
 }
 

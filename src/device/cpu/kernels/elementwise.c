@@ -57,6 +57,11 @@ void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 
 void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
 {
+    if (b.dtype != DT_F32) { /* widened once, not for every row */
+        Tensor wide = tensor_vector(cpu_workspace(dev, row_bytes(b.d[0])), DT_F32, b.d[0]);
+        KERNEL(copy)(dev, wide, b);
+        b = wide;
+    }
     b.ld = 0; /* the same row again and again */
     KERNEL(add)(dev, y, x, b);
 }
