@@ -3,5 +3,6 @@
 
 #include "device/device.h"
 
-/* FLOP/s of the fastest of several square products in the compute dtype of the device, measured for about `seconds`; 0 means too little memory. */
+/* FLOP/s of the fastest of several square products in the compute dtype of the device, measured for about `seconds`; 0
+ * means too little memory. */
 double device_gemm_peak(Device *dev, double seconds);
