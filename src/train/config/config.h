@@ -6,7 +6,6 @@
 #include "data/loader.h"
 #include "model/model_config.h"
 #include "param/optim.h"
-#include "param/schedule.h"
 
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
