@@ -1,7 +1,7 @@
-#include "base/options/names.h"
+/* options/names.c: what to tell about an option name that does not exist. */
+#include "base/options/row.h"
 
 #include "base/error.h"
-#include "base/options/table.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -1,13 +1,59 @@
-#include "base/options/options.h"
-
+/* options/options.c: the rows of a table, and configurations by them. */
 #include "base/check.h"
 #include "base/error.h"
-#include "base/options/list.h"
-#include "base/options/names.h"
-#include "base/options/table.h"
-#include "base/options/value.h"
+#include "base/options/row.h"
 
 #include <string.h>
+
+const char *option_key(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+size_t option_group_length(const char *name)
+{
+    return strcspn(name, ".");
+}
+
+bool option_same_group(const char *a, const char *b)
+{
+    return option_group_length(a) == option_group_length(b) && strncmp(a, b, option_group_length(a)) == 0;
+}
+
+GPtrArray *option_rows(const OptionTable *table)
+{
+    GPtrArray *rows = g_ptr_array_new();
+    for (int g = 0; g < table->n_groups; g++)
+        for (int r = 0; r < table->groups[g].n_rows; r++) {
+            const OptionRow *row = &table->groups[g].rows[r];
+            guint after = rows->len; /* the last row of the same group stands before it */
+            while (after > 0 && !option_same_group(option_row_at(rows, after - 1)->name, row->name))
+                after--;
+            g_ptr_array_insert(rows, after > 0 ? (gint)after : -1, (gpointer)row);
+        }
+    return rows;
+}
+
+const OptionRow *option_row_at(const GPtrArray *rows, guint i)
+{
+    return g_ptr_array_index(rows, i);
+}
+
+bool option_opens_group(const GPtrArray *rows, guint i)
+{
+    return i == 0 || !option_same_group(option_row_at(rows, i - 1)->name, option_row_at(rows, i)->name);
+}
+
+void *option_field(const OptionTable *table, const void *config, const OptionRow *row)
+{
+    for (int g = 0; g < table->n_groups; g++) {
+        const OptionGroup *group = &table->groups[g];
+        if (row >= group->rows && row < group->rows + group->n_rows)
+            return (char *)(uintptr_t)config + group->offset + row->offset;
+    }
+    CHECK(false, "option %s is not of this table", row->name);
+}
 
 const OptionRow *options_find(const OptionTable *table, const char *name)
 {

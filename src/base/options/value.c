@@ -1,4 +1,5 @@
-#include "base/options/value.h"
+/* options/value.c: the value of one option as text and in memory. */
+#include "base/options/row.h"
 
 #include "base/amount.h"
 #include "base/check.h"
