@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "data/loader_state.h"
 
-#define HELD_OUT_SEED 0x68656c646f7574u /* any constant */
+#define HELD_OUT_SEED 0x68656c646f7574u /* of the order of held-out rows, the same in every run; any constant */
 #define OTHER_TRIES   32                /* tries to find a chunk of another document that is long enough */
 
 Choice loader_choose(const Loader *loader, int64_t sample)
@@ -88,13 +88,6 @@ Batch *loader_batch(const Loader *loader, int32_t rows)
 
 /* ---- samples ---- */
 
-/* The global sample index, which dropout masks depend on: different for all samples of a mixture, as long as each
- * dataset has at most 2^LOADER_PART_SHIFT. */
-static int64_t sample_index(const Loader *loader, int64_t sample)
-{
-    return loader->first_sample ^ sample;
-}
-
 /* Appends a sequence for each attention segment of the example. */
 static void add_sequences(const Example *example, int64_t sample, Batch *out)
 {
@@ -115,14 +108,17 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
     }
 }
 
+/* The global sample index, which dropout masks depend on, is different for all samples of a mixture as long as each
+ * dataset has at most 2^LOADER_PART_SHIFT. */
 static void add_example(const Loader *loader, int64_t sample, Batch *out)
 {
     const Example *example = &loader->example;
+    int64_t index = loader->first_sample ^ sample;
     if (loader->objective->streams == STREAMS_BOTH)
-        batch_add(out, sample_index(loader, sample), example->inputs, example->n_inputs, example->targets,
-                  example->n_targets, loader->decoder_start);
+        batch_add(out, index, example->inputs, example->n_inputs, example->targets, example->n_targets,
+                  loader->decoder_start);
     else
-        add_sequences(example, sample_index(loader, sample), out);
+        add_sequences(example, index, out);
 }
 
 /* Reads a chunk and the side data that the objective wants. */
@@ -190,13 +186,6 @@ static bool add_packed_row(Loader *loader, int64_t epoch, int64_t row, Batch *ou
     return good;
 }
 
-/* The order of held-out data does not depend on the seed of the run, so the first n packed sequences, a sample of the
- * whole dataset, are the same in every run. */
-static uint64_t order_seed(const Loader *loader)
-{
-    return loader->held_out ? HELD_OUT_SEED : loader->seed;
-}
-
 static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
 {
     if (loader->mixture) {
@@ -211,8 +200,8 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
             add_example(loader, row, out);
         return good;
     }
-    at = (int64_t)philox_permute(philox_key(order_seed(loader), PHILOX_SAMPLE_ORDER, 0), (uint64_t)epoch, (uint64_t)at,
-                                 (uint64_t)loader->n_rows);
+    PhiloxKey key = philox_key(loader->held_out ? HELD_OUT_SEED : loader->seed, PHILOX_SAMPLE_ORDER, 0);
+    at = (int64_t)philox_permute(key, (uint64_t)epoch, (uint64_t)at, (uint64_t)loader->n_rows);
     if (loader->plan)
         return add_packed_row(loader, epoch, at, out, error);
     return add_sample(loader, row, epoch, at, NULL, out, error);

@@ -10,11 +10,11 @@
 
 static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
 {
-    if (data->tokenizer_hash && strcmp(data->tokenizer_hash, tokenizer_hash(tok)) != 0)
+    if (data->meta.tokenizer_hash && strcmp(data->meta.tokenizer_hash, tokenizer_hash(tok)) != 0)
         return fail_user(error,
                          "the dataset %s was made with another tokenizer (hash %s) than %s (hash %s); make it again: "
                          "loam prepare --tokenizer %s --out %s CORPUS",
-                         data->prefix, data->tokenizer_hash, tokenizer_path(tok), tokenizer_hash(tok),
+                         data->prefix, data->meta.tokenizer_hash, tokenizer_path(tok), tokenizer_hash(tok),
                          tokenizer_path(tok), data->prefix);
     if (indexed_tokens(data->set) == 0)
         return fail_user(error, "the dataset %s is empty: it holds no token", data->prefix);
@@ -114,7 +114,8 @@ static bool open_chunks(Loader *loader, GError **error)
                               .overlap = objective->overlap,
                               .min_length = objective->min_length,
                               .vocab = loader->config.vocab,
-                              .separator = objective->separated && !loader->data->append_eod ? loader->config.eos : -1,
+                              .separator =
+                                  objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
                               .seed = loader->seed,
                               .in_order = loader->held_out,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
@@ -135,7 +136,7 @@ static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
     if (loader->seed > UINT32_MAX)
         return fail_user(error, "run.seed=%" PRIu64 ": data.compat=%s draws by a seed below 2^32", loader->seed,
                          compat_names[data->compat]);
-    if (loader->objective->separated && loader->data->tokenizer_hash && !loader->data->append_eod)
+    if (loader->objective->separated && loader->data->meta.tokenizer_hash && !loader->data->meta.append_eod)
         return fail_user(
             error,
             "the dataset %s has nothing between its documents, which data.compat=%s takes as they are; make "
@@ -236,26 +237,22 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
     return true;
 }
 
-static Loader *open_mixture(const DataConfig *config, Mixture *mixture, const Tokenizer *tok, uint64_t seed,
-                            bool held_out, GError **error)
+Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
+                    GError **error)
 {
+    Mixture *mixture = mixture_parse(prefix, error);
+    if (!mixture)
+        return NULL;
+    if (mixture->n == 1) {
+        mixture_free(mixture);
+        return open_one(config, prefix, tok, seed, held_out, error);
+    }
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);
     loader->mixture = mixture;
     if (!open_parts(loader, config, tok, seed, held_out, error))
         g_clear_pointer(&loader, loader_close);
     return loader;
-}
-
-Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenizer *tok, uint64_t seed, bool held_out,
-                    GError **error)
-{
-    Mixture *mixture = mixture_parse(prefix, error);
-    if (mixture && mixture->n > 1)
-        return open_mixture(config, mixture, tok, seed, held_out, error);
-    bool good = mixture != NULL;
-    g_clear_pointer(&mixture, mixture_free);
-    return good ? open_one(config, prefix, tok, seed, held_out, error) : NULL;
 }
 
 void loader_start_decoder(Loader *loader, int32_t id)

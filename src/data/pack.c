@@ -103,13 +103,9 @@ static double score(const Shelf *shelf, int64_t enc, int64_t dec, double enc_fre
     return square * cos32 * cos32;
 }
 
-typedef struct Levels {
-    int64_t enc, dec;
-} Levels;
-
-/* The cell with the best score for the free room; false if no sample fits. Of each encoder level two cells are
- * considered: the longest targets that fit, and the longest in proportion to the free room. */
-static bool find_cell(const Shelf *shelf, Levels free, Levels *best)
+/* The cell with the best score for the free room, both in levels; false if no sample fits. Of each encoder level two
+ * cells are considered: the longest targets that fit, and the longest in proportion to the free room. */
+static bool find_cell(const Shelf *shelf, PackLength free, PackLength *best)
 {
     double enc_free = (double)free.enc / (double)MAX(shelf->enc_levels, 1), best_score = -1;
     double dec_free = (double)free.dec / (double)MAX(shelf->dec_levels, 1);
@@ -118,14 +114,14 @@ static bool find_cell(const Shelf *shelf, Levels free, Levels *best)
             continue;
         int64_t dec = highest(shelf, enc, free.dec);
         if (dec >= 0 && (shelf->enc_levels == 0 || shelf->dec_levels == 0)) {
-            *best = (Levels){ enc, dec };
+            *best = (PackLength){ enc, dec };
             return true;
         }
         for (int i = 0; i < 2 && dec >= 0; i++) {
             double here = score(shelf, enc, dec, enc_free, dec_free);
             if (here > best_score) {
                 best_score = here;
-                *best = (Levels){ enc, dec };
+                *best = (PackLength){ enc, dec };
             }
             dec = highest(shelf, enc, free.enc > 0 ? MIN(dec, enc * free.dec / free.enc) : 0);
         }
@@ -136,9 +132,9 @@ static bool find_cell(const Shelf *shelf, Levels free, Levels *best)
 /* Removes the sample with the best score for the free room and returns it; NONE if no sample fits. */
 static uint32_t shelf_take(Shelf *shelf, PackLength free)
 {
-    const Levels levels = { level_down(free.enc, shelf->capacity.enc, shelf->enc_levels),
-                            level_down(free.dec, shelf->capacity.dec, shelf->dec_levels) };
-    Levels best;
+    const PackLength levels = { level_down(free.enc, shelf->capacity.enc, shelf->enc_levels),
+                                level_down(free.dec, shelf->capacity.dec, shelf->dec_levels) };
+    PackLength best;
     if (!find_cell(shelf, levels, &best))
         return NONE;
     uint32_t *head = cell(shelf, best.enc, best.dec), sample = *head;

@@ -68,11 +68,6 @@ Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth)
     return prefetch;
 }
 
-static void free_batch(void *batch)
-{
-    batch_free(batch);
-}
-
 void prefetch_close(Prefetch *prefetch)
 {
     if (!prefetch)
@@ -83,8 +78,8 @@ void prefetch_close(Prefetch *prefetch)
     g_mutex_unlock(&prefetch->mutex);
     g_thread_join(prefetch->thread);
     CHECK(prefetch->n_lent == 0, "%" G_GINT64_FORMAT " batches were not given back", prefetch->n_lent);
-    g_queue_clear_full(&prefetch->spare, free_batch);
-    g_queue_clear_full(&prefetch->ready, free_batch);
+    g_queue_clear_full(&prefetch->spare, (GDestroyNotify)batch_free);
+    g_queue_clear_full(&prefetch->ready, (GDestroyNotify)batch_free);
     g_mutex_clear(&prefetch->mutex);
     g_cond_clear(&prefetch->changed);
     g_free(prefetch);

@@ -5,10 +5,20 @@
 
 #include <string.h>
 
-/* The list of one part of each dataset of data.train; a dataset that is a part itself is its own training part and has
- * no others. */
-static char *cut_sources(const DataConfig *config, const double shares[SPLIT_PARTS], int part, GError **error)
+static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GError **error)
 {
+    return split_parse(shares, config->split, error) || fail_context(error, "data.split");
+}
+
+/* The list of one part of each dataset of data.train, by data.split; "" for a validation part with share 0. A dataset
+ * that is a part itself is its own training part and has no others. */
+static char *cut_sources(const DataConfig *config, int part, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    if (!read_shares(config, shares, error))
+        return NULL;
+    if (part == SPLIT_VALID && shares[part] == 0)
+        return g_strdup("");
     Mixture *mixture = mixture_parse(config->train, error);
     if (!mixture)
         return NULL;
@@ -28,11 +38,6 @@ static char *cut_sources(const DataConfig *config, const double shares[SPLIT_PAR
     return g_strdup(list->str);
 }
 
-static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GError **error)
-{
-    return split_parse(shares, config->split, error) || fail_context(error, "data.split");
-}
-
 bool sources_check(const DataConfig *config, GError **error)
 {
     double shares[SPLIT_PARTS];
@@ -46,20 +51,13 @@ bool sources_check(const DataConfig *config, GError **error)
 
 char *sources_train(const DataConfig *config, GError **error)
 {
-    double shares[SPLIT_PARTS];
-    if (!config->split || *config->split == '\0')
-        return g_strdup(config->train);
-    return read_shares(config, shares, error) ? cut_sources(config, shares, SPLIT_TRAIN, error) : NULL;
+    return config->split && *config->split ? cut_sources(config, SPLIT_TRAIN, error) : g_strdup(config->train);
 }
 
 char *sources_split_valid(const DataConfig *config, GError **error)
 {
-    double shares[SPLIT_PARTS];
-    if (!config->split || *config->split == '\0' || !*config->train)
-        return g_strdup("");
-    if (!read_shares(config, shares, error))
-        return NULL;
-    return shares[SPLIT_VALID] > 0 ? cut_sources(config, shares, SPLIT_VALID, error) : g_strdup("");
+    bool splits = config->split && *config->split && *config->train;
+    return splits ? cut_sources(config, SPLIT_VALID, error) : g_strdup("");
 }
 
 size_t sources_valid_name(const char *item)

@@ -24,10 +24,11 @@ static void clear_token(void *token)
     g_free((char *)((AddedToken *)token)->content);
 }
 
-static void pass_init(Pass *pass)
+GArray *added_tokens_new(void)
 {
-    pass->tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    g_array_set_clear_func(pass->tokens, clear_token);
+    GArray *tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    g_array_set_clear_func(tokens, clear_token);
+    return tokens;
 }
 
 static const AddedToken *token_at(const Pass *pass, guint i)
@@ -62,8 +63,8 @@ AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base)
 {
     AddedTokens *added = g_new0(AddedTokens, 1);
     added->base = *base;
-    pass_init(&added->raw);
-    pass_init(&added->normal);
+    added->raw.tokens = added_tokens_new();
+    added->normal.tokens = added_tokens_new();
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
         const char *content = token->content;

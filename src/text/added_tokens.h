@@ -16,6 +16,9 @@ typedef struct AddedToken {
     bool normalized;     /* compared with normalized text, in its own normalized form */
 } AddedToken;
 
+/* A GArray of AddedToken that owns their contents. */
+GArray *added_tokens_new(void);
+
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
 /* The tokenizer for the text between added tokens; see TokenizerKind. */

@@ -98,7 +98,7 @@ static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *t
 static json_t *to_json(const void *model, const char *data, size_t bytes, GError **error)
 {
     (void)data, (void)bytes, (void)error;
-    json_t *vocab = json_object(), *added = json_array();
+    json_t *vocab = json_object();
     for (int byte = 0; byte < 256; byte++) {
         g_autofree char *name = byte_bpe_name(&(char){ (char)byte }, 1);
         json_object_set_new(vocab, name, json_integer(FIRST_BYTE + byte));
@@ -107,12 +107,11 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
         json_object_set_new(vocab, token->content, json_integer(token->id));
-        json_array_append_new(added, json_added_token(token));
     }
     json_t *level = json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0,
                               "use_regex", 0);
-    return json_tokenizer(added, NULL, level, json_template(&(JsonTemplate){ .end = "</s>", .end_id = EOS }),
-                          json_incref(level),
+    return json_tokenizer(json_added_tokens(tokens), NULL, level,
+                          json_template(&(JsonTemplate){ .end = "</s>", .end_id = EOS }), json_incref(level),
                           json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:o, s:[]}", "type", "BPE", "dropout",
                                     "unk_token", "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk",
                                     0, "byte_fallback", 0, "vocab", vocab, "merges"));

@@ -9,6 +9,14 @@ json_t *json_added_token(const AddedToken *token)
                      (int)token->normalized, "special", (int)token->special);
 }
 
+json_t *json_added_tokens(const GArray *tokens)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < tokens->len; i++)
+        json_array_append_new(list, json_added_token(&g_array_index(tokens, AddedToken, i)));
+    return list;
+}
+
 static void append_special(json_t *list, const char *token, int type)
 {
     if (token)

@@ -7,6 +7,7 @@
 
 /* An entry of "added_tokens". */
 json_t *json_added_token(const AddedToken *token);
+json_t *json_added_tokens(const GArray *tokens); /* the whole array */
 
 /* The special tokens that a TemplateProcessing post-processor puts around a text and around each of two texts. */
 typedef struct JsonTemplate {

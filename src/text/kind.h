@@ -45,3 +45,7 @@ typedef struct TokenizerKind {
      * exported as tokenizer.json, or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;
+
+/* The table of all kinds (kinds.c). A file whose name tells nothing is read as tokenizer_kinds[0], SentencePiece. */
+#define N_TOKENIZER_KINDS 6
+extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];

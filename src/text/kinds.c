@@ -1,4 +1,4 @@
-#include "text/kinds.h"
+#include "text/kind.h"
 
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"

@@ -1,20 +1,8 @@
 #include "text/post_processor.h"
 
-#include "base/file.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>
-
-#define MAX_FILE (256 << 20)
-
-/* The JSON object in a file; NULL if the file is missing or holds none. json_decref. */
-static json_t *read_object(const char *folder, const char *name)
-{
-    size_t bytes;
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autofree char *text = g_file_test(path, G_FILE_TEST_EXISTS) ? io_read_file(path, MAX_FILE, &bytes, NULL) : NULL;
-    return text ? tokenizer_json_parse(text, bytes, NULL) : NULL;
-}
 
 static int32_t id_of(const Tokenizer *tok, const json_t *piece)
 {
@@ -60,13 +48,14 @@ static int32_t flagged_id(const json_t *config, const char *flag, const char *na
 
 bool post_processor_read(const char *folder, const Tokenizer *tok, PostProcessor *around)
 {
-    json_auto_t *root = read_object(folder, "tokenizer.json");
-    json_auto_t *config = root ? NULL : read_object(folder, "tokenizer_config.json");
+    json_auto_t *root = NULL, *config = NULL;
     *around = (PostProcessor){ -1, -1 };
+    tokenizer_json_read(folder, "tokenizer.json", &root, NULL);
     if (root) {
         read_processor(json_object_get(root, "post_processor"), tok, around);
         return true;
     }
+    tokenizer_json_read(folder, "tokenizer_config.json", &config, NULL);
     if (config == NULL || json_object_get(config, "add_bos_token") == NULL)
         return false;
     around->before = flagged_id(config, "add_bos_token", "bos_token", tok);

@@ -1,13 +1,11 @@
 #include "text/tokenizer_config.h"
 
-#include "base/file.h"
 #include "text/roles.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>
 
-#define MAX_FILE ((size_t)64 << 20)
-#define MAX_ID   (1 << 21) /* exclusive */
+#define MAX_ID (1 << 21) /* exclusive */
 
 void tokenizer_config_clear(TokenizerConfig *config)
 {
@@ -16,18 +14,6 @@ void tokenizer_config_clear(TokenizerConfig *config)
     json_decref(config->map);
     json_decref(config->old);
     *config = (TokenizerConfig){ 0 };
-}
-
-/* Reads the JSON object of a file into *root, which stays NULL if the file is missing. */
-static bool read_object(const char *folder, const char *name, json_t **root, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    size_t bytes;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    g_autofree char *data = io_read_file(path, MAX_FILE, &bytes, error);
-    *root = data ? tokenizer_json_parse_settings(data, bytes, error) : NULL;
-    return *root || (data && fail_context(error, "%s", path));
 }
 
 /* The string at a key, or the "content" of an object at the key; NULL means neither. */
@@ -124,9 +110,9 @@ static bool read_old(TokenizerConfig *config, GError **error)
 bool tokenizer_config_read(const char *folder, TokenizerConfig *config, GError **error)
 {
     *config = (TokenizerConfig){ .added = g_array_new(FALSE, FALSE, sizeof(AddedToken)) };
-    if (!read_object(folder, "tokenizer_config.json", &config->root, error) ||
-        !read_object(folder, "special_tokens_map.json", &config->map, error) ||
-        !read_object(folder, "added_tokens.json", &config->old, error))
+    if (!tokenizer_json_read(folder, "tokenizer_config.json", &config->root, error) ||
+        !tokenizer_json_read(folder, "special_tokens_map.json", &config->map, error) ||
+        !tokenizer_json_read(folder, "added_tokens.json", &config->old, error))
         return false;
     json_t *decoder = json_object_get(config->root, "added_tokens_decoder");
     if (decoder ? !read_decoder(config, decoder, error) : !read_old(config, error))

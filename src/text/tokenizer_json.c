@@ -1,8 +1,11 @@
 #include "text/tokenizer_json.h"
 
+#include "base/file.h"
+
 #include <string.h>
 
-#define MAX_ID (1 << 21) /* exclusive; the largest vocabularies have 260,000 pieces */
+#define MAX_FILE ((size_t)256 << 20) /* bytes */
+#define MAX_ID   (1 << 21)           /* exclusive; the largest vocabularies have 260,000 pieces */
 
 void tokenizer_json_close(TokenizerJson *json)
 {
@@ -47,6 +50,17 @@ json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error)
 {
     return parse(data, bytes, JSON_DECODE_INT_AS_REAL, error);
+}
+
+bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    size_t bytes;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    g_autofree char *data = io_read_file(path, MAX_FILE, &bytes, error);
+    *root = data ? tokenizer_json_parse_settings(data, bytes, error) : NULL;
+    return *root || (data && fail_context(error, "%s", path));
 }
 
 static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GError **error)

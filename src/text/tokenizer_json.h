@@ -37,3 +37,5 @@ void added_token_read(const json_t *object, AddedToken *token);
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
 /* tokenizer_json_parse with all numbers as reals, for tokenizer_config.json, where model_max_length may be 10^30. */
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);
+/* tokenizer_json_parse_settings of the file FOLDER/NAME into *root, which stays NULL where there is no such file. */
+bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error);

@@ -99,11 +99,6 @@ char *tokenizer_second_path(const Tokenizer *tok)
 
 /* ---- added tokens ---- */
 
-static void clear_added(void *token)
-{
-    g_free((char *)((AddedToken *)token)->content);
-}
-
 static bool is_same(const AddedToken *a, const AddedToken *b)
 {
     return a->id == b->id && strcmp(a->content, b->content) == 0 && a->special == b->special &&
@@ -111,18 +106,21 @@ static bool is_same(const AddedToken *a, const AddedToken *b)
            a->normalized == b->normalized;
 }
 
-/* Copies the tokens that the tokenizer does not have yet. */
+/* Copies a token that the tokenizer does not have yet. */
+static void add_token(Tokenizer *tok, AddedToken token)
+{
+    const AddedToken *before = tokenizer_find_added(tok, -1, token.content);
+    if (before && is_same(before, &token))
+        return;
+    token.content = g_strdup(token.content);
+    g_array_append_val(tok->added, token);
+    tok->size = MAX(tok->size, token.id + 1);
+}
+
 static void add_tokens(Tokenizer *tok, const GArray *tokens)
 {
-    for (guint i = 0; tokens && i < tokens->len; i++) {
-        AddedToken token = g_array_index(tokens, AddedToken, i);
-        const AddedToken *before = tokenizer_find_added(tok, -1, token.content);
-        if (before && is_same(before, &token))
-            continue;
-        token.content = g_strdup(token.content);
-        g_array_append_val(tok->added, token);
-        tok->size = MAX(tok->size, token.id + 1);
-    }
+    for (guint i = 0; tokens && i < tokens->len; i++)
+        add_token(tok, g_array_index(tokens, AddedToken, i));
 }
 
 /* The id of the piece that has a role by convention; -1 if there is none. */
@@ -192,8 +190,7 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
 
 static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
-    tok->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    g_array_set_clear_func(tok->added, clear_added);
+    tok->added = added_tokens_new();
     tok->kind = kind_of_file(tok->path, data);
     if (tok->kind == NULL && !open_json(tok, data, bytes, error))
         return false;
@@ -209,6 +206,11 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
     return read_settings(tok, error);
 }
 
+static char *sentinel_name(int i)
+{
+    return g_strdup_printf("<extra_id_%d>", i);
+}
+
 static void set_sentinel(Tokenizer *tok, int i, int id)
 {
     tok->sentinels[i] = id;
@@ -219,35 +221,28 @@ void tokenizer_add_sentinels(Tokenizer *tok)
 {
     if (tok->sentinels[0] >= 0)
         return;
-    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    int first = tok->size + TOKENIZER_SENTINELS - 1;
     for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--) {
-        AddedToken token = { .content = tok->sentinel_names[i], .id = first - i, .special = true };
-        g_array_append_val(tokens, token);
-        set_sentinel(tok, i, token.id);
+        g_autofree char *name = sentinel_name(i);
+        set_sentinel(tok, i, tok->size);
+        add_token(tok, (AddedToken){ .content = name, .id = tok->size, .special = true });
     }
-    add_tokens(tok, tokens);
     open_finder(tok);
 }
 
 static bool place_sentinels(Tokenizer *tok, GError **error)
 {
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
-        g_snprintf(tok->sentinel_names[i], sizeof tok->sentinel_names[i], "<extra_id_%d>", i);
     memset(tok->sentinels, 0xff, sizeof tok->sentinels);
-    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken)); /* pieces that are not added tokens yet */
-    bool own = tokenizer_id(tok, tok->sentinel_names[0]) >= 0;
+    bool own = tokenizer_id(tok, "<extra_id_0>") >= 0;
     for (int i = 0; own && i < TOKENIZER_SENTINELS; i++) {
-        int id = tokenizer_id(tok, tok->sentinel_names[i]);
+        g_autofree char *name = sentinel_name(i);
+        int id = tokenizer_id(tok, name);
         if (id < 0)
-            return fail_user(error, "it has a piece <extra_id_0>, but no %s", tok->sentinel_names[i]);
+            return fail_user(error, "it has a piece <extra_id_0>, but no %s", name);
         set_sentinel(tok, i, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
-            g_array_append_vals(tokens, &(AddedToken){ .content = tok->sentinel_names[i], .id = id, .special = true },
-                                1);
+            add_token(tok, (AddedToken){ .content = name, .id = id, .special = true });
     }
-    add_tokens(tok, tokens);
     open_finder(tok);
     if (tok->facts.adds_sentinels)
         tokenizer_add_sentinels(tok);

@@ -1,7 +1,7 @@
 /* tokenizer_state.h: an open tokenizer, as the files that open, use and write it see it. */
 #pragma once
 
-#include "text/kinds.h"
+#include "text/kind.h"
 #include "text/tokenizer.h"
 
 #define TOKENIZER_JSON   "tokenizer.json"
@@ -21,9 +21,8 @@ struct Tokenizer {
     int roles[TOKEN_ROLES]; /* ids; -1 means none */
     json_t *settings;       /* the tokenizer_config.json beside the file; NULL means there is none */
     AddedTokens *finder;
-    int sentinels[TOKENIZER_SENTINELS];           /* ids; -1 means none */
-    char sentinel_names[TOKENIZER_SENTINELS][16]; /* "<extra_id_0>" */
-    GHashTable *sentinel_of;                      /* id -> index of the sentinel + 1 */
+    int sentinels[TOKENIZER_SENTINELS]; /* ids; -1 means none */
+    GHashTable *sentinel_of;            /* id -> index of the sentinel + 1 */
 };
 
 /* The i-th of tok->added. */

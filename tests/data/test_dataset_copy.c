@@ -53,7 +53,7 @@ static void merging_keeps_documents_and_sequences(void)
     g_assert_cmpint(counts.tokens, ==, 15);
     Dataset *data = dataset_open(out, &error);
     g_assert_no_error(error);
-    g_assert_cmpstr(data->tokenizer_hash, ==, "h");
+    g_assert_cmpstr(data->meta.tokenizer_hash, ==, "h");
     g_assert_cmpint(indexed_documents(data->set), ==, 5);
     for (int i = 0; i < 5; i++)
         g_assert_cmpint(mark(data, i), ==, i < 3 ? i : 47 + i);

@@ -78,7 +78,7 @@ static void every_line_is_a_sequence(void)
     g_assert_true(g_str_has_prefix(dict, "b 2\na 1\nmadeup"));
     Dataset *data = dataset_open(prefix, NULL);
     g_assert_cmpint(indexed_form(data->set), ==, INDEXED_FAIRSEQ);
-    g_assert_cmpint(data->vocab, ==, 8);
+    g_assert_cmpint(data->meta.vocab, ==, 8);
     g_assert_cmpint(indexed_sequences(data->set), ==, 3);
     for (int64_t i = 0, at = 0; i < 3; at += lengths[i++]) {
         int32_t ids[5];
@@ -138,7 +138,7 @@ static void a_tokenizer_s_ids_stay_as_they_are(void)
     g_assert_true(tokenizer_encode(tok, text, strlen(text), false, ids, NULL));
     g_array_append_val(ids, eos);
     Dataset *data = dataset_open(prefix, NULL);
-    g_assert_cmpstr(data->tokenizer_hash, ==, tokenizer_hash(tok));
+    g_assert_cmpstr(data->meta.tokenizer_hash, ==, tokenizer_hash(tok));
     g_assert_cmpint(indexed_sequences(data->set), ==, 3);
     g_assert_cmpint(indexed_length(data->set, 1), ==, 1);
     g_assert_cmpint(indexed_length(data->set, 0), ==, (int)ids->len);

@@ -75,9 +75,9 @@ static void documents_decode_to_their_text(void)
     g_autofree char *prefix = g_build_filename(folder, "decode", NULL);
     prepare(corpus, "decode", (PrepareOptions){ .append_eod = true });
     Dataset *data = dataset_open(prefix, NULL);
-    g_assert_true(data->append_eod);
-    g_assert_cmpstr(data->tokenizer_hash, ==, tokenizer_hash(tok));
-    g_assert_cmpint(data->vocab, ==, tokenizer_size(tok));
+    g_assert_true(data->meta.append_eod);
+    g_assert_cmpstr(data->meta.tokenizer_hash, ==, tokenizer_hash(tok));
+    g_assert_cmpint(data->meta.vocab, ==, tokenizer_size(tok));
     g_assert_cmpint(indexed_documents(data->set), ==, 40);
     for (int i = 0; i < 40; i++) {
         int32_t n = indexed_length(data->set, i);
@@ -171,8 +171,8 @@ static void fairseq_s_folder_opens_as_a_dataset(void)
         g_assert_no_error(error);
         g_assert_true(g_str_has_suffix(data->prefix, "/train"));
         g_assert_cmpint(indexed_form(data->set), ==, INDEXED_FAIRSEQ);
-        g_assert_cmpint(data->vocab, ==, tokenizer_size(tok));
-        g_assert_true((data->tokenizer_hash != NULL) == (with_json != 0));
+        g_assert_cmpint(data->meta.vocab, ==, tokenizer_size(tok));
+        g_assert_true((data->meta.tokenizer_hash != NULL) == (with_json != 0));
         int32_t n = indexed_length(data->set, 0);
         g_autofree int32_t *ids = g_new(int32_t, n);
         indexed_read(data->set, 0, 0, n, ids, NULL);
@@ -473,7 +473,7 @@ static void metadata_is_read_strictly(void)
     g_assert_true(io_remove_tree(path, NULL));
     Dataset *foreign = dataset_open(prefix, NULL);
     g_assert_nonnull(foreign);
-    g_assert_null(foreign->tokenizer_hash);
+    g_assert_null(foreign->meta.tokenizer_hash);
     dataset_close(foreign);
 }
 

@@ -48,7 +48,7 @@ static void count(WordTable *words, int n_texts, int workers, int64_t memory)
     Babble babble = { .n = n_texts, .text = g_string_new(NULL) };
     g_autoptr(GError) error = NULL;
     word_table_init(words);
-    word_count(words, &splitter, &(WordCountOptions){ workers, memory }, next_babble, &babble, &error);
+    word_count(words, &splitter, workers, memory, next_babble, &babble, &error);
     g_assert_no_error(error);
     g_string_free(babble.text, TRUE);
 }
@@ -121,8 +121,7 @@ static void an_error_of_the_corpus_ends_it(void)
     WordTable words;
     g_autoptr(GError) error = NULL;
     word_table_init(&words);
-    g_assert_false(
-        word_count(&words, &splitter, &(WordCountOptions){ 2, 1 << 20 }, fails_at_the_third, &(int){ 0 }, &error));
+    g_assert_false(word_count(&words, &splitter, 2, 1 << 20, fails_at_the_third, &(int){ 0 }, &error));
     g_assert_cmpstr(error->message, ==, "third.txt: cannot be read");
     word_table_clear(&words);
 }

@@ -122,13 +122,13 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
     for (int i = 0; i < lengths->n_powers; i++)
         json_array_append_new(histogram, json_pack("{s:I, s:I}", "from", (json_int_t)1 << i, "documents",
                                                    (json_int_t)lengths->powers[i]));
-    json_t *root =
-        json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o}", "prefix", data->prefix,
-                  "documents", (json_int_t)lengths->n, "sequences", (json_int_t)indexed_sequences(data->set), "tokens",
-                  (json_int_t)indexed_tokens(data->set), "dtype", dtype_name(indexed_dtype(data->set)),
-                  "tokenizer_hash", data->tokenizer_hash, "vocab", (json_int_t)data->vocab, "append_eod",
-                  data->append_eod, "length", "min", (json_int_t)lengths->min, "median", (json_int_t)lengths->median,
-                  "mean", lengths->mean, "max", (json_int_t)lengths->max, "histogram", histogram);
+    json_t *root = json_pack("{s:s, s:I, s:I, s:I, s:s, s:s?, s:I, s:b, s:{s:I, s:I, s:f, s:I}, s:o}", "prefix",
+                             data->prefix, "documents", (json_int_t)lengths->n, "sequences",
+                             (json_int_t)indexed_sequences(data->set), "tokens", (json_int_t)indexed_tokens(data->set),
+                             "dtype", dtype_name(indexed_dtype(data->set)), "tokenizer_hash", data->meta.tokenizer_hash,
+                             "vocab", (json_int_t)data->meta.vocab, "append_eod", data->meta.append_eod, "length",
+                             "min", (json_int_t)lengths->min, "median", (json_int_t)lengths->median, "mean",
+                             lengths->mean, "max", (json_int_t)lengths->max, "histogram", histogram);
     bool good = true, replaced = false;
     for (int64_t i = 0; good && i < MIN(n_shown, lengths->n); i++) {
         g_autofree char *text = document_text(data->set, i, tok, error);
@@ -167,11 +167,11 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
 {
     g_autofree char *documents = text_grouped(lengths->n), *tokens = text_grouped(indexed_tokens(data->set));
     printf("%s: %s documents, %s tokens (%s)\n", data->prefix, documents, tokens, dtype_name(indexed_dtype(data->set)));
-    if (data->tokenizer_hash)
-        printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->tokenizer_hash, data->vocab,
-               data->append_eod ? "yes" : "no");
-    else if (data->vocab > 0)
-        printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->vocab);
+    if (data->meta.tokenizer_hash)
+        printf("tokenizer  hash %s, %" PRId64 " ids; end-of-document tokens: %s\n", data->meta.tokenizer_hash,
+               data->meta.vocab, data->meta.append_eod ? "yes" : "no");
+    else if (data->meta.vocab > 0)
+        printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
     if (lengths->n > 0)
@@ -192,7 +192,7 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
 /* The size of the vocabulary that ids are compared with; 0 means unknown. */
 static int64_t known_vocabulary(const Dataset *data, const Tokenizer *tok)
 {
-    return tok ? tokenizer_size(tok) : data->vocab;
+    return tok ? tokenizer_size(tok) : data->meta.vocab;
 }
 
 static void print_check(const DatasetCheck *found, int64_t vocab)
@@ -234,7 +234,7 @@ static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     DatasetCheck found = { 0 };
     int64_t vocab = known_vocabulary(data, tok);
-    if (tok && data->tokenizer_hash && strcmp(tokenizer_hash(tok), data->tokenizer_hash) != 0)
+    if (tok && data->meta.tokenizer_hash && strcmp(tokenizer_hash(tok), data->meta.tokenizer_hash) != 0)
         log_warning("%s has hash %s: the dataset was made with another tokenizer", tokenizer_path(tok),
                     tokenizer_hash(tok));
     if (check && !dataset_check(data, vocab, &found, error))

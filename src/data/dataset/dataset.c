@@ -37,26 +37,21 @@ static char *find_prefix(const char *path)
 static bool read_meta(Dataset *data, GError **error)
 {
     g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
-    DatasetMeta meta = { 0 };
-    data->append_eod = indexed_form(data->set) == INDEXED_FAIRSEQ || indexed_form(data->set) == INDEXED_LEGACY_FAIRSEQ;
+    DatasetMeta *meta = &data->meta;
+    meta->append_eod = indexed_form(data->set) == INDEXED_FAIRSEQ || indexed_form(data->set) == INDEXED_LEGACY_FAIRSEQ;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &data->vocab, error);
-    if (!dataset_meta_read(&meta, path, error))
+        return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &meta->vocab, error);
+    if (!dataset_meta_read(meta, path, error))
         return false;
     bool same =
-        meta.counts.tokens == indexed_tokens(data->set) && meta.counts.documents == indexed_documents(data->set);
+        meta->counts.tokens == indexed_tokens(data->set) && meta->counts.documents == indexed_documents(data->set);
     if (!same)
         fail_user(error,
                   "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64 " and %" PRId64
                   ": files of two datasets; run "
                   "loam prepare again",
-                  path, meta.counts.documents, meta.counts.tokens, data->prefix, indexed_documents(data->set),
+                  path, meta->counts.documents, meta->counts.tokens, data->prefix, indexed_documents(data->set),
                   indexed_tokens(data->set));
-    data->tokenizer_hash = g_steal_pointer(&meta.tokenizer_hash);
-    data->tokenizer_kind = g_steal_pointer(&meta.tokenizer_kind);
-    data->vocab = meta.vocab;
-    data->append_eod = meta.append_eod;
-    dataset_meta_clear(&meta);
     return same;
 }
 
@@ -120,8 +115,7 @@ void dataset_close(Dataset *data)
     if (!data)
         return;
     indexed_close(data->set);
-    g_free(data->tokenizer_hash);
-    g_free(data->tokenizer_kind);
+    dataset_meta_clear(&data->meta);
     g_free(data->prefix);
     g_free(data);
 }

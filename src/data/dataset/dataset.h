@@ -6,13 +6,23 @@
 #include "format/indexed.h"
 #include "text/tokenizer.h"
 
+typedef struct DatasetCounts {
+    int64_t documents, tokens;
+} DatasetCounts;
+
+/* What PREFIX.json says. It holds no paths and no times, so the same input gives the same bytes. */
+typedef struct DatasetMeta {
+    char *tokenizer_hash, *tokenizer_kind; /* NULL where another program wrote the dataset */
+    int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
+    bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
+    DatasetCounts counts;
+    bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
+} DatasetMeta;
+
 typedef struct Dataset {
-    char *prefix;         /* path prefix of the files */
-    Indexed *set;         /* random access to the tokens */
-    char *tokenizer_hash; /* from PREFIX.json; NULL where another program wrote the dataset */
-    char *tokenizer_kind; /* from PREFIX.json; NULL where another program wrote the dataset */
-    int64_t vocab;        /* vocabulary size from PREFIX.json or the dictionary; 0 means unknown */
-    bool append_eod;      /* every document ends with EOS: PREFIX.json says so, or fairseq wrote the dataset */
+    char *prefix; /* path prefix of the files */
+    Indexed *set; /* random access to the tokens */
+    DatasetMeta meta;
 } Dataset;
 
 /* path: the path prefix; or PREFIX@train:949/50/1 for one part of its documents (see "Parts" below); or a folder that
@@ -35,19 +45,6 @@ bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from
                              GError **error);
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
-
-typedef struct DatasetCounts {
-    int64_t documents, tokens;
-} DatasetCounts;
-
-/* It holds no paths and no times, so the same input gives the same bytes. */
-typedef struct DatasetMeta {
-    char *tokenizer_hash, *tokenizer_kind;
-    int64_t vocab; /* vocabulary size of the tokenizer */
-    bool append_eod;
-    DatasetCounts counts;
-    bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
-} DatasetMeta;
 
 /* Of a new dataset made with a tokenizer, whose strings it borrows. */
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod);

@@ -14,12 +14,11 @@ static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError 
     bool narrow = indexed_dtype(like->set) != INDEXED_I32 && indexed_dtype(like->set) != INDEXED_U32 &&
                   indexed_dtype(like->set) != 5 && indexed_dtype(like->set) != 10;
     g_autofree char *folder = g_path_get_dirname(prefix);
-    const DatasetMeta meta = { .tokenizer_hash = like->tokenizer_hash,
-                               .tokenizer_kind = like->tokenizer_kind,
-                               .vocab = like->vocab > 0 ? like->vocab
-                                        : narrow        ? 65499
-                                                        : INT32_MAX,
-                               .append_eod = like->append_eod };
+    DatasetMeta meta = like->meta;
+    meta.counts = (DatasetCounts){ 0 };
+    meta.held_out = false;
+    if (meta.vocab == 0)
+        meta.vocab = narrow ? 65499 : INT32_MAX;
     if (!io_make_directories(folder, error))
         return NULL;
     return dataset_writer_open(prefix, &meta, indexed_form(like->set) == INDEXED_FAIRSEQ, error);
@@ -57,19 +56,19 @@ static bool check_apart(const Dataset *source, const char *out, GError **error)
 
 static bool check_alike(const Dataset *a, const Dataset *b, GError **error)
 {
-    if (g_strcmp0(a->tokenizer_hash, b->tokenizer_hash) != 0)
+    if (g_strcmp0(a->meta.tokenizer_hash, b->meta.tokenizer_hash) != 0)
         return fail_user(error, "%s and %s have different tokenizers: %s and %s", a->prefix, b->prefix,
-                         a->tokenizer_hash ? a->tokenizer_hash : "unknown",
-                         b->tokenizer_hash ? b->tokenizer_hash : "unknown");
-    if (a->vocab != b->vocab)
+                         a->meta.tokenizer_hash ? a->meta.tokenizer_hash : "unknown",
+                         b->meta.tokenizer_hash ? b->meta.tokenizer_hash : "unknown");
+    if (a->meta.vocab != b->meta.vocab)
         return fail_user(error, "%s and %s have vocabularies of %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " ids",
-                         a->prefix, b->prefix, a->vocab, b->vocab);
+                         a->prefix, b->prefix, a->meta.vocab, b->meta.vocab);
     if (indexed_dtype(a->set) != indexed_dtype(b->set))
         return fail_user(error, "%s and %s have tokens of different types: codes %d and %d", a->prefix, b->prefix,
                          indexed_dtype(a->set), indexed_dtype(b->set));
-    if (a->append_eod != b->append_eod)
+    if (a->meta.append_eod != b->meta.append_eod)
         return fail_user(error, "documents of %s end in an end-of-sequence token, those of %s do not",
-                         a->append_eod ? a->prefix : b->prefix, a->append_eod ? b->prefix : a->prefix);
+                         a->meta.append_eod ? a->prefix : b->prefix, a->meta.append_eod ? b->prefix : a->prefix);
     return true;
 }
 

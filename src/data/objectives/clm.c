@@ -15,13 +15,9 @@ static const OptionRow clm_options[] = {
 };
 #undef AT
 
-const ClmSettings *clm_settings(const ObjectiveConfig *config)
-{
-    return (const void *)&config->own;
-}
-
 static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
 {
+    const ClmSettings *settings = (const void *)&config->own;
     if (config->target_length != 0)
         return fail_user(error,
                          "data.target_length=%" PRId64
@@ -31,7 +27,7 @@ static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
     int64_t longest = config->input_length + overlap;
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;
-    config->max_segments = clm_settings(config)->reset_attention ? config->input_length : 1;
+    config->max_segments = settings->reset_attention ? config->input_length : 1;
     if (config->raw_length <= overlap)
         return fail_user(error, "data.raw_length=%" PRId64 " leaves no token to predict; use 2 or more",
                          config->raw_length);
@@ -51,7 +47,7 @@ static bool full_lm_plan(ObjectiveConfig *config, GError **error)
 /* Documents end at EOS, which belongs to the document that it ends. */
 static void mark_documents(const ObjectiveConfig *config, Example *out)
 {
-    const ClmSettings *settings = clm_settings(config);
+    const ClmSettings *settings = (const void *)&config->own;
     int32_t position = 0;
     bool starts = false;
     for (int64_t i = 0; i < out->n_inputs; i++) {
@@ -67,30 +63,29 @@ static void mark_documents(const ObjectiveConfig *config, Example *out)
     }
 }
 
+/* The targets are the tokens from `overlap` on; the input at each is the token before it, EOS before the first. */
+static void apply(const ObjectiveConfig *config, int64_t overlap, const Text *texts, Example *out)
+{
+    int64_t n = texts->n - overlap;
+    CHECK(n >= 1 && n <= config->input_length, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length);
+    example_begin(out, n);
+    for (int64_t i = 0; i < n; i++) {
+        out->inputs[i] = i + overlap == 0 ? config->eos : texts->tokens[i + overlap - 1];
+        out->targets[i] = texts->tokens[i + overlap];
+    }
+    mark_documents(config, out);
+}
+
 static void clm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                       const Text *texts, Example *out)
 {
-    int64_t n = texts->n;
-    CHECK(n >= 2 && n <= config->input_length + 1, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length + 1);
-    example_begin(out, n - 1);
-    for (int64_t i = 0; i < n - 1; i++) {
-        out->inputs[i] = texts->tokens[i];
-        out->targets[i] = texts->tokens[i + 1];
-    }
-    mark_documents(config, out);
+    apply(config, 1, texts, out);
 }
 
 static void full_lm_apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *choice, G_GNUC_UNUSED Philox *rng,
                           const Text *texts, Example *out)
 {
-    int64_t n = texts->n;
-    CHECK(n >= 1 && n <= config->input_length, "%" PRId64 " tokens, at most %" PRId64, n, config->input_length);
-    example_begin(out, n);
-    for (int64_t i = 0; i < n; i++) {
-        out->inputs[i] = i == 0 ? config->eos : texts->tokens[i - 1];
-        out->targets[i] = texts->tokens[i];
-    }
-    mark_documents(config, out);
+    apply(config, 0, texts, out);
 }
 
 const Objective clm_objective = { .name = "clm",

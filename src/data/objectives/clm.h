@@ -12,5 +12,3 @@ typedef struct ClmSettings {
 } ClmSettings;
 
 extern const Objective clm_objective, full_lm_objective;
-
-const ClmSettings *clm_settings(const ObjectiveConfig *config);

@@ -40,11 +40,6 @@ const MlmSettings *mlm_settings(const ObjectiveConfig *config)
     return (const void *)&config->own;
 }
 
-static const MlmChoice *own_choice(const Choice *choice)
-{
-    return (const void *)&choice->own;
-}
-
 /* [CLS] and [SEP] of a sample. */
 static int64_t count_specials(const ObjectiveConfig *config)
 {
@@ -261,7 +256,7 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
 
 static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts, Example *out)
 {
-    const MlmChoice *own = own_choice(choice);
+    const MlmChoice *own = (const void *)&choice->own;
     CHECK(texts->n >= own->n_text && texts->n <= config->raw_length,
           "%" PRId64 " tokens of %" PRId64 ", at most %" PRId64, own->n_text, texts->n, config->raw_length);
     CHECK(!own->random_next || texts[1].n > 0, "no text of another document");

@@ -12,14 +12,9 @@ static const OptionRow span_corruption_options[] = {
       "mean length of a masked span, in tokens", NULL },
 };
 
-const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *config)
-{
-    return (const void *)&config->own;
-}
-
 static double mean_span_length(const ObjectiveConfig *config)
 {
-    return span_corruption_settings(config)->mean_span_length;
+    return ((const SpanCorruptionSettings *)(const void *)&config->own)->mean_span_length;
 }
 
 int64_t span_corruption_noise(int64_t length, double density)

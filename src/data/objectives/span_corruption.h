@@ -10,7 +10,6 @@ typedef struct SpanCorruptionSettings {
 
 extern const Objective span_corruption_objective;
 
-const SpanCorruptionSettings *span_corruption_settings(const ObjectiveConfig *config);
 /* T5's random_spans_noise_mask. Of `length` tokens, length * density rounded half to even in f32 are masked, at least 1
  * and at most length - 1. */
 int64_t span_corruption_noise(int64_t length, double density);

@@ -56,11 +56,6 @@ typedef struct Ul2Plan {
     } texts[GROUPS];
 } Ul2Plan;
 
-static const Ul2Plan *plan_of(const ObjectiveConfig *config)
-{
-    return (const void *)&config->own;
-}
-
 #define MIN_GROUP_INPUTS 48 /* below it texts would have fewer than a dozen tokens */
 
 static void count_group(int group, int64_t first, int64_t other, int64_t *n_inputs, int64_t *n_targets)
@@ -140,7 +135,7 @@ static int64_t group_length(const Ul2Plan *plan, int group)
 
 static void cut(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n)
 {
-    const Ul2Plan *plan = plan_of(config);
+    const Ul2Plan *plan = (const void *)&config->own;
     int group = group_of(config, sample);
     int64_t first = plan->texts[group].first, other = plan->texts[group].other, before = 0;
     int64_t slot = sample % config->row_samples, in_row = config->row_samples / GROUP;

@@ -6,6 +6,7 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "format/fairseq_dict.h"
+#include "text/white_space.h"
 #include "text/word_table.h"
 
 #include <inttypes.h>
@@ -20,10 +21,7 @@
 /* White space as in Python's \s and str.split. */
 static bool is_space(gunichar c)
 {
-    if (c < 0x80)
-        return c == ' ' || (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f);
-    return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
-           c == 0x202f || c == 0x205f || c == 0x3000;
+    return is_white_space(c) || (c >= 0x1c && c <= 0x1f);
 }
 
 /* The next word of a line, NUL-terminated in place, or NULL at the end; *at moves past it. */
@@ -48,39 +46,29 @@ static bool count_line(void *context, char *line, G_GNUC_UNUSED size_t bytes, G_
     return true;
 }
 
-typedef struct Counted {
-    const char *word;
-    size_t bytes;
-    int64_t count;
-} Counted;
-
-/* By falling count, then by code point, which is by byte in UTF-8. */
-static int compare_counted(const void *a, const void *b)
+/* By falling count, then by code point, which is by byte in UTF-8. text: WordTable.text. */
+static int compare_entries(const void *a, const void *b, void *text)
 {
-    const Counted *x = a, *y = b;
+    const WordEntry *x = a, *y = b;
+    const char *words = text;
     if (x->count != y->count)
         return x->count > y->count ? -1 : 1;
-    int order = memcmp(x->word, y->word, MIN(x->bytes, y->bytes));
+    int order = memcmp(words + x->begin, words + y->begin, MIN(x->bytes, y->bytes));
     return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 static FairseqDict *choose_words(const WordTable *words, const FairseqLinesOptions *options)
 {
     FairseqDict *dict = fairseq_dict_new();
-    g_autofree Counted *sorted = g_new(Counted, words->n + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < words->n; i++) {
-        const WordEntry *entry = &words->entries[i];
-        g_autofree char *word = g_strndup(word_table_word(words, i), entry->bytes);
-        if (fairseq_dict_special(word) < 0)
-            sorted[n++] = (Counted){ word_table_word(words, i), entry->bytes, entry->count };
-    }
-    qsort(sorted, n, sizeof *sorted, compare_counted);
-    for (size_t i = 0; i < n && sorted[i].count >= options->min_count; i++) {
+    g_autofree WordEntry *sorted = g_memdup2(words->entries, words->n * sizeof *sorted);
+    if (words->n > 0)
+        qsort_r(sorted, words->n, sizeof *sorted, compare_entries, words->text);
+    for (size_t i = 0; i < words->n && sorted[i].count >= options->min_count; i++) {
         if (options->most_ids > 0 && fairseq_dict_size(dict) >= options->most_ids)
             break;
-        g_autofree char *word = g_strndup(sorted[i].word, sorted[i].bytes);
-        fairseq_dict_add(dict, word, sorted[i].count);
+        g_autofree char *word = g_strndup(words->text + sorted[i].begin, sorted[i].bytes);
+        if (fairseq_dict_special(word) < 0)
+            fairseq_dict_add(dict, word, sorted[i].count);
     }
     return dict;
 }

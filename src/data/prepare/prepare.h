@@ -3,9 +3,27 @@
  * lines. The same input gives the same bytes for any number of workers. */
 #pragma once
 
+#include "data/corpus/corpus.h"
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_lines.h"
-#include "data/prepare/prepare_options.h"
+
+/* The options of loam prepare. */
+typedef struct PrepareOptions {
+    CorpusOptions corpus;
+    const char *out;                /* path prefix of the dataset */
+    double valid;                   /* share of documents to hold out, chosen by a hash of their text */
+    int workers;                    /* threads that tokenize; 0 means every core */
+    bool append_eod;                /* EOS after every document */
+    bool specials;                  /* special tokens in the text are recognised */
+    bool fairseq;                   /* write fairseq's files into the folder `out`: dict.txt, train.*, valid.* */
+    bool split_sentences;           /* each sentence is a sequence; otherwise each document is one */
+    bool keep_newlines;             /* with split_sentences: white space after a sentence belongs to it if it has
+                                       a newline */
+    int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
+    bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
+    const volatile sig_atomic_t
+        *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
+} PrepareOptions;
 
 #define PREPARE_FIELDS 16 /* fields at most with corpus.fields_apart, each of which becomes a dataset */
 

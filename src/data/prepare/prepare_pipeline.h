@@ -3,7 +3,7 @@
  * depends on the number of workers. */
 #pragma once
 
-#include "data/prepare/prepare_options.h"
+#include "data/prepare/prepare.h"
 #include "data/prepare/seen_table.h"
 #include "text/tokenizer.h"
 

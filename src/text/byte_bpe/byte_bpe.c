@@ -43,7 +43,7 @@ static bool encode_word(void *context, const char *word, size_t bytes)
     const int32_t *ids = &whole;
     size_t n = 1;
     if (!find_whole(encoding->model, word, bytes, &whole))
-        n = merges_apply(encoding->model->merges, scratch->merges, word, bytes, &ids);
+        n = merges_apply(encoding->model->merges, scratch->merges, word, bytes, MERGES_NONE, &ids);
     g_array_append_vals(encoding->ids, ids, (guint)n);
     if (cached && n <= CACHED_IDS) {
         cached->bytes = (uint8_t)bytes;

@@ -223,8 +223,8 @@ static size_t merge_long(const Merges *merges, MergesScratch *scratch, size_t n,
     return kept;
 }
 
-size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
-                          const int32_t **ids)
+size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
+                    const int32_t **ids)
 {
     CHECK(bytes < UINT32_MAX, "a word of %zu bytes", bytes);
     reserve(scratch, bytes);
@@ -234,9 +234,4 @@ size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const ch
         return n;
     return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
                       : merge_long(merges, scratch, n, below);
-}
-
-size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids)
-{
-    return merges_apply_below(merges, scratch, word, bytes, MERGES_NONE, ids);
 }

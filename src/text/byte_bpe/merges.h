@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MERGES_NONE   UINT32_MAX
+#define MERGES_NONE   UINT32_MAX      /* above every rank */
 #define MERGES_MAX    ((1 << 22) - 1) /* ranks are below */
 #define MERGES_MAX_ID (1 << 21)       /* ids are below */
 
@@ -21,8 +21,7 @@ void merges_add(Merges *merges, int32_t left, int32_t right, uint32_t rank, int3
 
 MergesScratch *merges_scratch_open(void);
 void merges_scratch_close(MergesScratch *scratch);
-/* Encodes a word: *ids points to its ids, in the scratch until its next use. Returns their number. */
-size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, const int32_t **ids);
-/* merges_apply with only the merges of ranks below `below`. */
-size_t merges_apply_below(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
-                          const int32_t **ids);
+/* Encodes a word by the merges of ranks below `below`, MERGES_NONE for all: *ids points to its ids, in the scratch
+ * until its next use. Returns their number. */
+size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
+                    const int32_t **ids);

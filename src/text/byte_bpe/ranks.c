@@ -70,10 +70,7 @@ static GPtrArray *read_ranks(const char *data, guint *n_ranks, GError **error)
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *text = g_strdup(data);
     int number = 1;
-    for (char *line = text, *next; line; line = next, number++) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")); number++) {
         g_strchomp(line);
         *n_ranks += *line != 0;
         if (*line && !read_rank(line, names, error)) {

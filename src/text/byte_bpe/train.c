@@ -19,21 +19,15 @@ static void split(const void *context, const char *text, size_t bytes, WordTable
     pre_tokenizer_each(context, NULL, text, bytes, add_word, words);
 }
 
-static int by_char(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Adds the 256 bytes, in order of their characters in GPT-2's table. */
 static bool add_alphabet(VocabBuilder *builder, GError **error)
 {
-    char *names[256];
-    for (int byte = 0; byte < 256; byte++)
-        names[byte] = byte_bpe_name(&(char){ (char)byte }, 1);
-    qsort(names, 256, sizeof *names, by_char);
-    for (int i = 0; i < 256; i++) {
-        vocab_builder_add(builder, names[i]);
-        g_free(names[i]);
+    for (gunichar c = 1; c < 512; c++) {
+        char name[7] = { 0 };
+        g_unichar_to_utf8(c, name);
+        g_autofree char *byte = byte_bpe_bytes(name, NULL);
+        if (byte)
+            vocab_builder_add(builder, name);
     }
     int vocab_size = builder->training->vocab_size;
     return (int)builder->names->len <= vocab_size ||
@@ -41,8 +35,9 @@ static bool add_alphabet(VocabBuilder *builder, GError **error)
                      builder->n_specials, builder->names->len);
 }
 
-static void learn(VocabBuilder *builder, const WordTable *words)
+static void learn(VocabBuilder *builder)
 {
+    const WordTable *words = &builder->words;
     MergeLearner *learner = merge_learner_open(words->n, words->text_bytes);
     g_autoptr(GArray) symbols = g_array_new(FALSE, FALSE, sizeof(int32_t));
     int32_t ids[256];
@@ -99,17 +94,14 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
     static const char *const plain[] = { "<|endoftext|>", NULL }, *const denoising[] = { "<pad>", "<|endoftext|>",
                                                                                          NULL };
     VocabBuilder builder;
-    WordTable table;
     PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
     WordSplitter splitter = { pre_tokenizer, split };
-    word_table_init(&table);
     bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
-              add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, &table, next, context, error);
+              add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, next, context, error);
     if (ok) {
-        learn(&builder, &table);
+        learn(&builder);
         ok = write_files(&builder, training->out, error);
     }
-    word_table_clear(&table);
     vocab_builder_clear(&builder);
     pre_tokenizer_close(pre_tokenizer);
     return ok;

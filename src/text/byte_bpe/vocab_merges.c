@@ -11,10 +11,7 @@ static GPtrArray *parse_merges(char *text, GError **error)
 {
     g_autoptr(GPtrArray) pairs = g_ptr_array_new();
     int number = 0;
-    for (char *line = text, *next; line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
+    for (char *line; (line = strsep(&text, "\n"));) {
         number++;
         g_strchomp(line);
         if (*line == 0 || (number == 1 && g_str_has_prefix(line, "#version")))

@@ -37,7 +37,7 @@ static json_t *recover_merges(const ByteBpe *model)
         const int32_t *parts;
         if (n < 2 || byte_bpe_added(model, (int)id))
             continue;
-        if (merges_apply_below(model->merges, scratch, bytes, n, id, &parts) == 2)
+        if (merges_apply(model->merges, scratch, bytes, n, id, &parts) == 2)
             append_merge(model, parts[0], parts[1], list);
         else
             append_splits(model, bytes, n, list);

@@ -3,7 +3,6 @@
 #include "text/sentencepiece/bpe.h"
 #include "text/sentencepiece/viterbi.h"
 
-#include <float.h>
 #include <string.h>
 
 struct SpEncoder {
@@ -18,36 +17,10 @@ typedef struct Output {
     bool after_unk; /* the last piece was unknown: a run of unknown pieces becomes one id */
 } Output;
 
-static void index_pieces(SpEncoder *encoder)
-{
-    const SpModel *model = encoder->model;
-    Viterbi *viterbi = &encoder->viterbi;
-    int n = (int)model->pieces->len;
-    bool bpe = model->type == SP_BPE;
-    g_autofree TrieKey *keys = g_new(TrieKey, n);
-    size_t n_keys = 0;
-    float least = FLT_MAX;
-    viterbi->scores = g_new(float, n);
-    for (int id = 0; id < n; id++) {
-        const SpPiece *piece = sp_piece(model, id);
-        size_t bytes = strlen(piece->text);
-        int byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
-        if (byte >= 0)
-            viterbi->bytes[byte] = id;
-        if (piece->type == SP_NORMAL)
-            least = MIN(least, piece->score);
-        viterbi->scores[id] = sp_score(piece);
-        if (bytes > 0 && (piece->type == SP_NORMAL || piece->type == SP_USER || (bpe && piece->type == SP_UNUSED)))
-            keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)bytes, id };
-    }
-    viterbi->unk_score = least - VITERBI_UNKNOWN_PENALTY;
-    trie_init(&viterbi->trie, keys, n_keys);
-}
-
 static bool check_unknown(const SpEncoder *encoder, GError **error)
 {
     if (!encoder->model->byte_fallback)
-        return encoder->model->unk >= 0 || fail_user(error, "none of its pieces is the unknown one");
+        return encoder->viterbi.unk >= 0 || fail_user(error, "none of its pieces is the unknown one");
     return viterbi_check_bytes(&encoder->viterbi, error);
 }
 
@@ -55,9 +28,8 @@ SpEncoder *sp_encoder_open(SpModel *model, GError **error)
 {
     SpEncoder *encoder = g_new0(SpEncoder, 1);
     encoder->model = model;
-    encoder->viterbi = (Viterbi){ .unk = model->unk, .byte_fallback = model->byte_fallback };
-    memset(encoder->viterbi.bytes, 0xff, sizeof encoder->viterbi.bytes);
-    index_pieces(encoder);
+    unsigned found = 1 << SP_NORMAL | 1 << SP_USER | (model->type == SP_BPE ? 1 << SP_UNUSED : 0);
+    viterbi_init(&encoder->viterbi, model->pieces, model->byte_fallback, found, 1 << SP_NORMAL);
     if (!check_unknown(encoder, error)) {
         sp_encoder_close(encoder);
         return NULL;

@@ -70,6 +70,13 @@ static void clear_piece(void *piece)
     g_free(((SpPiece *)piece)->text);
 }
 
+GArray *sp_pieces_new(void)
+{
+    GArray *pieces = g_array_new(FALSE, FALSE, sizeof(SpPiece));
+    g_array_set_clear_func(pieces, clear_piece);
+    return pieces;
+}
+
 /* sentencepiece_model.proto: TrainerSpec. */
 static void read_trainer_spec(Field message, SpModel *model)
 {
@@ -165,8 +172,7 @@ SpModel *sp_model_open(const char *data, size_t bytes, GError **error)
                         .add_dummy_prefix = true,
                         .remove_extra_whitespaces = true,
                         .escape_whitespaces = true };
-    model->pieces = g_array_new(FALSE, FALSE, sizeof(SpPiece));
-    g_array_set_clear_func(model->pieces, clear_piece);
+    model->pieces = sp_pieces_new();
     read_model(data, bytes, model);
     if (!check_model(model, error)) {
         sp_model_close(model);

@@ -35,6 +35,7 @@ typedef struct SpModel {
     Trie symbols;      /* user_defined_symbols -> ids */
 } SpModel;
 
+GArray *sp_pieces_new(void); /* an empty array of SpPiece that owns their texts */
 /* Parses the bytes of a file. Unknown fields are skipped; bytes that are no protobuf give a model without pieces. */
 SpModel *sp_model_open(const char *data, size_t bytes, GError **error);
 void sp_model_close(SpModel *model);

@@ -112,10 +112,11 @@ static bool check_specials(const char *const *entries, GError **error)
     return unknown || fail_user(error, "the special tokens lack <unk>, which stands for unknown characters");
 }
 
-static bool train_as(const char *type, const TokenizerTraining *asked, TokenizerText next, void *context,
-                     GError **error)
+/* The type is "sentencepiece-bpe" or "bpe"; the library's name is the part after the dash. */
+static bool train(const TokenizerTraining *asked, TokenizerText next, void *context, GError **error)
 {
     TokenizerTraining training = *asked;
+    const char *dash = strchr(training.type, '-'), *type = dash ? dash + 1 : training.type;
     if (training.special_tokens && !check_specials(training.special_tokens, error))
         return false;
     if (training.character_coverage == 0)
@@ -139,17 +140,7 @@ static bool train_as(const char *type, const TokenizerTraining *asked, Tokenizer
     return ok;
 }
 
-static bool train_unigram(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
-{
-    return train_as("unigram", training, next, context, error);
-}
-
-static bool train_bpe(const TokenizerTraining *training, TokenizerText next, void *context, GError **error)
-{
-    return train_as("bpe", training, next, context, error);
-}
-
 const TokenizerTrainer trainer_sentencepiece_unigram = { "sentencepiece-unigram", TRAINER_LINES, NULL,
-                                                         SPELLING_SENTENCEPIECE, train_unigram };
+                                                         SPELLING_SENTENCEPIECE, train };
 const TokenizerTrainer trainer_sentencepiece_bpe = { "sentencepiece-bpe", TRAINER_LINES, NULL, SPELLING_SENTENCEPIECE,
-                                                     train_bpe };
+                                                     train };

@@ -5,34 +5,21 @@
 #include "text/sentencepiece/unigram_text.h"
 #include "text/sentencepiece/viterbi.h"
 
-#include <float.h>
+#include <limits.h>
 #include <string.h>
 
 #define MAX_PIECES ((guint)1 << 22)
 
-typedef enum PieceType {
-    PIECE_NORMAL,
-    PIECE_UNKNOWN,
-    PIECE_CONTROL, /* special tokens, which are not found in ordinary text */
-    PIECE_BYTE,    /* "<0x41>" */
-} PieceType;
-
-typedef struct Piece {
-    char *text;  /* g_free */
-    float score; /* log probability */
-    PieceType type;
-} Piece;
-
 typedef struct Unigram {
-    GArray *pieces;    /* Piece by id */
+    GArray *pieces;    /* SpPiece by id; SP_CONTROL for special tokens, which are not found in ordinary text */
     UnigramText *text; /* normalizer and pre_tokenizer */
     GHashTable *ids;   /* text -> id */
     Viterbi viterbi;
 } Unigram;
 
-static Piece *piece_at(const Unigram *unigram, int id)
+static const SpPiece *piece_at(const Unigram *unigram, int id)
 {
-    return &g_array_index(unigram->pieces, Piece, id);
+    return &g_array_index(unigram->pieces, SpPiece, id);
 }
 
 static void close_model(void *model)
@@ -54,34 +41,6 @@ static int id_of(const void *model, const char *piece)
 static const char *piece_of(const void *model, int id)
 {
     return piece_at(model, id)->text;
-}
-
-static void clear_piece(void *piece)
-{
-    g_free(((Piece *)piece)->text);
-}
-
-static void index_pieces(Unigram *unigram)
-{
-    Viterbi *viterbi = &unigram->viterbi;
-    guint n = unigram->pieces->len, n_keys = 0;
-    g_autofree TrieKey *keys = g_new(TrieKey, n);
-    float least = FLT_MAX;
-    viterbi->scores = g_new(float, n);
-    for (int id = 0; id < (int)n; id++) {
-        const Piece *piece = piece_at(unigram, id);
-        g_hash_table_insert(unigram->ids, piece->text, GINT_TO_POINTER(id));
-        if (piece->type == PIECE_BYTE)
-            viterbi->bytes[sp_byte_of(piece->text)] = id;
-        if (piece->type == PIECE_UNKNOWN)
-            viterbi->unk = id;
-        viterbi->scores[id] = piece->score;
-        least = MIN(least, piece->score);
-        if ((piece->type == PIECE_NORMAL || piece->type == PIECE_BYTE) && piece->text[0])
-            keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)strlen(piece->text), id };
-    }
-    viterbi->unk_score = least - VITERBI_UNKNOWN_PENALTY;
-    trie_init(&viterbi->trie, keys, n_keys);
 }
 
 static bool check_model(const Unigram *unigram, GError **error)
@@ -136,13 +95,13 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
     const Unigram *unigram = model;
     g_autoptr(GString) out = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
-        const Piece *piece = piece_at(unigram, ids[i]);
-        int byte = piece->type == PIECE_BYTE ? sp_byte_of(piece->text) : -1;
+        const SpPiece *piece = piece_at(unigram, ids[i]);
+        int byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
         if (byte >= 0)
             g_string_append_c(out, (char)byte);
-        else if (piece->type == PIECE_UNKNOWN)
+        else if (piece->type == SP_UNKNOWN)
             g_string_append(out, " \xe2\x81\x87 ");
-        else if (piece->type != PIECE_CONTROL)
+        else if (piece->type != SP_CONTROL)
             append_with_spaces(out, piece->text);
     }
     g_autofree char *valid = g_utf8_make_valid(out->str, (gssize)out->len);
@@ -156,24 +115,23 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
 static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
 {
     json_t *vocab = json_object_get(json->model, "vocab"), *unk = json_object_get(json->model, "unk_id");
-    GArray *pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
-    g_array_set_clear_func(pieces, clear_piece);
+    GArray *pieces = sp_pieces_new();
     for (guint i = 0; i < json->pieces->len; i++) {
         const char *text = json->pieces->pdata[i] ? json->pieces->pdata[i] : "";
         json_t *score = json_array_get(json_array_get(vocab, i), 1);
-        Piece piece = { g_strdup(text), (float)json_number_value(score), PIECE_NORMAL };
+        SpPiece piece = { g_strdup(text), (float)json_number_value(score), SP_NORMAL };
         if (byte_fallback && sp_byte_of(text) >= 0)
-            piece.type = PIECE_BYTE;
+            piece.type = SP_BYTE;
         g_array_append_val(pieces, piece);
     }
     for (guint i = 0; i < json->added->len; i++) {
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
-        Piece *piece = &g_array_index(pieces, Piece, token->id);
+        SpPiece *piece = &g_array_index(pieces, SpPiece, token->id);
         if (piece->score >= 0) /* SentencePiece scores control symbols 0 and pieces of text less */
-            piece->type = PIECE_CONTROL;
+            piece->type = SP_CONTROL;
     }
     if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)
-        g_array_index(pieces, Piece, json_integer_value(unk)).type = PIECE_UNKNOWN;
+        g_array_index(pieces, SpPiece, json_integer_value(unk)).type = SP_UNKNOWN;
     return pieces;
 }
 
@@ -183,12 +141,12 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
     Unigram *unigram = g_new0(Unigram, 1);
     unigram->pieces = read_pieces(json, byte_fallback);
     unigram->ids = g_hash_table_new(g_str_hash, g_str_equal);
-    unigram->viterbi = (Viterbi){ .unk = -1, .byte_fallback = byte_fallback };
-    memset(unigram->viterbi.bytes, 0xff, sizeof unigram->viterbi.bytes);
     guint n = unigram->pieces->len;
     bool ok = n <= MAX_PIECES || fail_user(error, "%u pieces: at most %u", n, MAX_PIECES);
+    for (guint id = 0; id < n; id++)
+        g_hash_table_insert(unigram->ids, piece_at(unigram, (int)id)->text, GUINT_TO_POINTER(id));
     if (ok)
-        index_pieces(unigram);
+        viterbi_init(&unigram->viterbi, unigram->pieces, byte_fallback, 1 << SP_NORMAL | 1 << SP_BYTE, UINT_MAX);
     unigram->text = ok ? unigram_text_open(json->normalizer, json->pre_tokenizer, error) : NULL;
     if (unigram->text == NULL || !check_model(unigram, error)) {
         close_model(unigram);

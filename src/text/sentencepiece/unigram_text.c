@@ -159,13 +159,6 @@ bool unigram_text_prefixes(const UnigramText *plan)
 
 /* ---- the normalizer ---- */
 
-static GString *mapped(const Step *step, const char *text, size_t bytes)
-{
-    GString *out = g_string_sized_new(bytes + bytes / 8 + 16);
-    charsmap_apply(&step->map, text, bytes, out);
-    return out;
-}
-
 /* Sets *starts_text to false if the start of the text is stripped. */
 static void strip(const Step *step, GString *text, bool *starts_text)
 {
@@ -207,7 +200,7 @@ static GString *run_step(const Step *step, GString *text, bool *starts_text, GEr
     GString *out = text;
     GError *wrong = NULL;
     if (step->type == STEP_MAP)
-        out = mapped(step, text->str, text->len);
+        charsmap_apply(&step->map, text->str, text->len, out = g_string_sized_new(text->len + text->len / 8 + 16));
     else if (text->len == 0)
         return text; /* no pattern matches empty text, not even "\z" */
     else if (step->type == STEP_REPLACE)

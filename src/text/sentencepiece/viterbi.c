@@ -1,10 +1,12 @@
 #include "text/sentencepiece/viterbi.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define STRETCH  1024      /* bytes: a stretch ends at the next position after so many that no piece crosses */
-#define FAR_DOWN 100000.0f /* SentencePiece subtracts an offset from all sums beyond this, to keep their precision */
+#define UNKNOWN_PENALTY 10.0f     /* SentencePiece: unk_score = lowest score of a piece - this */
+#define STRETCH         1024      /* bytes: a stretch ends at the next position after so many that no piece crosses */
+#define FAR_DOWN        100000.0f /* SentencePiece subtracts an offset from all sums beyond this, to keep their precision */
 
 /* The best split up to a position of a stretch: its sum, and the last piece. */
 typedef struct Node {
@@ -102,6 +104,30 @@ static void settle(Path *path)
     nodes[0] = (Node){ .score = nodes[path->at].score };
     path->text += path->at;
     path->at = path->reach = 0;
+}
+
+void viterbi_init(Viterbi *viterbi, const GArray *pieces, bool byte_fallback, unsigned found, unsigned scored)
+{
+    g_autofree TrieKey *keys = g_new(TrieKey, pieces->len);
+    size_t n_keys = 0;
+    float least = FLT_MAX;
+    *viterbi = (Viterbi){ .unk = -1, .byte_fallback = byte_fallback, .scores = g_new(float, pieces->len) };
+    memset(viterbi->bytes, 0xff, sizeof viterbi->bytes);
+    for (int id = 0; id < (int)pieces->len; id++) {
+        const SpPiece *piece = &g_array_index(pieces, SpPiece, id);
+        int byte = piece->type == SP_BYTE ? sp_byte_of(piece->text) : -1;
+        if (byte >= 0)
+            viterbi->bytes[byte] = id;
+        if (piece->type == SP_UNKNOWN)
+            viterbi->unk = id;
+        if (scored >> piece->type & 1)
+            least = MIN(least, piece->score);
+        viterbi->scores[id] = sp_score(piece);
+        if (*piece->text && (found >> piece->type & 1))
+            keys[n_keys++] = (TrieKey){ piece->text, (uint32_t)strlen(piece->text), id };
+    }
+    viterbi->unk_score = least - UNKNOWN_PENALTY;
+    trie_init(&viterbi->trie, keys, n_keys);
 }
 
 bool viterbi_check_bytes(const Viterbi *viterbi, GError **error)

@@ -2,22 +2,22 @@
  * scores (log probabilities). Time is proportional to the length of the text. */
 #pragma once
 
-#include "base/error.h"
-#include "text/trie.h"
+#include "text/sentencepiece/model.h"
 
 G_BEGIN_DECLS
-
-#define VITERBI_UNKNOWN_PENALTY 10.0f /* SentencePiece: unk_score = lowest score of a piece - this */
 
 typedef struct Viterbi {
     Trie trie;          /* text of a piece -> id, an index of `scores` */
     float *scores;      /* by id */
     float unk_score;    /* of a character that is no piece by itself */
-    int32_t unk;        /* id of the unknown piece */
+    int32_t unk;        /* id of the unknown piece; -1 means there is none */
     bool byte_fallback; /* unknown characters become the ids of their bytes; without it a run of them becomes one unk */
     int32_t bytes[256]; /* with byte_fallback: ids of the pieces <0x00> to <0xFF> */
 } Viterbi;
 
+/* From the pieces of a model (SpPiece by id). `found` and `scored` are sets of types of pieces, such as 1 << SP_NORMAL:
+ * those that are found in text, and those whose lowest score is above unk_score. */
+void viterbi_init(Viterbi *viterbi, const GArray *pieces, bool byte_fallback, unsigned found, unsigned scored);
 /* Whether every byte has a piece (id >= 0); otherwise fails with a user's error. */
 bool viterbi_check_bytes(const Viterbi *viterbi, GError **error);
 /* Appends the ids (int32_t) of text. As in SentencePiece, so that ties are settled alike: sums are floats; *score, 0

@@ -51,6 +51,7 @@ bool vocab_builder_init(VocabBuilder *builder, const TokenizerTraining *training
     builder->names = g_ptr_array_new_with_free_func(g_free);
     builder->ids = g_hash_table_new(g_str_hash, g_str_equal);
     builder->merges = g_array_new(FALSE, FALSE, sizeof(VocabMerge));
+    word_table_init(&builder->words);
     const char *const *special = training->special_tokens ? training->special_tokens : default_specials;
     for (; *special; special++) {
         const char *name;
@@ -64,6 +65,7 @@ bool vocab_builder_init(VocabBuilder *builder, const TokenizerTraining *training
 
 void vocab_builder_clear(VocabBuilder *builder)
 {
+    word_table_clear(&builder->words);
     g_array_unref(builder->merges);
     g_hash_table_unref(builder->ids);
     g_ptr_array_unref(builder->names);
@@ -104,34 +106,12 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
     return done;
 }
 
-/* ---- counting ---- */
-
-/* The caller's texts, counted and checked. */
-typedef struct Texts {
-    TokenizerText next;
-    void *context;
-    int64_t n;
-} Texts;
-
-static bool next_valid(void *context, const char **text, size_t *bytes, GError **error)
-{
-    Texts *texts = context;
-    if (!texts->next(texts->context, text, bytes, error))
-        return false;
-    texts->n++;
-    return g_utf8_validate_len(*text, *bytes, NULL) ||
-           fail_user(error, "text %" PRId64 " of those to train on is not valid UTF-8", texts->n);
-}
-
-bool vocab_builder_count(const VocabBuilder *builder, const WordSplitter *splitter, WordTable *words,
-                         TokenizerText next, void *context, GError **error)
+bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, TokenizerText next, void *context,
+                         GError **error)
 {
     const TokenizerTraining *training = builder->training;
-    WordCountOptions options = { training->workers, (training->memory ? training->memory : DEFAULT_MEMORY) << 20 };
-    Texts texts = { next, context, 0 };
-    if (!word_count(words, splitter, &options, next_valid, &texts, error))
-        return false;
-    return words->n > 0 || fail_user(error, "there is no text to train on");
+    int64_t memory = (training->memory ? training->memory : DEFAULT_MEMORY) << 20;
+    return word_count(&builder->words, splitter, training->workers, memory, next, context, error);
 }
 
 /* ---- merging ---- */

@@ -19,6 +19,7 @@ typedef struct VocabBuilder {
     GHashTable *ids;    /* piece -> id + 1 */
     GArray *merges;     /* VocabMerge in the order in which they were learned */
     int n_specials;     /* ids 0 to n_specials - 1 are special tokens */
+    WordTable words;    /* the words of the texts, after vocab_builder_count */
 } VocabBuilder;
 
 /* Adds the special tokens: training->special_tokens or, where that is NULL, default_specials (NULL-terminated). To be
@@ -31,9 +32,9 @@ int32_t vocab_builder_id(const VocabBuilder *builder, const char *name); /* -1 i
 /* Writes a tokenizer_config.json into training->out: the special tokens, their roles, and the keys of `config`, a
  * reference that is taken. */
 bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GError **error);
-/* Counts the words of all texts into an initialised table; no words at all is a user's error. */
-bool vocab_builder_count(const VocabBuilder *builder, const WordSplitter *splitter, WordTable *words,
-                         TokenizerText next, void *context, GError **error);
+/* Counts the words of all texts (word_count). */
+bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, TokenizerText next, void *context,
+                         GError **error);
 /* Learns merges until the vocabulary has training->vocab_size pieces; then adds the sentinels, if asked for. Pairs that
  * would make a special token or a piece longer than training->max_piece are not merged. */
 void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner);

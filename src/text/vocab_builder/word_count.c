@@ -26,7 +26,7 @@ typedef struct Counter {
     GMutex mutex; /* guards Job.counted */
     GCond changed;
     Job *jobs; /* job i is jobs[i % n_jobs] */
-    int64_t n_jobs, started, taken;
+    int64_t n_jobs, started, taken, n_texts;
     GThreadPool *pool;
     WordTable *words;
     size_t memory;
@@ -61,8 +61,9 @@ static bool counter_init(Counter *counter, int workers, GError **error)
         counter->jobs[i].ends = g_array_new(FALSE, FALSE, sizeof(size_t));
         word_table_init(&counter->jobs[i].words);
     }
-    counter->pool = g_thread_pool_new(count_job, counter, workers, TRUE, NULL);
-    return counter->pool != NULL || fail_machine(error, "%d threads could not be started", workers);
+    g_autoptr(GError) refused = NULL;
+    counter->pool = g_thread_pool_new(count_job, counter, workers, TRUE, &refused);
+    return !refused || fail_machine(error, "%d threads could not be started: %s", workers, refused->message);
 }
 
 static void counter_clear(Counter *counter)
@@ -115,7 +116,7 @@ static void take_job(Counter *counter)
 }
 
 /* Fills a free job with the next texts; false at the end of the corpus or on an error. */
-static bool fill_job(Job *job, TokenizerText next, void *context, GError **error)
+static bool fill_job(Counter *counter, Job *job, TokenizerText next, void *context, GError **error)
 {
     const char *text;
     size_t bytes;
@@ -126,23 +127,26 @@ static bool fill_job(Job *job, TokenizerText next, void *context, GError **error
     while (job->text->len < JOB_BYTES) {
         if (!next(context, &text, &bytes, error))
             return false;
+        counter->n_texts++;
+        if (!g_utf8_validate_len(text, bytes, NULL))
+            return fail_user(error, "text %" PRId64 " of those to train on is not valid UTF-8", counter->n_texts);
         g_string_append_len(job->text, text, (gssize)bytes);
         g_array_append_val(job->ends, job->text->len);
     }
     return true;
 }
 
-bool word_count(WordTable *words, const WordSplitter *splitter, const WordCountOptions *options, TokenizerText next,
+bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
                 void *context, GError **error)
 {
-    Counter counter = { .splitter = splitter, .words = words, .memory = (size_t)options->memory };
+    Counter counter = { .splitter = splitter, .words = words, .memory = (size_t)memory };
     GError *wrong = NULL;
-    bool more = counter_init(&counter, options->workers, &wrong);
+    bool more = counter_init(&counter, workers, &wrong);
     while (more) {
         if (counter.started - counter.taken == counter.n_jobs)
             take_job(&counter);
         Job *job = &counter.jobs[counter.started++ % counter.n_jobs];
-        more = fill_job(job, next, context, &wrong);
+        more = fill_job(&counter, job, next, context, &wrong);
         g_thread_pool_push(counter.pool, job, NULL);
     }
     while (counter.taken < counter.started)
@@ -153,10 +157,10 @@ bool word_count(WordTable *words, const WordSplitter *splitter, const WordCountO
         return false;
     }
     if (counter.removed > 0) {
-        g_autofree char *memory = text_bytes((uint64_t)options->memory);
+        g_autofree char *bound = text_bytes((uint64_t)memory);
         log_warning("the words outgrew %s: the rarest were forgotten on the way, and counts may be %" PRId64
                     " too low; --memory raises the bound",
-                    memory, counter.removed);
+                    bound, counter.removed);
     }
-    return true;
+    return words->n > 0 || fail_user(error, "there is no text to train on");
 }

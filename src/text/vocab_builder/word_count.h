@@ -12,13 +12,9 @@ typedef struct WordSplitter {
     void (*split)(const void *context, const char *text, size_t bytes, WordTable *words);
 } WordSplitter;
 
-typedef struct WordCountOptions {
-    int workers;    /* threads; 0 means one for each core */
-    int64_t memory; /* bytes for the words, in this table and later in the merge learner */
-} WordCountOptions;
-
-/* Adds the words of all texts to an initialised table. Where they would exceed the memory, the rarest words so far are
- * removed, always after the same text, so a word that comes back later is counted too low; a warning tells by how much
- * at most. */
-bool word_count(WordTable *words, const WordSplitter *splitter, const WordCountOptions *options, TokenizerText next,
+/* Adds the words of all texts to an initialised table. workers: threads; 0 means one for each core. memory: bytes for
+ * the words, in the table and later in the merge learner. Words that occurred least so far are removed whenever the
+ * table outgrows that memory, always after the same text; one that comes back later is counted too low, and a warning
+ * tells by how much at most. No words at all, and text that is not UTF-8, are user's errors. */
+bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
                 void *context, GError **error);

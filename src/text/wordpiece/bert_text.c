@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "text/unicode.h"
+#include "text/white_space.h"
 
 #include <string.h>
 
@@ -54,14 +55,6 @@ static GUnicodeType category(gunichar c)
     if (c == 0x1734)
         return G_UNICODE_NON_SPACING_MARK;
     return is_within(c, later, G_N_ELEMENTS(later)) ? G_UNICODE_UNASSIGNED : g_unichar_type(c);
-}
-
-/* Unicode's White_Space. */
-static bool is_space(gunichar c)
-{
-    GUnicodeType type = g_unichar_type(c);
-    return (c >= 9 && c <= 13) || c == 0x85 || type == G_UNICODE_SPACE_SEPARATOR || type == G_UNICODE_LINE_SEPARATOR ||
-           type == G_UNICODE_PARAGRAPH_SEPARATOR;
 }
 
 static bool is_punctuation(gunichar c)
@@ -123,7 +116,7 @@ static void map(const BertTextOptions *options, gunichar c, bool punctuation_apa
     room[0] = 0;
     if (options->clean_text && is_dropped(c))
         return;
-    if (is_space(c)) {
+    if (is_white_space(c)) {
         append(room, ' ', false);
         return;
     }

@@ -155,8 +155,9 @@ static bool write_files(const VocabBuilder *builder, GError **error)
     return vocab_builder_write_config(builder, config, error) && io_write_file(path, text->str, text->len, error);
 }
 
-static bool make_vocabulary(VocabBuilder *builder, const WordTable *words, GError **error)
+static bool make_vocabulary(VocabBuilder *builder, GError **error)
 {
+    const WordTable *words = &builder->words;
     int limit = builder->training->limit_alphabet;
     g_autoptr(GArray) alphabet = find_alphabet(words, (guint)(limit ? limit : DEFAULT_ALPHABET));
     mark_inner(alphabet, words);
@@ -170,16 +171,12 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
 {
     static const char *const bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
     VocabBuilder builder;
-    WordTable words;
     const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
     WordSplitter splitter = { text, split };
-    word_table_init(&words);
     bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
     if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
         ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
-    ok = ok && vocab_builder_count(&builder, &splitter, &words, next, context, error) &&
-         make_vocabulary(&builder, &words, error);
-    word_table_clear(&words);
+    ok = ok && vocab_builder_count(&builder, &splitter, next, context, error) && make_vocabulary(&builder, error);
     vocab_builder_clear(&builder);
     return ok;
 }

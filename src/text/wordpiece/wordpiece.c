@@ -1,6 +1,5 @@
 #include "text/wordpiece/wordpiece.h"
 
-#include "base/file.h"
 #include "text/json_parts.h"
 #include "text/trie.h"
 #include "text/wordpiece/bert_text.h"
@@ -9,8 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MAX_PIECES   ((guint)1 << 22)
-#define CONFIG_LIMIT ((size_t)16 << 20)
+#define MAX_PIECES ((guint)1 << 22)
 
 typedef struct WordPieceOptions {
     const char *unk;    /* the piece of words that cannot be split: "[UNK]" */
@@ -137,21 +135,15 @@ static void read_flag(const json_t *config, const char *key, bool *flag)
 static bool read_config(const char *vocab_path, BertTextOptions *text, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(vocab_path);
-    g_autofree char *path = g_build_filename(folder, "tokenizer_config.json", NULL);
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    size_t bytes;
-    g_autofree char *data = io_read_file(path, CONFIG_LIMIT, &bytes, error);
-    if (data == NULL)
+    json_auto_t *config = NULL;
+    if (!tokenizer_json_read(folder, "tokenizer_config.json", &config, error))
         return false;
-    json_t *config = tokenizer_json_parse_settings(data, bytes, error);
     if (config == NULL)
-        return fail_context(error, "%s", path);
+        return true;
     read_flag(config, "do_lower_case", &text->lowercase);
     text->strip_accents = text->lowercase;
     read_flag(config, "strip_accents", &text->strip_accents);
     read_flag(config, "tokenize_chinese_chars", &text->handle_chinese_chars);
-    json_decref(config);
     return true;
 }
 
@@ -307,18 +299,17 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
     (void)data, (void)bytes, (void)error;
     const WordPiece *wordpiece = model;
     const WordPieceOptions *options = &wordpiece->options;
-    json_t *vocab = json_object(), *added = json_array();
+    json_t *vocab = json_object();
     for (guint i = 0; i < wordpiece->pieces->len; i++) {
         const char *piece = wordpiece->pieces->pdata[i];
         if (*piece)
             json_object_set_new(vocab, piece, json_integer(i));
     }
     g_autoptr(GArray) specials = list_specials(wordpiece);
-    for (guint i = 0; i < specials->len; i++)
-        json_array_append_new(added, json_added_token(&g_array_index(specials, AddedToken, i)));
     int cls = id_of(model, "[CLS]"), sep = id_of(model, "[SEP]");
     JsonTemplate around = { "[CLS]", "[SEP]", cls, sep, true };
-    return json_tokenizer(added, json_of_text(&options->text), json_pack("{s:s}", "type", "BertPreTokenizer"),
+    return json_tokenizer(json_added_tokens(specials), json_of_text(&options->text),
+                          json_pack("{s:s}", "type", "BertPreTokenizer"),
                           cls >= 0 && sep >= 0 ? json_template(&around) : NULL,
                           json_pack("{s:s, s:s, s:b}", "type", "WordPiece", "prefix", options->prefix, "cleanup", 1),
                           json_pack("{s:s, s:s, s:s, s:i, s:o}", "type", "WordPiece", "unk_token", options->unk,
