@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options/row.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -86,13 +87,50 @@ static bool fail_with_origin(const char *origin, GError **error)
     return false;
 }
 
+#define MOST_LISTED 8 /* options of a group that an error names one by one */
+
+/* A user's error that names the option that was probably meant: one of the same key in another group, else the nearest
+ * key of the group, else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false.
+ */
+static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
+                         groups = g_ptr_array_new_with_free_func(g_free);
+    int group = (int)option_group_length(name);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        if (strcmp(option_key(row->name), option_key(name)) == 0)
+            return fail_user(error, "unknown option %s, did you mean %s?", name, row->name);
+        if (option_same_group(row->name, name))
+            g_ptr_array_add(keys, (gpointer)option_key(row->name));
+        if (option_opens_group(rows, i))
+            g_ptr_array_add(groups, g_strndup(row->name, option_group_length(row->name)));
+        g_ptr_array_add(names, (gpointer)row->name);
+    }
+    bool many = keys->len > MOST_LISTED, none = keys->len == 0;
+    g_ptr_array_add(keys, NULL);
+    g_ptr_array_add(groups, NULL);
+    g_ptr_array_add(names, NULL);
+    const char *nearest = none ? text_nearest(name, (const char *const *)names->pdata)
+                               : text_nearest(option_key(name), (const char *const *)keys->pdata);
+    if (nearest)
+        return fail_user(error, "unknown option %s, did you mean %.*s%s%s?", name, none ? 0 : group, name,
+                         none ? "" : ".", nearest);
+    g_autofree char *list = many ? text_nearest_few(option_key(name), (const char *const *)keys->pdata)
+                                 : g_strjoinv(", ", (char **)(none ? groups : keys)->pdata);
+    if (none)
+        return fail_user(error, "unknown option %s; the groups are %s", name, list);
+    return fail_user(error, "unknown option %s; %.*s has %s%s", name, group, name, list,
+                     many ? " and more; `loam help --options` lists them all" : "");
+}
+
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error)
 {
     for (guint i = 0; i < settings->len; i++) {
         const OptionSetting *setting = g_ptr_array_index(settings, i);
         const OptionRow *row = options_find(table, setting->name);
         if (row == NULL) {
-            option_fail_unknown(table, setting->name, error);
+            fail_unknown(table, setting->name, error);
             return fail_with_origin(setting->origin, error);
         }
         g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;

@@ -28,6 +28,3 @@ char *option_range_text(const OptionRow *row);
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error);
 /* The keys of an item's map, for messages: "path, weight". g_free. */
 char *option_list_keys(const OptionRow *row);
-
-/* A user's error that names the nearest option, or else the options or groups that there are; returns false. */
-bool option_fail_unknown(const OptionTable *table, const char *name, GError **error);
