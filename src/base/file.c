@@ -477,3 +477,16 @@ bool io_write_file(const char *path, const void *data, size_t bytes, GError **er
     }
     return sync_parent(path, error);
 }
+
+bool io_exists(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+bool io_lies_in(const char *folder, const char *path)
+{
+    g_autofree char *whole = g_canonicalize_filename(path, NULL), *dir = g_canonicalize_filename(folder, NULL);
+    g_autofree char *parent = g_path_get_dirname(whole);
+    return strcmp(parent, dir) == 0;
+}

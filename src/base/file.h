@@ -39,6 +39,10 @@ bool io_replace_link(const char *link, const char *target, GError **error);
 /* The whole content of a file, and a NUL after it. An error above `limit` bytes and for a Git LFS pointer. `bytes` may
  * be NULL. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* Whether a file or folder NAME lies in FOLDER. */
+bool io_exists(const char *folder, const char *name);
+/* Whether FOLDER is the folder of PATH; neither need exist. */
+bool io_lies_in(const char *folder, const char *path);
 /* Fails if io_write_file(PATH) would: to be called before a long job. It leaves no file behind. */
 bool io_check_writable(const char *path, GError **error);
 /* Fails if `written` is one of the n files `read`, under this or another name, since writing would destroy it. */

@@ -102,7 +102,7 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     for (int i = 1; i < *argc && strcmp((*argv)[i], "--") != 0; i++)
         if (strcmp((*argv)[i], "--help") == 0 || strcmp((*argv)[i], "-h") == 0) {
             if (taker.take) {
-                taker.take(&(HelpPage){ usage, about, entries }, taker.data);
+                taker.take(&(HelpPage){ (*argv)[0], usage, about, entries }, taker.data);
                 return false;
             }
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
@@ -126,6 +126,14 @@ json_t *json_finite(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *json_ids(const int32_t *ids, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(ids[i]));
+    return array;
+}
+
 bool print_json_line(json_t *object, GError **error)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
@@ -138,10 +146,11 @@ bool print_json_line(json_t *object, GError **error)
 }
 
 /* Within cli_each_page every action hands over its own page. */
-static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n)
+static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *verb)
 {
     for (size_t i = 0; taker.take && i < n; i++) {
-        char *argv[] = { (char *)sub_verbs[i].name, (char *)"--help", NULL };
+        g_autofree char *name = g_strconcat(verb, " ", sub_verbs[i].name, NULL);
+        char *argv[] = { name, (char *)"--help", NULL };
         sub_verbs[i].run(2, argv, NULL);
     }
     return taker.take != NULL;
@@ -174,7 +183,7 @@ bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, cons
 {
     g_autofree const char **names = g_new0(const char *, n + 1);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        if (!gather_sub_verbs(sub_verbs, n))
+        if (!gather_sub_verbs(sub_verbs, n, verb))
             print_sub_verbs(sub_verbs, n, verb, example);
         return false;
     }

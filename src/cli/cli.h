@@ -37,8 +37,21 @@ void cli_print_verbs(FILE *out);
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error);
 
+/* Rows of `entries`: --NAME VALUE, read as the type of the variable says; a path; a switch, into a gboolean. */
+#define CLI_VALUE(name, variable, help, value) CLI_ENTRY(name, CLI_TYPE(variable), variable, help, value)
+#define CLI_PATH(name, variable, help, value)  CLI_ENTRY(name, G_OPTION_ARG_FILENAME, variable, help, value)
+#define CLI_SWITCH(name, variable, help)       CLI_ENTRY(name, G_OPTION_ARG_NONE, variable, help, NULL)
+/* clang-format off */
+#define CLI_ENTRY(name, type, variable, help, value) { name, 0, 0, type, &(variable), help, value }
+#define CLI_TYPE(variable)                                                                                             \
+    _Generic((variable), int: G_OPTION_ARG_INT, int64_t: G_OPTION_ARG_INT64, double: G_OPTION_ARG_DOUBLE,              \
+             char *: G_OPTION_ARG_STRING, const char *: G_OPTION_ARG_STRING, char **: G_OPTION_ARG_STRING_ARRAY)
+/* clang-format on */
+
 /* The value as a JSON number; null where it is NaN or infinite, which JSON cannot express. */
 json_t *json_finite(double value);
+/* An array of token ids. */
+json_t *json_ids(const int32_t *ids, int64_t n);
 /* Prints the object as one line on standard output and frees it. NULL is an error: jansson returns it where a string
  * is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);
@@ -54,6 +67,7 @@ bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, cons
 
 /* The help of one verb, or of one action of a verb. */
 typedef struct HelpPage {
+    const char *name;  /* "bench step" */
     const char *usage; /* "loam bench step CONFIG.yaml [--seconds S] …" */
     const char *about; /* paragraphs, an example last */
     const GOptionEntry *entries;

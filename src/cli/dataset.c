@@ -19,10 +19,9 @@ static const char about[] =
 static char *out, *shares_text;
 static gint64 seed;
 static const GOptionEntry entries[] = {
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
-    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "of the order (0)", "N" },
-    { "shares", 0, 0, G_OPTION_ARG_STRING, &shares_text, "train,valid,test in any unit, as Megatron's --split",
-      "A,B,C" },
+    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
+    CLI_VALUE("seed", seed, "of the order (0)", "N"),
+    CLI_VALUE("shares", shares_text, "train,valid,test in any unit, as Megatron's --split", "A,B,C"),
     { 0 },
 };
 

@@ -14,7 +14,7 @@ static const char about[] = "Prints versions, processor, threads and libraries: 
 
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 

@@ -52,12 +52,11 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
 
 static bool export_hf(const char *path, const char *tokenizer, const HfForm *form, const char *out, GError **error)
 {
-    LoadedModel loaded;
+    g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = path, .tokenizer = tokenizer };
     bool done = loaded_model_open(&loaded, &source, error) && hf_export_as(loaded.model, loaded.tok, form, out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
-    loaded_model_close(&loaded);
     if (done)
         g_print("%s\n", out);
     return done;
@@ -68,13 +67,12 @@ bool verb_export(int argc, char **argv, GError **error)
     g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL;
     HfForm form = { 0 };
     const GOptionEntry entries[] = {
-        { "to", 0, 0, G_OPTION_ARG_STRING, &to, "the form: hf", "FORM" },
-        { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the folder to write, absent or empty", "FOLDER" },
-        { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer, "instead of the one beside the model", "FILE" },
-        { "dtype", 0, 0, G_OPTION_ARG_STRING, &dtype, "of the tensors: f32, bf16 or f16 (f32)", "TYPE" },
-        { "shard-size", 0, 0, G_OPTION_ARG_STRING, &shard_size, "most in one file of tensors, such as 2GB (all)",
-          "SIZE" },
-        { NULL, 0, 0, 0, NULL, NULL, NULL },
+        CLI_VALUE("to", to, "the form: hf", "FORM"),
+        CLI_PATH("out", out, "the folder to write, absent or empty", "FOLDER"),
+        CLI_PATH("tokenizer", tokenizer, "instead of the one beside the model", "FILE"),
+        CLI_VALUE("dtype", dtype, "of the tensors: f32, bf16 or f16 (f32)", "TYPE"),
+        CLI_VALUE("shard-size", shard_size, "most in one file of tensors, such as 2GB (all)", "SIZE"),
+        { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;

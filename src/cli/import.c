@@ -26,10 +26,8 @@ static const char about[] =
 static bool copy_tokenizer(const char *from, const char *to, GError **error)
 {
     g_autofree char *path = tokenizer_find(from, NULL);
-    Tokenizer *tok = path ? tokenizer_open(path, error) : NULL;
-    bool done = path == NULL || (tok && tokenizer_copy(tok, to, error));
-    tokenizer_close(tok);
-    return done;
+    g_autoptr(Tokenizer) tok = path ? tokenizer_open(path, error) : NULL;
+    return path == NULL || (tok && tokenizer_copy(tok, to, error));
 }
 
 static bool out_is_free(const char *out, GError **error)
@@ -70,9 +68,9 @@ bool verb_import(int argc, char **argv, GError **error)
 {
     g_autofree char *out = NULL, *from = NULL;
     const GOptionEntry entries[] = {
-        { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the checkpoint to write, absent or empty", "DIR" },
-        { "from", 0, 0, G_OPTION_ARG_STRING, &from, "the form: hf (default), t5x or fairseq", "FORM" },
-        { NULL, 0, 0, 0, NULL, NULL, NULL },
+        CLI_PATH("out", out, "the checkpoint to write, absent or empty", "DIR"),
+        CLI_VALUE("from", from, "the form: hf (default), t5x or fairseq", "FORM"),
+        { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;

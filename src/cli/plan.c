@@ -27,11 +27,10 @@ static gboolean show_options;
 static double measure_s;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
-    { "options", 0, 0, G_OPTION_ARG_NONE, &show_options, "also print every option as it was resolved, as YAML", NULL },
-    { "measure", 0, 0, G_OPTION_ARG_DOUBLE, &measure_s, "run training steps for so long, and take their time",
-      "SECONDS" },
-    { "megatron-tp", 0, 0, G_OPTION_ARG_INT, &megatron_tp,
-      "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N" },
+    CLI_SWITCH("options", show_options, "also print every option as it was resolved, as YAML"),
+    CLI_VALUE("measure", measure_s, "run training steps for so long, and take their time", "SECONDS"),
+    CLI_VALUE("megatron-tp", megatron_tp,
+              "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N"),
     { 0 },
 };
 
@@ -46,28 +45,22 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
     va_end(args);
 }
 
-typedef struct Sources {
-    Tokenizer *tok;
-    Loader *loader; /* NULL means that the dataset does not exist yet */
-} Sources;
-
-/* Resolves the vocabulary and opens the datasets, as far as they exist. */
-static bool resolve(Config *config, Sources *sources, GError **error)
+/* Resolves the vocabulary and opens the datasets; *loader stays NULL where they do not exist yet. */
+static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    sources->tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
+    *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
     if (reason && config->model.vocab == 0) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    if (!config_resolve_vocab(config, sources->tok, error) ||
-        (sources->tok && !config_check_tokens(config, sources->tok, error)))
+    if (!config_resolve_vocab(config, *tok, error) || (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
         return false;
-    if (sources->tok && *train)
-        sources->loader = loader_open(&config->data, train, sources->tok, (uint64_t)config->run.seed, false, NULL);
+    if (*tok && *train)
+        *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, NULL);
     return true;
 }
 
@@ -250,19 +243,16 @@ bool verb_plan(int argc, char **argv, GError **error)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     if (!(measure_s >= 0 && measure_s <= 3600))
         return fail_user(error, "--measure is %g, want seconds, up to 3600", measure_s);
-    Config config = { 0 };
-    Sources sources = { 0 };
-    bool done = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && resolve(&config, &sources, error);
-    Outline outline;
+    g_auto(Config) config = { 0 };
+    g_autoptr(Tokenizer) tok = NULL;
+    g_autoptr(Loader) loader = NULL;
     g_autoptr(GString) lines = g_string_new(NULL);
-    done = done && outline_of(&outline, &config, sources.loader, error) &&
-           describe(&outline, &config, sources.loader, lines, error);
-    if (done && megatron_tp > 0)
+    Outline outline;
+    if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) || !resolve(&config, &tok, &loader, error) ||
+        !outline_of(&outline, &config, loader, error) || !describe(&outline, &config, loader, lines, error))
+        return false;
+    if (megatron_tp > 0)
         add_megatron(lines, &config.model);
-    if (done)
-        print_plan(&config, lines->str);
-    loader_close(sources.loader);
-    g_clear_pointer(&sources.tok, tokenizer_close);
-    config_clear(&config);
-    return done;
+    print_plan(&config, lines->str);
+    return true;
 }

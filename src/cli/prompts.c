@@ -1,5 +1,6 @@
 #include "cli/prompts.h"
 
+#include "base/file.h"
 #include "nn/ctx.h"
 #include "text/post_processor.h"
 
@@ -20,16 +21,6 @@ struct PromptReader {
     bool end;
     int64_t number; /* number of the last line, counted from 1 */
 };
-
-/* Whether the tokenizer lies in the folder of the weights, as in Hugging Face folders and imported models. In a run
- * directory it lies two folders above. */
-static bool lies_beside(const char *model_path, const Tokenizer *tok)
-{
-    g_autofree char *model = g_canonicalize_filename(model_path, NULL);
-    g_autofree char *file = g_canonicalize_filename(tokenizer_path(tok), NULL);
-    g_autofree char *folder = g_path_get_dirname(file);
-    return strcmp(model, folder) == 0;
-}
 
 /* Takes the special tokens that transformers puts around a text from the tokenizer's files: [CLS] and [SEP], </s>, or
  * <s>. */
@@ -65,7 +56,7 @@ PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer
         format.before = tokenizer_encoder_role(tok, ROLE_CLS);
         format.mask = tokenizer_encoder_role(tok, ROLE_MASK);
     }
-    if (lies_beside(model_path, tok))
+    if (io_lies_in(model_path, tokenizer_path(tok))) /* as in Hugging Face folders; a run's is two folders above */
         take_frame(&format, config, tok);
     return format;
 }

@@ -17,8 +17,6 @@ bool verb_train(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
-    Config config = { 0 };
-    bool done = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
-    config_clear(&config);
-    return done;
+    g_auto(Config) config = { 0 };
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
 }

@@ -12,8 +12,7 @@ static const OptionRow data_options[] = {
       "held-out token dataset, or several: NAME:PREFIX,NAME:PREFIX; empty: none", valid_keys },
     { "data.split", OPT_STRING, AT(split), "", 0, 0, OPT_IDENTITY,
       "shares of the documents of data.train for training, for validation (where data.valid is empty) and to leave "
-      "out, "
-      "such as 949,50,1; empty: all for training",
+      "out, such as 949,50,1; empty: all for training",
       NULL },
     { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
       "unit of the weights of data.train: shares of the samples, or epochs of each dataset in one epoch of the mixture",

@@ -19,6 +19,7 @@ typedef struct Loader Loader;
 Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
 /* Sets the id before the targets in the decoder's stream, which is the tokenizer's padding otherwise. To be called
  * before the first batch. */
 void loader_start_decoder(Loader *loader, int32_t id);

@@ -72,11 +72,6 @@ bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n)
     return true;
 }
 
-int32_t embedder_count(const Embedder *embedder)
-{
-    return embedder->batch->enc.n_seq;
-}
-
 /* Sums in double, so that the mean does not depend on the length of the text. */
 static void mean(float *out, const float *rows, int32_t n, int64_t width)
 {

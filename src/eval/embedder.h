@@ -16,7 +16,6 @@ Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64
 void embedder_close(Embedder *embedder);
 /* Adds a text to the batch; false, and nothing changes, where the batch has no room for it. */
 bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n);
-int32_t embedder_count(const Embedder *embedder); /* texts in the batch */
 /* Encodes the batch and empties it. Returns (texts, C) vectors in the order of embedder_add, or with POOLING_NONE
  * (tokens, C); the embedder's memory, valid until the next call. */
 const float *embedder_run(Embedder *embedder);

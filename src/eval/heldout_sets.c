@@ -1,4 +1,4 @@
-#include "eval/heldout_sets.h"
+#include "eval/heldout.h"
 
 #include "data/sources.h"
 

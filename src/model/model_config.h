@@ -113,6 +113,7 @@ void model_config_defaults(ModelConfig *config);
 /* The copy has strings of its own, until model_config_clear. */
 ModelConfig model_config_copy(const ModelConfig *config);
 void model_config_clear(ModelConfig *config);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
 
 /* Appends the settings of a preset ("model.n_enc" …) with origin "preset NAME". An unknown name is an error that names
  * the nearest ones. */

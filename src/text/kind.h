@@ -41,8 +41,8 @@ typedef struct TokenizerKind {
     /* The normalizer: UTF-8 text as it is before pre-tokenization; g_free. Applying it twice must change nothing more.
      * NULL means text is not normalized. */
     char *(*normalize)(const void *model, const char *text, size_t bytes);
-    /* The model as a tokenizer.json, a new reference; `data` is its own file. NULL means that this kind cannot be
-     * exported as tokenizer.json, or is only read from one. */
+    /* Builds the tokenizer.json of a model (json_decref) that was opened from the file with the bytes `data`. The
+     * pointer is NULL for a kind that cannot be exported as tokenizer.json, or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
 } TokenizerKind;
 

@@ -25,6 +25,7 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error);
 /* Removes from a folder every file that tokenizer_copy of any tokenizer could have written. */
 bool tokenizer_remove(const char *folder, GError **error);
 void tokenizer_close(Tokenizer *tok);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 
 const char *tokenizer_kind(const Tokenizer *tok); /* "sentencepiece-unigram", "sentencepiece-bpe", "wordpiece", … */
 const char *tokenizer_path(const Tokenizer *tok); /* the file that it was read from */

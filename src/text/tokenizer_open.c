@@ -12,8 +12,6 @@
 
 #define LLAMA_FILE "tokenizer.model" /* Llama 2: a SentencePiece model; Llama 3: tiktoken's ranks */
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
-
 /* ---- files ---- */
 
 bool tokenizer_is_json(const char *path)

@@ -112,3 +112,8 @@ const char *tokenizer_trained_file(const char *type)
     const TokenizerTrainer *trainer = find_trainer(type);
     return trainer ? trainer->file_name : NULL;
 }
+
+const char *tokenizer_trained_kind(size_t i)
+{
+    return i < G_N_ELEMENTS(trainers) ? trainers[i]->name : NULL;
+}

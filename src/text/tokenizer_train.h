@@ -41,5 +41,7 @@ typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, G
 /* The same texts and settings give the same bytes on any machine. Without special_tokens SentencePiece models have
  * T5's: pad 0, eos 1, unk 2, no bos. */
 bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
+/* The i-th name that `type` may have; NULL after the last. */
+const char *tokenizer_trained_kind(size_t i);
 /* The file to open in a folder that was written by this type; NULL if it writes a single file, or is unknown. */
 const char *tokenizer_trained_file(const char *type);

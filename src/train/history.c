@@ -64,46 +64,26 @@ static void read_lines(Reader *reader, FILE *file)
     free(line);
 }
 
-static double between(const GArray *points, double x, double (*of)(const HistoryPoint *),
-                      double (*value)(const HistoryPoint *))
+double history_x(const HistoryPoint *point, bool by_tokens)
+{
+    return by_tokens ? point->tokens : (double)point->step;
+}
+
+double history_loss_at(const GArray *points, bool by_tokens, double x)
 {
     for (guint i = 0; i < points->len; i++) {
         const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
-        if (of(point) == x)
-            return value(point);
-        if (of(point) < x)
+        double here = history_x(point, by_tokens);
+        if (here == x)
+            return point->loss;
+        if (here < x)
             continue;
         if (i == 0)
             return NAN;
-        double before = of(point - 1), share = (x - before) / (of(point) - before);
-        return value(point - 1) + share * (value(point) - value(point - 1));
+        double before = history_x(point - 1, by_tokens), share = (x - before) / (here - before);
+        return point[-1].loss + share * (point->loss - point[-1].loss);
     }
     return NAN;
-}
-
-static double step_of(const HistoryPoint *point)
-{
-    return (double)point->step;
-}
-
-static double tokens_of(const HistoryPoint *point)
-{
-    return point->tokens;
-}
-
-static double loss_of(const HistoryPoint *point)
-{
-    return point->loss;
-}
-
-double history_at_step(const GArray *points, double step)
-{
-    return between(points, step, step_of, loss_of);
-}
-
-double history_at_tokens(const GArray *points, double tokens)
-{
-    return between(points, tokens, tokens_of, loss_of);
 }
 
 /* Input tokens read up to a step, interpolated between the two records around it (the run's start is one), and

@@ -20,6 +20,7 @@ typedef struct History {
  * no loss. history_clear frees the points, also after an error. */
 bool history_read(History *history, const char *dir, GError **error);
 void history_clear(History *history);
-/* The loss at a step, or after `tokens` input tokens, interpolated linearly; NAN before and after all points. */
-double history_at_step(const GArray *points, double step);
-double history_at_tokens(const GArray *points, double tokens);
+/* A point's place on an axis of input tokens, or of steps. */
+double history_x(const HistoryPoint *point, bool by_tokens);
+/* The loss at x tokens or steps, interpolated linearly; NAN before and after all points. */
+double history_loss_at(const GArray *points, bool by_tokens, double x);

@@ -13,7 +13,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     Model *model = model_open(null, &config->model, true, error);
     if (model == NULL)
         return false;
-    const ModelLoss loss = { .train = true, .grad = true, .recompute = config->train.recompute == RECOMPUTE_BLOCK };
+    const ModelLoss loss = config_loss(config);
     Optimizer *optimizer = optimizer_open(model_params(model), &config->optim, error);
     bool ok = optimizer && model_reserve(model, (int32_t)config_micro_samples(config), input_length, target_length,
                                          &loss, &plan->activations, error);

@@ -1,5 +1,6 @@
 #include "train/model_path.h"
 
+#include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
 #include "model/hf/hf.h"
@@ -10,12 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool has_file(const char *folder, const char *name)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    return g_file_test(path, G_FILE_TEST_EXISTS);
-}
-
 /* "is none", or "are latest, 12000, 11000": the names that RUN@NAME accepts. g_free. */
 static char *list_named(const char *dir)
 {
@@ -23,14 +18,14 @@ static char *list_named(const char *dir)
     g_autoptr(GString) known = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(links); i++) {
         g_autofree char *folder = g_build_filename(dir, "checkpoints", links[i], NULL);
-        if (has_file(folder, "state.json"))
+        if (io_exists(folder, "state.json"))
             g_string_append_printf(known, "%s%s", known->len ? ", " : "", links[i]);
     }
     g_autoptr(GArray) steps = run_checkpoints(dir);
     for (guint i = 0; i < steps->len && i < 8; i++) {
         int64_t step = g_array_index(steps, int64_t, i);
         g_autofree char *folder = run_checkpoint_path(dir, step);
-        if (has_file(folder, "state.json"))
+        if (io_exists(folder, "state.json"))
             g_string_append_printf(known, "%s%" PRId64, known->len ? ", " : "", step);
     }
     return known->len ? g_strconcat("are ", known->str, NULL) : g_strdup("is none");
@@ -43,9 +38,9 @@ static char *find_named(const char *dir, const char *which, GError **error)
     int64_t step = g_ascii_strtoll(which, &end, 10);
     g_autofree char *folder =
         *which && *end == '\0' ? run_checkpoint_path(dir, step) : g_build_filename(dir, "checkpoints", which, NULL);
-    if (has_file(folder, "state.json"))
+    if (io_exists(folder, "state.json"))
         return g_steal_pointer(&folder);
-    if (!has_file(dir, "checkpoints")) {
+    if (!io_exists(dir, "checkpoints")) {
         fail_user(error, "%s: no such run", dir);
         return NULL;
     }
@@ -58,7 +53,7 @@ static bool fail_no_checkpoint(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
-    if (has_file(path, "config.json"))
+    if (io_exists(path, "config.json"))
         return fail_user(
             error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",
             path);
@@ -76,9 +71,9 @@ static char *find_folder(const char *path, GError **error)
         g_autofree char *dir = g_strndup(path, (size_t)(at - path));
         return find_named(dir, at + 1, error);
     }
-    if (has_file(path, "state.json"))
+    if (io_exists(path, "state.json"))
         return g_strdup(path);
-    if (!has_file(path, "checkpoints"))
+    if (!io_exists(path, "checkpoints"))
         fail_no_checkpoint(path, error);
     return NULL;
 }
@@ -86,7 +81,6 @@ static char *find_folder(const char *path, GError **error)
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error)
 {
     int64_t step;
-    bool damaged;
     GError *problem = NULL;
     g_autofree char *folder = find_folder(path, &problem);
     if (problem) {
@@ -94,7 +88,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
         return NULL;
     }
     if (folder)
-        return open(folder, context, &damaged, error) ? g_steal_pointer(&folder) : NULL;
+        return open(folder, context, error) ? g_steal_pointer(&folder) : NULL;
     if (!run_open_newest(path, open, context, &step, error))
         return NULL;
     if (step >= 0)
@@ -131,22 +125,22 @@ typedef struct OpenModel {
     Model *model;
 } OpenModel;
 
-static bool open_checkpoint(const char *folder, void *context, bool *damaged, GError **error)
+static bool open_checkpoint(const char *folder, void *context, GError **error)
 {
     OpenModel *open = context;
     ModelConfig config = { 0 };
     g_autofree char *hash = NULL;
     open->model = NULL;
-    if (checkpoint_config(folder, &config, &hash, damaged, error))
+    if (checkpoint_config(folder, &config, &hash, error))
         open->model = model_open(open->dev, &config, open->gradients, error);
-    checkpoint_clear_config(&config);
+    model_config_clear(&config);
     if (open->model == NULL)
         return false;
     model_set_tokenizer_hash(open->model, hash);
     const Checkpoint checkpoint = { .model = model_config(open->model),
                                     .params = model_params(open->model),
                                     .roles = model_roles(open->model) };
-    bool loaded = checkpoint_load(folder, &checkpoint, damaged, error);
+    bool loaded = checkpoint_load(folder, &checkpoint, error);
     if (!loaded)
         g_clear_pointer(&open->model, model_close);
     return loaded;
@@ -154,7 +148,7 @@ static bool open_checkpoint(const char *folder, void *context, bool *damaged, GE
 
 Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error)
 {
-    if (has_file(path, "config.json")) {
+    if (io_exists(path, "config.json")) {
         if (tokenizer_path)
             *tokenizer_path = tokenizer_find(path, NULL);
         return hf_import(dev, path, gradients, error);
@@ -204,15 +198,15 @@ void loaded_model_close(LoadedModel *loaded)
     g_clear_pointer(&loaded->dev, device_close);
 }
 
-static bool read_config(const char *folder, void *config, bool *damaged, GError **error)
+static bool read_config(const char *folder, void *config, GError **error)
 {
-    return checkpoint_config(folder, config, NULL, damaged, error);
+    return checkpoint_config(folder, config, NULL, error);
 }
 
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
 {
     *run = NULL;
-    if (has_file(path, "config.json")) {
+    if (io_exists(path, "config.json")) {
         *tokenizer_path = tokenizer_find(path, NULL);
         return hf_shape(path, config, error);
     }

@@ -10,7 +10,7 @@
  * tokenizer that lies with the model, or NULL where there is none; g_free. */
 Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
 
-/* A model on the CPU and the tokenizer that belongs to it, for verbs that run a trained model. */
+/* A model on the CPU and the tokenizer that belongs to it, for verbs that run a trained model; g_auto closes it. */
 typedef struct LoadedModel {
     Device *dev;
     Model *model;
@@ -25,9 +25,10 @@ typedef struct LoadedModelSource {
     int threads;           /* 0 means one per core */
 } LoadedModelSource;
 /* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
- * source->tokenizer names it. Call loaded_model_close also after an error. */
+ * source->tokenizer names it. */
 bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GError **error);
 void loaded_model_close(LoadedModel *loaded);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LoadedModel, loaded_model_close)
 
 /* Reads the configuration of a model without its weights, into zeroed memory (model_config_clear). *tokenizer_path is
  * the tokenizer that lies with the model, *run a checkpoint's run directory; each may be NULL. g_free both, also on

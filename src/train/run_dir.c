@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,10 +46,9 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
     for (guint i = 0; i < steps->len && *step < 0; i++) {
         g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
         GError *problem = NULL;
-        bool damaged = false;
-        if (open(folder, context, &damaged, &problem)) {
+        if (open(folder, context, &problem)) {
             *step = g_array_index(steps, int64_t, i);
-        } else if (!damaged) {
+        } else if (problem->domain != CHECKPOINT_DAMAGED) {
             g_propagate_error(error, problem);
             return false;
         } else {
@@ -69,10 +69,9 @@ bool run_set_aside(const char *dir, int64_t step, GError **error)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
     for (guint i = 0; i < steps->len && g_array_index(steps, int64_t, i) > step; i++) {
-        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
-        g_autofree char *parent = g_path_get_dirname(folder), *name = g_path_get_basename(folder);
-        g_autofree char *aside_name = g_strconcat("damaged-", name, NULL);
-        g_autofree char *aside = g_build_filename(parent, aside_name, NULL);
+        int64_t above = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, above);
+        g_autofree char *aside = g_strdup_printf("%s/checkpoints/damaged-step-%08" PRId64, dir, above);
         if (!io_remove_tree(aside, error) || !io_rename(folder, aside, error))
             return false;
         log_info("set aside as %s", aside);
@@ -80,18 +79,11 @@ bool run_set_aside(const char *dir, int64_t step, GError **error)
     return true;
 }
 
-static bool lies_in(const char *folder, const char *name, GFileTest test)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    return g_file_test(path, test);
-}
-
 /* Other projects have a config.yaml and checkpoints/ too: a run also has a lock file or checkpoints named step-…. */
 static bool is_run(const char *dir)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    return lies_in(dir, "config.yaml", G_FILE_TEST_EXISTS) && lies_in(dir, "checkpoints", G_FILE_TEST_IS_DIR) &&
-           (steps->len > 0 || lies_in(dir, "lock", G_FILE_TEST_EXISTS));
+    return io_exists(dir, "config.yaml") && io_exists(dir, "checkpoints") && (steps->len > 0 || io_exists(dir, "lock"));
 }
 
 char *run_of(const char *path)

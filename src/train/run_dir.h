@@ -18,12 +18,11 @@ char *run_checkpoint_path(const char *dir, int64_t step);
 /* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
 GArray *run_checkpoints(const char *dir);
 
-/* Opens one checkpoint. Sets *damaged where the reason of a failure is a damaged file, so that an older checkpoint is
- * worth trying. */
-typedef bool (*RunOpenFn)(const char *folder, void *context, bool *damaged, GError **error);
-/* Calls `open` for the checkpoints of a run, newest first, until one is not damaged. *step is its step, or -1 where the
- * run has no checkpoint at all. Damaged checkpoints are logged as warnings; an error where every checkpoint is damaged,
- * or where `open` fails for another reason. */
+/* Opens one checkpoint. */
+typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
+/* Calls `open` for the checkpoints of a run, newest first, until one gives no error of domain CHECKPOINT_DAMAGED. *step
+ * is its step, or -1 where the run has no checkpoint at all. Damaged checkpoints are logged as warnings; an error where
+ * every checkpoint is damaged, or where `open` fails for another reason. */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
 /* Renames the checkpoints above `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them.
  */

@@ -37,10 +37,8 @@ static bool resolve_vocab(Config *config, GError **error)
         return true;
     if (*config->tokenizer.path == '\0')
         return config_resolve_vocab(config, NULL, error);
-    Tokenizer *tok = config_open_tokenizer(config, error);
-    bool resolved = tok && config_resolve_vocab(config, tok, error);
-    g_clear_pointer(&tok, tokenizer_close);
-    return resolved;
+    g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
+    return tok && config_resolve_vocab(config, tok, error);
 }
 
 bool step_timer_open(StepTimer *timer, Config *config, GError **error)
@@ -78,11 +76,7 @@ void step_timer_clear(StepTimer *timer)
 
 static ModelLoss step_loss(const StepTimer *timer)
 {
-    ModelLoss loss = { .z_loss = (float)timer->config->train.z_loss,
-                       .label_smoothing = (float)timer->config->train.label_smoothing,
-                       .train = true,
-                       .grad = true,
-                       .recompute = timer->config->train.recompute == RECOMPUTE_BLOCK };
+    ModelLoss loss = config_loss(timer->config);
     loss_count(&loss, timer->batch);
     return loss;
 }

@@ -1,7 +1,6 @@
 #include "data/tiny_tokenizer.h"
 #include "eval/generate.h"
 #include "eval/heldout.h"
-#include "eval/heldout_sets.h"
 #include "eval/scorer.h"
 #include "model/tiny.h"
 

@@ -11,7 +11,7 @@ static bool load(const ModelConfig *config, TrainState *state)
     Model *model = model_open(null, config, false, NULL);
     TokenRoles roles = token_roles_none();
     const Checkpoint checkpoint = { .model = config, .state = state, .roles = &roles };
-    bool loaded = model && checkpoint_load(fuzz_folder(), &checkpoint, NULL, NULL);
+    bool loaded = model && checkpoint_load(fuzz_folder(), &checkpoint, NULL);
     token_roles_clear(&roles);
     if (model)
         model_close(model);
@@ -25,12 +25,12 @@ static void read_all(void)
     g_autofree char *hash = NULL;
     ModelConfig config = { 0 };
     TrainState state = { 0 };
-    bool good = checkpoint_config(fuzz_folder(), &config, &hash, NULL, &error);
+    bool good = checkpoint_config(fuzz_folder(), &config, &hash, &error);
     CHECK(good || error, "no error");
     if (good && config.n_enc + config.n_dec <= 4) /* more blocks are more of the same, slowly */
         load(&config, &state);
-    checkpoint_clear_config(&config);
-    checkpoint_verify(fuzz_folder(), NULL, NULL);
+    model_config_clear(&config);
+    checkpoint_verify(fuzz_folder(), NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

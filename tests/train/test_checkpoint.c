@@ -111,7 +111,7 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     fill_state(f, 9);
     f->state = (TrainState){ 0 };
     g_assert_true(memcmp(before, w.p, 64) != 0);
-    checkpoint_load(f->folder, &checkpoint, NULL, &error);
+    checkpoint_load(f->folder, &checkpoint, &error);
     g_assert_no_error(error);
     g_assert_true(memcmp(before, w.p, (gsize)tensor_count(w) * sizeof(float)) == 0);
     g_assert_true(memcmp(&state, &f->state, sizeof state) == 0);
@@ -136,13 +136,12 @@ static void loading_checks_every_file_without_a_verification_before(Fixture *f, 
     (void)data;
     GError *error = NULL;
     Checkpoint checkpoint = whole(f);
-    bool damaged = false;
     checkpoint_save(f->folder, &checkpoint, &error);
     g_assert_no_error(error);
     damage(f->folder, "weights-00001-of-00001.safetensors");
-    g_assert_false(checkpoint_load(f->folder, &checkpoint, &damaged, &error));
+    g_assert_false(checkpoint_load(f->folder, &checkpoint, &error));
     g_assert_nonnull(strstr(error->message, "damaged: checksum"));
-    g_assert_true(damaged);
+    g_assert_error(error, CHECKPOINT_DAMAGED, LOAM_ERROR_USER);
     g_clear_error(&error);
 }
 
@@ -152,7 +151,6 @@ static void a_tensor_of_another_shape_is_no_damage(Fixture *f, gconstpointer dat
     (void)data;
     GError *error = NULL;
     Checkpoint checkpoint = whole(f);
-    bool damaged = false;
     checkpoint_save(f->folder, &checkpoint, &error);
     g_assert_no_error(error);
     ModelConfig wider = tiny;
@@ -160,9 +158,9 @@ static void a_tensor_of_another_shape_is_no_damage(Fixture *f, gconstpointer dat
     Model *other = model_open(f->dev, &wider, false, &error);
     g_assert_no_error(error);
     const Checkpoint into = { .model = &wider, .params = model_params(other) };
-    g_assert_false(checkpoint_load(f->folder, &into, &damaged, &error));
+    g_assert_false(checkpoint_load(f->folder, &into, &error));
     g_assert_nonnull(strstr(error->message, "not whole"));
-    g_assert_false(damaged);
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_clear_error(&error);
     model_close(other);
 }
@@ -226,14 +224,14 @@ static void shape_and_tokenizer_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     ModelConfig config = { 0 };
     g_autofree char *hash = NULL;
-    checkpoint_config(f->folder, &config, &hash, NULL, &error);
+    checkpoint_config(f->folder, &config, &hash, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(hash, ==, "0123456789abcdef");
     g_assert_cmpint(config.ffn, ==, 16);
     g_assert_cmpint(config.activation, ==, ACT_GELU_TANH);
     g_assert_true(config.gated);
     g_assert_cmpfloat(config.norm_eps, ==, 1e-6);
-    checkpoint_clear_config(&config);
+    model_config_clear(&config);
 }
 
 /* The roles of a checkpoint that has none stay as they were. */
@@ -249,7 +247,7 @@ static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     TokenRoles read = token_roles_none();
     checkpoint.roles = &read;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
     g_assert_cmpint(read.decoder_start, ==, 3);
     g_assert_cmpint(read.pad, ==, 2);
     g_assert_cmpint(read.eos.n, ==, 2);
@@ -260,7 +258,7 @@ static void roles_of_tokens_are_read_back(Fixture *f, gconstpointer data)
     g_assert_no_error(error);
     token_roles_clear(&read);
     checkpoint.roles = &read;
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
     g_assert_cmpint(read.decoder_start, ==, -1);
     token_roles_clear(&roles);
 }
@@ -288,9 +286,9 @@ static void a_failing_disk_keeps_the_checkpoint_before(Fixture *f, gconstpointer
         reported += !saved;
         g_assert_true(saved == (error == NULL));
         g_clear_error(&error);
-        g_assert_true(checkpoint_verify(f->folder, NULL, NULL));
-        g_assert_true(!g_file_test(next, G_FILE_TEST_EXISTS) || checkpoint_verify(next, NULL, NULL));
-        g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, &error));
+        g_assert_true(checkpoint_verify(f->folder, NULL));
+        g_assert_true(!g_file_test(next, G_FILE_TEST_EXISTS) || checkpoint_verify(next, NULL));
+        g_assert_true(checkpoint_load(f->folder, &checkpoint, &error));
     }
     g_assert_cmpint(reported, >, calls / 2);
 }
@@ -311,14 +309,14 @@ static void a_failing_disk_keeps_the_checkpoint_that_is_replaced(Fixture *f, gco
         io_fail_at(0, 0);
         g_assert_true(saved == (error == NULL));
         g_clear_error(&error);
-        g_assert_true(checkpoint_verify(f->folder, NULL, NULL));
+        g_assert_true(checkpoint_verify(f->folder, NULL));
     }
 }
 
-static bool verify(const char *folder, void *unused, bool *damaged, GError **error)
+static bool verify(const char *folder, void *unused, GError **error)
 {
     (void)unused;
-    return checkpoint_verify(folder, damaged, error);
+    return checkpoint_verify(folder, error);
 }
 
 static int64_t newest(Fixture *f)
@@ -348,8 +346,8 @@ static void damage_is_found_and_the_one_before_used(Fixture *f, gconstpointer da
         g_file_get_contents(path, &text, &bytes, NULL);
         text[i == 2 ? 0 : bytes / 2] ^= 4; /* one flipped bit */
         g_file_set_contents(path, text, (gssize)bytes, NULL);
-        g_assert_false(checkpoint_verify(f->folder, NULL, &error));
-        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_false(checkpoint_verify(f->folder, &error));
+        g_assert_error(error, CHECKPOINT_DAMAGED, LOAM_ERROR_USER);
         g_assert_nonnull(strstr(error->message, "damaged"));
         g_clear_error(&error);
         g_assert_cmpint(newest(f), ==, 3);
@@ -370,7 +368,7 @@ static void state_json_is_sealed(Fixture *f, gconstpointer data)
     g_assert_nonnull(updates);
     updates[strlen("\"updates\": ")] = '5';
     g_file_set_contents(path, text, -1, NULL);
-    g_assert_false(checkpoint_verify(f->folder, NULL, &error));
+    g_assert_false(checkpoint_verify(f->folder, &error));
     g_assert_nonnull(strstr(error->message, "checksum"));
     g_clear_error(&error);
     int64_t step;
@@ -412,7 +410,7 @@ static void a_number_that_a_checkpoint_lacks_gets_its_default(Fixture *f, gconst
         set_number(f->folder, state_json, field->name, NULL);
         memset(&read, 0xff, sizeof read);
         checkpoint.state = &read;
-        bool loaded = checkpoint_load(f->folder, &checkpoint, NULL, &error);
+        bool loaded = checkpoint_load(f->folder, &checkpoint, &error);
         g_assert_true(loaded == !field->required);
         if (field->required) {
             g_assert_nonnull(strstr(error->message, field->name));
@@ -439,7 +437,7 @@ static void a_number_of_another_type_or_out_of_range_is_refused(Fixture *f, gcon
         for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
             g_autoptr(GError) error = NULL;
             set_number(f->folder, state_json, field->name, wrong[i]);
-            bool loaded = checkpoint_load(f->folder, &checkpoint, NULL, &error);
+            bool loaded = checkpoint_load(f->folder, &checkpoint, &error);
             g_assert_true(loaded == (i == 2 && field->type != STATE_COUNT));
             g_assert_true(loaded || strstr(error->message, field->name));
         }
@@ -456,7 +454,7 @@ static void tokens_of_an_early_run_are_counted_by_capacity(Fixture *f, gconstpoi
     json_t *state_json = load_state_json(f->folder);
     set_number(f->folder, state_json, "tokens_by_capacity", NULL);
     json_decref(state_json);
-    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL, NULL));
+    g_assert_true(checkpoint_load(f->folder, &checkpoint, NULL));
     g_assert_cmpint(f->state.tokens_by_capacity, ==, 1);
 }
 
@@ -475,10 +473,10 @@ static void a_checkpoint_tells_its_vocabulary(Fixture *f, gconstpointer data)
     checkpoint_seal(root);
     json_dump_file(root, path, 0);
     json_decref(root);
-    g_assert_false(checkpoint_config(f->folder, &config, NULL, NULL, &error));
+    g_assert_false(checkpoint_config(f->folder, &config, NULL, &error));
     g_assert_nonnull(strstr(error->message, "state.json: no model.vocab in it"));
     g_clear_error(&error);
-    checkpoint_clear_config(&config);
+    model_config_clear(&config);
 }
 
 static void checkpoints_above_are_set_aside(Fixture *f, gconstpointer data)
@@ -493,7 +491,7 @@ static void checkpoints_above_are_set_aside(Fixture *f, gconstpointer data)
     g_autoptr(GArray) left = run_checkpoints(f->dir);
     g_assert_cmpuint(left->len, ==, 1);
     g_autofree char *aside = g_build_filename(f->dir, "checkpoints", "damaged-step-00000003", NULL);
-    g_assert_true(checkpoint_verify(aside, NULL, NULL));
+    g_assert_true(checkpoint_verify(aside, NULL));
 }
 
 static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gconstpointer data)

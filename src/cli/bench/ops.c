@@ -24,9 +24,9 @@ static int threads;
 static double seconds = 0.3;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "threads", 0, 0, G_OPTION_ARG_INT, &threads, "threads (default: OMP_NUM_THREADS or every core)", "N" },
-    { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure each (default 0.3)", "S" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_VALUE("threads", threads, "threads (default: OMP_NUM_THREADS or every core)", "N"),
+    CLI_VALUE("seconds", seconds, "how long to measure each (default 0.3)", "S"),
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 
@@ -43,8 +43,18 @@ enum {
     CHUNK = 512, /* tokens whose logits are computed at a time */
 };
 
+/* The sizes and settings of a row of cases[]; an operation reads those that it has. */
+typedef struct Setup {
+    float dropout;                    /* rate */
+    int64_t product[3];               /* m, n, k: a (m, k) times b (k, n) */
+    bool a_transposed, b_transposed;  /* a is stored as (k, m), b as (n, k) */
+    int32_t tq, tk;                   /* queries and keys of a sequence */
+    bool causal, biased, is_backward; /* of attention */
+} Setup;
+
 /* One operation on one device: the null device counts bytes and FLOPs, the cpu is timed. */
 typedef struct Rig {
+    Setup setup;
     Device *dev;
     Arena arena;
     double end, start; /* seconds of clock.h; start 0 means not running yet */
@@ -100,7 +110,7 @@ static Tensor ids_below(Rig *r, int64_t n, uint64_t bound)
     return ids;
 }
 
-static Dropout dropout(Rig *r, float rate)
+static Dropout dropout(Rig *r)
 {
     static int64_t samples[N];
     static int32_t positions[N];
@@ -112,73 +122,26 @@ static Dropout dropout(Rig *r, float rate)
     }
     tensor_upload(r->dev, sample, samples);
     tensor_upload(r->dev, position, positions);
-    return (
-        Dropout){ .key = philox_key(1, PHILOX_DROPOUT, 0), .rate = rate, .sample = sample.p, .position = position.p };
+    return (Dropout){
+        .key = philox_key(1, PHILOX_DROPOUT, 0), .rate = r->setup.dropout, .sample = sample.p, .position = position.p
+    };
 }
 
-static void gemm(Rig *r, int64_t m, int64_t n, int64_t k, bool ta, bool tb)
+static void gemm(Rig *r)
 {
+    bool ta = r->setup.a_transposed, tb = r->setup.b_transposed;
+    int64_t m = r->setup.product[0], n = r->setup.product[1], k = r->setup.product[2];
     Tensor y = matrix(r, m, n), a = ta ? matrix(r, k, m) : matrix(r, m, k), b = tb ? matrix(r, n, k) : matrix(r, k, n);
     while (again(r))
         op_gemm(r->dev, y, a, b, ta, tb, 1, 0);
 }
 
-static void gemm_query(Rig *r)
-{
-    gemm(r, N, A, C, false, true);
-}
-
-static void gemm_query_dx(Rig *r)
-{
-    gemm(r, N, C, A, false, false);
-}
-
-static void gemm_query_dw(Rig *r)
-{
-    gemm(r, A, C, N, true, false);
-}
-
-static void gemm_ffn(Rig *r)
-{
-    gemm(r, N, F, C, false, true);
-}
-
-static void gemm_ffn_dx(Rig *r)
-{
-    gemm(r, N, C, F, false, false);
-}
-
-static void gemm_ffn_dw(Rig *r)
-{
-    gemm(r, F, C, N, true, false);
-}
-
-static void gemm_decoder(Rig *r)
-{
-    gemm(r, SAMPLES * TQ, A, C, false, true);
-}
-
-static void gemm_logits(Rig *r)
-{
-    gemm(r, CHUNK, V, C, false, true);
-}
-
-static void gemm_logits_dx(Rig *r)
-{
-    gemm(r, CHUNK, C, V, false, false);
-}
-
-static void gemm_logits_dw(Rig *r)
-{
-    gemm(r, V, C, CHUNK, true, false);
-}
-
-static AttnSpec attention_spec(Rig *r, int32_t tq, int32_t tk, bool causal)
+static AttnSpec attention_spec(Rig *r)
 {
     static int32_t cu_q[SAMPLES + 1], cu_k[SAMPLES + 1];
     for (int32_t s = 0; s <= SAMPLES; s++) {
-        cu_q[s] = s * tq;
-        cu_k[s] = s * tk;
+        cu_q[s] = s * r->setup.tq;
+        cu_k[s] = s * r->setup.tk;
     }
     Tensor device_q = arena_vector(&r->arena, DT_I32, SAMPLES + 1, "cu_q");
     Tensor device_k = arena_vector(&r->arena, DT_I32, SAMPLES + 1, "cu_k");
@@ -187,69 +150,29 @@ static AttnSpec attention_spec(Rig *r, int32_t tq, int32_t tk, bool causal)
     return (AttnSpec){ .cu_q = { cu_q, device_q.p },
                        .cu_k = { cu_k, device_k.p },
                        .n_seq = SAMPLES,
-                       .max_q = tq,
-                       .max_k = tk,
+                       .max_q = r->setup.tq,
+                       .max_k = r->setup.tk,
                        .heads = HEADS,
-                       .causal = causal,
+                       .causal = r->setup.causal,
                        .scale = 1 };
 }
 
-static void attention(Rig *r, int32_t tq, int32_t tk, bool causal, bool biased, float rate, bool backward)
+static void attention(Rig *r)
 {
-    AttnSpec spec = attention_spec(r, tq, tk, causal);
-    Dropout drop = dropout(r, rate);
-    int64_t nq = SAMPLES * tq, nk = SAMPLES * tk;
+    AttnSpec spec = attention_spec(r);
+    Dropout drop = dropout(r);
+    int64_t nq = SAMPLES * spec.max_q, nk = SAMPLES * spec.max_k, n_bias = spec.max_q + spec.max_k - 1;
     Tensor q = matrix(r, nq, A), k = matrix(r, nk, A), v = matrix(r, nk, A), o = matrix(r, nq, A);
-    Tensor lse = matrix(r, HEADS, nq), bias = biased ? matrix(r, HEADS, tq + tk - 1) : NO_TENSOR;
+    Tensor lse = matrix(r, HEADS, nq), bias = r->setup.biased ? matrix(r, HEADS, n_bias) : NO_TENSOR;
     Tensor dq = matrix(r, nq, A), dk = matrix(r, nk, A), dv = matrix(r, nk, A), dout = matrix(r, nq, A);
-    Tensor dbias = biased ? matrix(r, HEADS, tq + tk - 1) : NO_TENSOR;
-    if (backward && r->dev->computes)
+    Tensor dbias = r->setup.biased ? matrix(r, HEADS, n_bias) : NO_TENSOR;
+    if (r->setup.is_backward && r->dev->computes)
         op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
     while (again(r))
-        if (backward)
+        if (r->setup.is_backward)
             op_attn_bwd(r->dev, dq, dk, dv, dbias, 0, dout, o, lse, q, k, v, bias, &spec, &drop);
         else
             op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
-}
-
-static void attention_encoder(Rig *r)
-{
-    attention(r, TK, TK, false, true, 0, false);
-}
-
-static void attention_encoder_bwd(Rig *r)
-{
-    attention(r, TK, TK, false, true, 0, true);
-}
-
-static void attention_encoder_dropout(Rig *r)
-{
-    attention(r, TK, TK, false, true, 0.1f, false);
-}
-
-static void attention_encoder_dropout_bwd(Rig *r)
-{
-    attention(r, TK, TK, false, true, 0.1f, true);
-}
-
-static void attention_decoder(Rig *r)
-{
-    attention(r, TQ, TQ, true, true, 0, false);
-}
-
-static void attention_decoder_bwd(Rig *r)
-{
-    attention(r, TQ, TQ, true, true, 0, true);
-}
-
-static void attention_cross(Rig *r)
-{
-    attention(r, TQ, TK, false, false, 0, false);
-}
-
-static void attention_cross_bwd(Rig *r)
-{
-    attention(r, TQ, TK, false, false, 0, true);
 }
 
 static void copy(Rig *r)
@@ -290,15 +213,7 @@ static void rmsnorm_bwd(Rig *r)
 
 static void residual(Rig *r)
 {
-    Dropout drop = dropout(r, 0);
-    Tensor y = matrix(r, N, C), x = matrix(r, N, C), add = matrix(r, N, C);
-    while (again(r))
-        op_dropout_fwd(r->dev, y, x, add, &drop);
-}
-
-static void residual_dropout(Rig *r)
-{
-    Dropout drop = dropout(r, 0.1f);
+    Dropout drop = dropout(r);
     Tensor y = matrix(r, N, C), x = matrix(r, N, C), add = matrix(r, N, C);
     while (again(r))
         op_dropout_fwd(r->dev, y, x, add, &drop);
@@ -306,7 +221,7 @@ static void residual_dropout(Rig *r)
 
 static void gelu(Rig *r)
 {
-    Dropout drop = dropout(r, 0);
+    Dropout drop = dropout(r);
     Tensor a = matrix(r, N, F), h = matrix(r, N, F), gate = matrix(r, N, F);
     while (again(r))
         op_act_fwd(r->dev, a, h, gate, ACT_GELU_TANH, &drop);
@@ -314,16 +229,7 @@ static void gelu(Rig *r)
 
 static void gelu_bwd(Rig *r)
 {
-    Dropout drop = dropout(r, 0);
-    Tensor dh = matrix(r, N, F), dgate = matrix(r, N, F), da = matrix(r, N, F), h = matrix(r, N, F);
-    Tensor gate = matrix(r, N, F);
-    while (again(r))
-        op_act_bwd(r->dev, dh, dgate, da, h, gate, ACT_GELU_TANH, &drop);
-}
-
-static void gelu_dropout_bwd(Rig *r)
-{
-    Dropout drop = dropout(r, 0.1f);
+    Dropout drop = dropout(r);
     Tensor dh = matrix(r, N, F), dgate = matrix(r, N, F), da = matrix(r, N, F), h = matrix(r, N, F);
     Tensor gate = matrix(r, N, F);
     while (again(r))
@@ -390,42 +296,47 @@ static void adafactor(Rig *r)
     }
 }
 
+#define PLAIN   .dropout = 0
+#define ENCODER .tq = TK, .tk = TK, .biased = true
+#define DECODER .tq = TQ, .tk = TQ, .biased = true, .causal = true
+#define CROSS   .tq = TQ, .tk = TK
 static const struct {
     const char *name, *shape;
     void (*run)(Rig *r);
+    Setup setup;
 } cases[] = {
-    { "gemm q", "4096 x 384 x 512", gemm_query },
-    { "gemm q, dx", "4096 x 512 x 384", gemm_query_dx },
-    { "gemm q, dw", "384 x 512 x 4096", gemm_query_dw },
-    { "gemm ffn", "4096 x 1024 x 512", gemm_ffn },
-    { "gemm ffn, dx", "4096 x 512 x 1024", gemm_ffn_dx },
-    { "gemm ffn, dw", "1024 x 512 x 4096", gemm_ffn_dw },
-    { "gemm q, decoder", "912 x 384 x 512", gemm_decoder },
-    { "gemm logits", "512 x 32128 x 512", gemm_logits },
-    { "gemm logits, dx", "512 x 512 x 32128", gemm_logits_dx },
-    { "gemm logits, dw", "32128 x 512 x 512", gemm_logits_dw },
-    { "attention", "encoder, 512 x 512", attention_encoder },
-    { "attention bwd", "encoder, 512 x 512", attention_encoder_bwd },
-    { "attention, dropout", "encoder, 512 x 512", attention_encoder_dropout },
-    { "attention bwd, dropout", "encoder, 512 x 512", attention_encoder_dropout_bwd },
-    { "attention", "decoder, 114 x 114", attention_decoder },
-    { "attention bwd", "decoder, 114 x 114", attention_decoder_bwd },
-    { "attention", "cross, 114 x 512", attention_cross },
-    { "attention bwd", "cross, 114 x 512", attention_cross_bwd },
-    { "copy", "32128 x 512", copy },
-    { "embedding", "4096 x 512", embedding },
-    { "embedding bwd", "4096 x 512", embedding_bwd },
-    { "rmsnorm", "4096 x 512", rmsnorm },
-    { "rmsnorm bwd", "4096 x 512", rmsnorm_bwd },
-    { "residual", "4096 x 512", residual },
-    { "residual, dropout", "4096 x 512", residual_dropout },
-    { "gated gelu", "4096 x 1024", gelu },
-    { "gated gelu bwd", "4096 x 1024", gelu_bwd },
-    { "gated gelu bwd, dropout", "4096 x 1024", gelu_dropout_bwd },
-    { "cross-entropy", "512 x 32128", xent },
-    { "sum of squares", "32128 x 512", sumsq },
-    { "adamw", "32128 x 512", adamw },
-    { "adafactor", "32128 x 512", adafactor },
+    { "gemm q", "4096 x 384 x 512", gemm, { .product = { N, A, C }, .b_transposed = true } },
+    { "gemm q, dx", "4096 x 512 x 384", gemm, { .product = { N, C, A } } },
+    { "gemm q, dw", "384 x 512 x 4096", gemm, { .product = { A, C, N }, .a_transposed = true } },
+    { "gemm ffn", "4096 x 1024 x 512", gemm, { .product = { N, F, C }, .b_transposed = true } },
+    { "gemm ffn, dx", "4096 x 512 x 1024", gemm, { .product = { N, C, F } } },
+    { "gemm ffn, dw", "1024 x 512 x 4096", gemm, { .product = { F, C, N }, .a_transposed = true } },
+    { "gemm q, decoder", "912 x 384 x 512", gemm, { .product = { SAMPLES * TQ, A, C }, .b_transposed = true } },
+    { "gemm logits", "512 x 32128 x 512", gemm, { .product = { CHUNK, V, C }, .b_transposed = true } },
+    { "gemm logits, dx", "512 x 512 x 32128", gemm, { .product = { CHUNK, C, V } } },
+    { "gemm logits, dw", "32128 x 512 x 512", gemm, { .product = { V, C, CHUNK }, .a_transposed = true } },
+    { "attention", "encoder, 512 x 512", attention, { ENCODER } },
+    { "attention bwd", "encoder, 512 x 512", attention, { ENCODER, .is_backward = true } },
+    { "attention, dropout", "encoder, 512 x 512", attention, { ENCODER, .dropout = 0.1f } },
+    { "attention bwd, dropout", "encoder, 512 x 512", attention, { ENCODER, .dropout = 0.1f, .is_backward = true } },
+    { "attention", "decoder, 114 x 114", attention, { DECODER } },
+    { "attention bwd", "decoder, 114 x 114", attention, { DECODER, .is_backward = true } },
+    { "attention", "cross, 114 x 512", attention, { CROSS } },
+    { "attention bwd", "cross, 114 x 512", attention, { CROSS, .is_backward = true } },
+    { "copy", "32128 x 512", copy, { PLAIN } },
+    { "embedding", "4096 x 512", embedding, { PLAIN } },
+    { "embedding bwd", "4096 x 512", embedding_bwd, { PLAIN } },
+    { "rmsnorm", "4096 x 512", rmsnorm, { PLAIN } },
+    { "rmsnorm bwd", "4096 x 512", rmsnorm_bwd, { PLAIN } },
+    { "residual", "4096 x 512", residual, { PLAIN } },
+    { "residual, dropout", "4096 x 512", residual, { .dropout = 0.1f } },
+    { "gated gelu", "4096 x 1024", gelu, { PLAIN } },
+    { "gated gelu bwd", "4096 x 1024", gelu_bwd, { PLAIN } },
+    { "gated gelu bwd, dropout", "4096 x 1024", gelu_bwd, { .dropout = 0.1f } },
+    { "cross-entropy", "512 x 32128", xent, { PLAIN } },
+    { "sum of squares", "32128 x 512", sumsq, { PLAIN } },
+    { "adamw", "32128 x 512", adamw, { PLAIN } },
+    { "adafactor", "32128 x 512", adafactor, { PLAIN } },
 };
 
 typedef struct OpResult {
@@ -434,7 +345,8 @@ typedef struct OpResult {
 
 static bool measure(Device *cpu, Device *null, size_t i, OpResult *result, GError **error)
 {
-    Rig counted = { .dev = null }, timed = { .dev = cpu, .best_s = INFINITY };
+    Rig counted = { .setup = cases[i].setup, .dev = null };
+    Rig timed = { .setup = cases[i].setup, .dev = cpu, .best_s = INFINITY };
     null->counts = (DeviceCounts){ 0 };
     arena_init(&counted.arena, "bench", NULL, 0);
     cases[i].run(&counted);

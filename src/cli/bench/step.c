@@ -21,9 +21,9 @@ static const char about[] =
 static double seconds = 20;
 static gboolean as_json, profile;
 static const GOptionEntry entries[] = {
-    { "seconds", 0, 0, G_OPTION_ARG_DOUBLE, &seconds, "how long to measure (default 20)", "S" },
-    { "profile", 0, 0, G_OPTION_ARG_NONE, &profile, "where the time goes, by operation", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_VALUE("seconds", seconds, "how long to measure (default 20)", "S"),
+    CLI_SWITCH("profile", profile, "where the time goes, by operation"),
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 

@@ -22,11 +22,10 @@ static int rows = 8;
 static char *svg_path, *baseline_text;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "rows", 0, 0, G_OPTION_ARG_INT, &rows, "rows of each table of losses (8)", "N" },
-    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &svg_path, "write the curves as a picture; one run is enough for it",
-      "FILE" },
-    { "baseline", 0, 0, G_OPTION_ARG_STRING, &baseline_text, "a loss to draw as a dashed line", "NAME=LOSS" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: each option, then each row", NULL },
+    CLI_VALUE("rows", rows, "rows of each table of losses (8)", "N"),
+    CLI_PATH("svg", svg_path, "write the curves as a picture; one run is enough for it", "FILE"),
+    CLI_VALUE("baseline", baseline_text, "a loss to draw as a dashed line", "NAME=LOSS"),
+    CLI_SWITCH("json", as_json, "one JSON object a line: each option, then each row"),
     { 0 },
 };
 
@@ -169,14 +168,12 @@ static const GArray *points_of(const Run *run, const Axis *axis)
 
 static double place(const GArray *points, guint i, const Axis *axis)
 {
-    const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
-    return axis->by_tokens ? point->tokens : (double)point->step;
+    return history_x(&g_array_index(points, HistoryPoint, i), axis->by_tokens);
 }
 
 static double loss_at(const Run *run, const Axis *axis, double x)
 {
-    const GArray *points = points_of(run, axis);
-    return axis->by_tokens ? history_at_tokens(points, x) : history_at_step(points, x);
+    return history_loss_at(points_of(run, axis), axis->by_tokens, x);
 }
 
 /* Steps (or tokens) at which the losses are compared: those of the shortest run's records, thinned to `rows` of them,

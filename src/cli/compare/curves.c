@@ -9,7 +9,7 @@ enum { LEFT = 60, TOP = 30, WIDTH = 600, HEIGHT = 270, LEGEND_LINE = 18, X_TICKS
 static const char *const colours[] = { "#2060c0", "#c03020", "#208040", "#a06000", "#7030a0", "#008080" };
 
 typedef struct Axes {
-    bool by_step;
+    bool by_tokens;
     double right;     /* largest x; the axis starts at 0 */
     double low, high; /* range of the losses */
     double tick;      /* distance of the lines of the grid, as a loss: 1, 2 or 5 times a power of ten */
@@ -17,8 +17,7 @@ typedef struct Axes {
 
 static double x_of(const Axes *axes, const HistoryPoint *point)
 {
-    double x = axes->by_step ? (double)point->step : point->tokens;
-    return LEFT + WIDTH * x / axes->right;
+    return LEFT + WIDTH * history_x(point, axes->by_tokens) / axes->right;
 }
 
 static double y_of(const Axes *axes, double loss)
@@ -34,18 +33,18 @@ static double tokens_a_step(const History *history)
     return last->tokens / (double)last->step;
 }
 
-/* Whether x is the step: all runs read equally many tokens a step, or a run has no counts of tokens. */
-static bool compares_by_step(const Curve *curves, int n)
+/* Whether x is tokens: all runs have counts of tokens, and read unequally many a step. */
+static bool compares_by_tokens(const Curve *curves, int n)
 {
     double first = tokens_a_step(curves[0].history);
     bool same = true;
     for (int i = 0; i < n; i++) {
         double ratio = tokens_a_step(curves[i].history) / first;
         if (isnan(ratio))
-            return true;
+            return false;
         same = same && ratio > 0.98 && ratio < 1.02;
     }
-    return same;
+    return !same;
 }
 
 static void widen(Axes *axes, const GArray *points)
@@ -54,13 +53,13 @@ static void widen(Axes *axes, const GArray *points)
         const HistoryPoint *point = &g_array_index(points, HistoryPoint, i);
         axes->low = fmin(axes->low, point->loss);
         axes->high = fmax(axes->high, point->loss);
-        axes->right = fmax(axes->right, axes->by_step ? (double)point->step : point->tokens);
+        axes->right = fmax(axes->right, history_x(point, axes->by_tokens));
     }
 }
 
 static Axes axes_of(const Curve *curves, int n, Baseline baseline)
 {
-    Axes axes = { .by_step = compares_by_step(curves, n), .right = 1, .low = INFINITY, .high = -INFINITY };
+    Axes axes = { .by_tokens = compares_by_tokens(curves, n), .right = 1, .low = INFINITY, .high = -INFINITY };
     for (int i = 0; i < n; i++) {
         widen(&axes, curves[i].history->train);
         widen(&axes, curves[i].history->valid);
@@ -97,7 +96,7 @@ static void write_axes(FILE *out, const Axes *axes)
         g_autofree char *label = text_count(axes->right * i / X_TICKS);
         write_text(out, LEFT + WIDTH * (double)i / X_TICKS, TOP + HEIGHT + 18, "middle", label);
     }
-    write_text(out, LEFT + WIDTH / 2.0, TOP + HEIGHT + 38, "middle", axes->by_step ? "step" : "input tokens");
+    write_text(out, LEFT + WIDTH / 2.0, TOP + HEIGHT + 38, "middle", axes->by_tokens ? "input tokens" : "step");
     write_text(out, LEFT, TOP - 12, "start", "loss, nats per target token (line: training, points: held out)");
 }
 

@@ -29,19 +29,17 @@ static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path
 static int64_t max_tokens, batch = 16;
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
-      "FILE" },
-    { "pooling", 0, 0, G_OPTION_ARG_STRING, &pooling_name,
-      "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token", "KIND" },
-    { "normalize", 0, 0, G_OPTION_ARG_NONE, &normalize, "vectors of length 1", NULL },
-    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens,
-      "longer texts are cut to N tokens (default: model.max_positions)", "N" },
-    { "batch", 0, 0, G_OPTION_ARG_INT64, &batch,
-      "texts of --max-tokens side by side, or more shorter ones (default 16)", "N" },
-    { "jsonl", 0, 0, G_OPTION_ARG_STRING, &jsonl_field, "lines are JSON objects; the text is this field", "FIELD" },
-    { "ids", 0, 0, G_OPTION_ARG_NONE, &as_ids, "texts are token ids, separated by spaces", NULL },
-    { "npy", 0, 0, G_OPTION_ARG_FILENAME, &npy_path, "write a matrix of f32, a row a line, instead of JSON", "FILE" },
+    CLI_PATH("model", model_path, "the model", "MODEL"),
+    CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("pooling", pooling_name,
+              "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token",
+              "KIND"),
+    CLI_SWITCH("normalize", normalize, "vectors of length 1"),
+    CLI_VALUE("max-tokens", max_tokens, "longer texts are cut to N tokens (default: model.max_positions)", "N"),
+    CLI_VALUE("batch", batch, "texts of --max-tokens side by side, or more shorter ones (default 16)", "N"),
+    CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the text is this field", "FIELD"),
+    CLI_SWITCH("ids", as_ids, "texts are token ids, separated by spaces"),
+    CLI_PATH("npy", npy_path, "write a matrix of f32, a row a line, instead of JSON", "FILE"),
     { 0 },
 };
 
@@ -82,12 +80,10 @@ static void print_vectors(const Embedding *e, const Prompt *prompt, const float 
 {
     json_t *object = json_object();
     if (e->pooling == POOLING_NONE) {
-        json_t *ids = json_array(), *rows = json_array();
-        for (guint i = 0; i < prompt->ids->len; i++) {
-            json_array_append_new(ids, json_integer(ids_of(prompt)[i]));
+        json_t *rows = json_array();
+        for (guint i = 0; i < prompt->ids->len; i++)
             json_array_append_new(rows, vector_json(vectors + i * e->width, e->width));
-        }
-        json_object_set_new(object, "ids", ids);
+        json_object_set_new(object, "ids", json_ids(ids_of(prompt), prompt->ids->len));
         json_object_set_new(object, "embedding", rows);
     } else {
         json_object_set_new(object, "embedding", vector_json(vectors, e->width));
@@ -259,11 +255,9 @@ bool verb_embed(int argc, char **argv, GError **error)
     if (max_tokens < 0 || batch < 1)
         return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
                          batch);
-    LoadedModel loaded;
+    g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = model_path,
                                        .tokenizer = tokenizer_file,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
-    bool done = loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);
-    loaded_model_close(&loaded);
-    return done;
+    return loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);
 }

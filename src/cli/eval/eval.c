@@ -1,9 +1,9 @@
 /* eval.c: `loam eval`: the loss on held-out data, or scores of given targets. */
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/eval/score.h"
 #include "eval/heldout.h"
-#include "eval/heldout_sets.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -30,13 +30,11 @@ static int64_t samples;
 static char *score_path, *score_out;
 static gboolean unigram, as_json;
 static const GOptionEntry entries[] = {
-    { "samples", 0, 0, G_OPTION_ARG_INT64, &samples, "samples from the start of the set; 0 (default): all", "N" },
-    { "unigram", 0, 0, G_OPTION_ARG_NONE, &unigram, "also the best unigram model of the same targets", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a set", NULL },
-    { "score", 0, 0, G_OPTION_ARG_FILENAME, &score_path, "JSON lines with \"input\" and \"target\": text, or ids",
-      "FILE" },
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &score_out, "where scores go; lines it already has are not scored again",
-      "FILE" },
+    CLI_VALUE("samples", samples, "samples from the start of the set; 0 (default): all", "N"),
+    CLI_SWITCH("unigram", unigram, "also the best unigram model of the same targets"),
+    CLI_SWITCH("json", as_json, "one JSON object a set"),
+    CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
+    CLI_PATH("out", score_out, "where scores go; lines it already has are not scored again", "FILE"),
     { 0 },
 };
 
@@ -46,12 +44,6 @@ typedef struct Evaluation {
     GPtrArray *sets; /* HeldoutSet * */
 } Evaluation;
 
-static bool has_file(const char *folder, const char *name)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    return g_file_test(path, G_FILE_TEST_EXISTS);
-}
-
 /* The configuration that a run directory saved; for another kind of model the defaults of its family, as with
  * train.init=MODEL. Overrides come last. */
 static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
@@ -60,10 +52,10 @@ static bool load_config(Config *config, const char *path, char **overrides, int 
     g_autofree char *dir =
         at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
     g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
-    if (has_file(dir, "config.yaml"))
+    if (io_exists(dir, "config.yaml"))
         return config_load(config, saved, overrides, n, error);
     g_autoptr(GPtrArray) all = g_ptr_array_new();
-    if (has_file(dir, "config.json") || has_file(dir, "state.json"))
+    if (io_exists(dir, "config.json") || io_exists(dir, "state.json"))
         g_ptr_array_add(all, init);
     for (int i = 0; i < n; i++)
         g_ptr_array_add(all, overrides[i]);

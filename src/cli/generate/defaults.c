@@ -44,44 +44,37 @@ static bool says_true(const Source *source, const char *key)
     return json_is_true(find(source, key));
 }
 
-static void complain(Source *source, const char *key, const char *want)
+/* The value of `key`, a whole number or any number; NULL where there is none, and with an error if it is another. */
+static const json_t *take(Source *source, const char *key, bool whole)
 {
-    if (!source->wrong)
-        fail_user(source->error, "generation_config.json: %s is not %s", key, want);
-    source->wrong = true;
+    const json_t *value = find(source, key);
+    if (value && !(whole ? json_is_integer(value) : json_is_number(value))) {
+        if (!source->wrong)
+            fail_user(source->error, "generation_config.json: %s is not %s", key,
+                      whole ? "a whole number" : "a number");
+        source->wrong = true;
+        return NULL;
+    }
+    if (value)
+        g_hash_table_add(source->taken, (char *)key);
+    return value;
 }
 
 /* Sets *field, if it is unset, to the value of `key`, or to `otherwise` if there is no such key. */
 static void take_count(Source *source, const char *key, int64_t otherwise, int64_t *field)
 {
-    const json_t *value = find(source, key);
     if (*field != COUNT_UNSET)
         return;
-    *field = otherwise;
-    if (value == NULL)
-        return;
-    if (!json_is_integer(value)) {
-        complain(source, key, "a whole number");
-        return;
-    }
-    *field = json_integer_value(value);
-    g_hash_table_add(source->taken, (char *)key);
+    const json_t *value = take(source, key, true);
+    *field = value ? json_integer_value(value) : otherwise;
 }
 
 static void take_real(Source *source, const char *key, double otherwise, double *field)
 {
-    const json_t *value = find(source, key);
     if (*field > REAL_UNSET)
         return;
-    *field = otherwise;
-    if (value == NULL)
-        return;
-    if (!json_is_number(value)) {
-        complain(source, key, "a number");
-        return;
-    }
-    *field = json_number_value(value);
-    g_hash_table_add(source->taken, (char *)key);
+    const json_t *value = take(source, key, false);
+    *field = value ? json_number_value(value) : otherwise;
 }
 
 /* max_length counts the decoder's input too. For an encoder-decoder that is the decoder start alone; for a decoder

@@ -30,28 +30,24 @@ static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
 static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "the model", "MODEL" },
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "tokenizer, where the model has none with it",
-      "FILE" },
-    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &settings.max_tokens,
-      "longest answer in tokens (default 64, at most 32768)", "N" },
-    { "beams", 0, 0, G_OPTION_ARG_INT64, &settings.beams, "beam search with K hypotheses (default 1: none)", "K" },
-    { "length-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &length_penalty,
-      "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A" },
-    { "temperature", 0, 0, G_OPTION_ARG_DOUBLE, &settings.temperature, "draw tokens; 0 (default): the likeliest", "T" },
-    { "top-k", 0, 0, G_OPTION_ARG_INT64, &settings.top_k, "draw from the K likeliest tokens; 0 (default): all", "K" },
-    { "top-p", 0, 0, G_OPTION_ARG_DOUBLE, &settings.top_p,
-      "draw from the fewest tokens that hold the share P (default 1)", "P" },
-    { "repetition-penalty", 0, 0, G_OPTION_ARG_DOUBLE, &settings.repetition_penalty,
-      "makes what was read or said less likely (default 1: off)", "R" },
-    { "n", 0, 0, G_OPTION_ARG_INT64, &n_answers, "answers to each line: samples, or the best of the search", "N" },
-    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "of the samples (default 1)", "S" },
-    { "batch", 0, 0, G_OPTION_ARG_INT64, &batch, "most lines answered side by side (default 16)", "N" },
-    { "fill", 0, 0, G_OPTION_ARG_NONE, &fill, "print the line with its blanks filled", NULL },
-    { "ids", 0, 0, G_OPTION_ARG_NONE, &as_ids, "prompts are token ids, separated by spaces; no tokenizer is needed",
-      NULL },
-    { "jsonl", 0, 0, G_OPTION_ARG_STRING, &jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a line: prompt, text, ids, logprob", NULL },
+    CLI_PATH("model", model_path, "the model", "MODEL"),
+    CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("max-tokens", settings.max_tokens, "longest answer in tokens (default 64, at most 32768)", "N"),
+    CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: none)", "K"),
+    CLI_VALUE("length-penalty", length_penalty, "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)",
+              "A"),
+    CLI_VALUE("temperature", settings.temperature, "draw tokens; 0 (default): the likeliest", "T"),
+    CLI_VALUE("top-k", settings.top_k, "draw from the K likeliest tokens; 0 (default): all", "K"),
+    CLI_VALUE("top-p", settings.top_p, "draw from the fewest tokens that hold the share P (default 1)", "P"),
+    CLI_VALUE("repetition-penalty", settings.repetition_penalty,
+              "makes what was read or said less likely (default 1: off)", "R"),
+    CLI_VALUE("n", n_answers, "answers to each line: samples, or the best of the search", "N"),
+    CLI_VALUE("seed", seed, "of the samples (default 1)", "S"),
+    CLI_VALUE("batch", batch, "most lines answered side by side (default 16)", "N"),
+    CLI_SWITCH("fill", fill, "print the line with its blanks filled"),
+    CLI_SWITCH("ids", as_ids, "prompts are token ids, separated by spaces; no tokenizer is needed"),
+    CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
+    CLI_SWITCH("json", as_json, "one JSON object a line: prompt, text, ids, logprob"),
     { 0 },
 };
 
@@ -63,12 +59,10 @@ static const int32_t *ids_of(const GArray *array)
 /* text NULL means that there is no tokenizer. */
 static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
-    json_t *ids = json_array();
     bool replaced = false;
     g_autofree char *valid = text ? valid_text(text, &replaced) : NULL;
-    for (guint i = 0; i < generation->ids->len; i++)
-        json_array_append_new(ids, json_integer(ids_of(generation->ids)[i]));
-    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids", ids, "logprob",
+    json_t *object = json_pack("{s:s, s:s?, s:o, s:o, s:b}", "prompt", prompt, "text", valid, "ids",
+                               json_ids(ids_of(generation->ids), generation->ids->len), "logprob",
                                json_finite(generation->logprob), "finished", generation->finished);
     if (replaced)
         json_object_set_new(object, "invalid_utf8", json_true());
@@ -253,13 +247,11 @@ bool verb_generate(int argc, char **argv, GError **error)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
     if (!check_ranges(error) || !check_rules(error))
         return false;
-    LoadedModel loaded;
+    g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = {
         .path = model_path,
         .tokenizer = tokenizer_file,
         .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
     };
-    bool done = loaded_model_open(&loaded, &source, error) && answer_input(loaded.model, loaded.tok, error);
-    loaded_model_close(&loaded);
-    return done;
+    return loaded_model_open(&loaded, &source, error) && answer_input(loaded.model, loaded.tok, error);
 }

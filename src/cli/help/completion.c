@@ -1,10 +1,11 @@
-/* completion.c: completion scripts for shells: verbs, their actions and options, the keys of a configuration, and
- * files. */
+/* completion.c: completion scripts for shells: verbs, their actions and options, the keys of a configuration, kinds of
+ * tokenizers, and files. */
 #include "cli/help/help.h"
+#include "text/tokenizer_train.h"
 
 #include <string.h>
 
-/* The words that may follow a verb or an action: name "bench step", words "--help --seconds …". */
+/* The words that may follow a verb, an action or an option: name "bench step", words "--help --seconds …". */
 typedef struct Words {
     char *name, *words;
 } Words;
@@ -38,13 +39,12 @@ static void add_words(Gathered *gathered, const char *name, const char *list)
 static void add_page(const HelpPage *page, gpointer data)
 {
     Gathered *gathered = data;
-    g_autofree char *name = help_name(page);
     g_autoptr(GString) list = g_string_new("--help");
     for (const GOptionEntry *entry = page->entries; entry->long_name; entry++)
         g_string_append_printf(list, " --%s", entry->long_name);
     if (strstr(page->usage, "group.key=value"))
         g_string_append(list, gathered->keys);
-    add_words(gathered, name + strlen("loam "), list->str);
+    add_words(gathered, page->name, list->str);
 }
 
 /* The actions of a verb, from the pages named "VERB ACTION"; NULL where it has none. g_free. */
@@ -77,6 +77,10 @@ static Gathered gather(const OptionTable *options)
         g_string_append_printf(names, "%s%s", i ? " " : "", verbs[i].name);
     }
     add_words(&gathered, "", names->str);
+    g_string_truncate(names, 0);
+    for (size_t i = 0; tokenizer_trained_kind(i); i++)
+        g_string_append_printf(names, "%s%s", i ? " " : "", tokenizer_trained_kind(i));
+    add_words(&gathered, "--kind", names->str);
     g_string_free(names, TRUE);
     return gathered;
 }
@@ -104,7 +108,12 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
     "}\n"                                                                                                              \
     "_loam() {\n"                                                                                                      \
     "    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} action=${COMP_WORDS[2]} words=\n"               \
+    "    local previous=${COMP_WORDS[COMP_CWORD-1]}\n"                                                                 \
     "    COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}\n"                                                                     \
+    "    if [[ $previous = --* ]] && _loam_words \"$previous\"; then\n"                                                \
+    "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                   \
+    "        return\n"                                                                                                 \
+    "    fi\n"                                                                                                         \
     "    if [ \"$COMP_CWORD\" = 1 ]; then\n"                                                                           \
     "        _loam_words ''\n"                                                                                         \
     "    elif [ \"$COMP_CWORD\" = 2 ] || ! _loam_words \"$verb $action\"; then\n"                                      \
@@ -118,8 +127,9 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
 
 static const char fish_head[] = "function __loam_words\n"
                                 "    set -l typed (commandline -opc)[2..]\n"
+                                "    set -l option (string match -- '--*' $typed[-1])\n"
                                 "    test (count $typed) -gt 2; and set typed $typed[1..2]\n"
-                                "    for name in \"$typed\" $typed[1] ''\n"
+                                "    for name in $option \"$typed\" $typed[1] ''\n"
                                 "        switch \"$name\"\n";
 static const char fish_entry[] = "            case '%s'\n"
                                  "                string split ' ' -- '%s'\n"

@@ -17,12 +17,10 @@ static const char about[] =
 static gboolean options_reference, presets_reference;
 static char *man_dir, *shell;
 static const GOptionEntry entries[] = {
-    { "options", 0, 0, G_OPTION_ARG_NONE, &options_reference, "print every option of a configuration, as Markdown",
-      NULL },
-    { "presets", 0, 0, G_OPTION_ARG_NONE, &presets_reference, "print every model.preset and its size, as Markdown",
-      NULL },
-    { "man", 0, 0, G_OPTION_ARG_FILENAME, &man_dir, "write manual pages into a folder", "DIR" },
-    { "completion", 0, 0, G_OPTION_ARG_STRING, &shell, "print a completion script for bash, zsh or fish", "SHELL" },
+    CLI_SWITCH("options", options_reference, "print every option of a configuration, as Markdown"),
+    CLI_SWITCH("presets", presets_reference, "print every model.preset and its size, as Markdown"),
+    CLI_PATH("man", man_dir, "write manual pages into a folder", "DIR"),
+    CLI_VALUE("completion", shell, "print a completion script for bash, zsh or fish", "SHELL"),
     { 0 },
 };
 
@@ -43,18 +41,16 @@ static void print_params(ModelConfig *config)
 
 static bool print_preset(const char *name, GError **error)
 {
-    Config config = { 0 };
+    g_auto(Config) config = { 0 };
     g_autofree char *override = g_strconcat("model.preset=", name, NULL);
-    bool done = config_load(&config, NULL, &override, 1, error);
     ModelConfig *model = &config.model;
-    if (done) {
-        printf("| `%s` | %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
-               " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | ",
-               name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
-        print_params(model);
-    }
-    config_clear(&config);
-    return done;
+    if (!config_load(&config, NULL, &override, 1, error))
+        return false;
+    printf("| `%s` | %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
+           " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | ",
+           name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
+    print_params(model);
+    return true;
 }
 
 static bool print_presets(GError **error)

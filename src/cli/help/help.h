@@ -4,9 +4,6 @@
 #include "base/options/options.h"
 #include "cli/cli.h"
 
-/* The words of a usage that name the verb: "loam bench step". g_free. */
-char *help_name(const HelpPage *page);
-
 /* Writes DIR/loam.1, one page per verb, and loam-config.5. */
 bool help_write_man(const char *dir, const OptionTable *options, GError **error);
 /* A script for a shell: "bash", "zsh" or "fish". g_free; NULL where there is none for this shell. */

@@ -81,11 +81,9 @@ static const char *does_of(const char *name)
 static void write_verb(const HelpPage *help, gpointer data)
 {
     Manual *manual = data;
-    g_autofree char *name = help_name(help), *usage = g_strconcat(help->usage, "\n", NULL);
-    const char *verb = strchr(name, ' ') ? strchr(name, ' ') + 1 : name;
-    g_autofree char *does = g_strdup(does_of(verb));
+    g_autofree char *name = g_strconcat("loam-", help->name, NULL), *usage = g_strconcat(help->usage, "\n", NULL);
     g_strdelimit(name, " ", '-');
-    GString *page = page_new(name, "1", does);
+    GString *page = page_new(name, "1", does_of(help->name));
     add_verbatim(page, "SYNOPSIS", usage);
     add_verbatim(page, "DESCRIPTION", help->about);
     add_options(page, help->entries);

@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
 #include "data/sources.h"
-#include "eval/heldout_sets.h"
+#include "eval/heldout.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
@@ -19,20 +19,12 @@ static const char about[] =
 static gint64 step = 1, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
-    { "step", 0, 0, G_OPTION_ARG_INT64, &step, "the step (1)", "S" },
-    { "samples", 0, 0, G_OPTION_ARG_INT64, &max_samples, "show the first N rows of the batch only", "N" },
-    { "valid", 0, 0, G_OPTION_ARG_NONE, &held_out, "of the held-out data instead of the training data", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a sequence", NULL },
+    CLI_VALUE("step", step, "the step (1)", "S"),
+    CLI_VALUE("samples", max_samples, "show the first N rows of the batch only", "N"),
+    CLI_SWITCH("valid", held_out, "of the held-out data instead of the training data"),
+    CLI_SWITCH("json", as_json, "one JSON object a sequence"),
     { 0 },
 };
-
-static json_t *ids_json(const int32_t *ids, int64_t n)
-{
-    json_t *array = json_array();
-    for (int64_t i = 0; i < n; i++)
-        json_array_append_new(array, json_integer(ids[i]));
-    return array;
-}
 
 /* Target ids, -100 where the loss ignores a token. */
 static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
@@ -49,9 +41,9 @@ static bool print_json(const Batch *batch, int32_t i, GError **error)
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
     json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
-    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", ids_json(in->ids + first, end - first));
+    json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", json_ids(in->ids + first, end - first));
     if (enc->max_tokens > 0 && dec->max_tokens > 0)
-        json_object_set_new(root, "target_ids", ids_json(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
+        json_object_set_new(root, "target_ids", json_ids(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
     if (in->prefix_length[i] > 0)
@@ -147,10 +139,8 @@ static bool show_rows(const Config *config, const Tokenizer *tok, int64_t sample
         return sets && print_rows(((HeldoutSet *)sets->pdata[0])->loader, tok, first, n, error);
     }
     g_autofree char *train = sources_train(&config->data, error);
-    Loader *loader = train ? loader_open(&config->data, train, tok, seed, false, error) : NULL;
-    bool good = loader && print_rows(loader, tok, first, n, error);
-    loader_close(loader);
-    return good;
+    g_autoptr(Loader) loader = train ? loader_open(&config->data, train, tok, seed, false, error) : NULL;
+    return loader && print_rows(loader, tok, first, n, error);
 }
 
 static bool show_batch(const Config *config, GError **error)
@@ -162,10 +152,8 @@ static bool show_batch(const Config *config, GError **error)
         return fail_user(error, "data.train is not set: name a dataset that loam prepare made");
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
-    Tokenizer *tok = config_open_tokenizer(config, error);
-    bool good = tok && show_rows(config, tok, samples, error);
-    g_clear_pointer(&tok, tokenizer_close);
-    return good;
+    g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
+    return tok && show_rows(config, tok, samples, error);
 }
 
 bool inspect_batch(int argc, char **argv, GError **error)
@@ -176,8 +164,6 @@ bool inspect_batch(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (step < 1)
         return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
-    Config config = { 0 };
-    bool good = config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
-    config_clear(&config);
-    return good;
+    g_auto(Config) config = { 0 };
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
 }

@@ -13,7 +13,7 @@
 
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 
@@ -49,10 +49,10 @@ static void print_checkpoint(const char *folder, json_t *root)
     }
 }
 
-static bool verify(const char *folder, void *unused, bool *damaged, GError **error)
+static bool verify(const char *folder, void *unused, GError **error)
 {
     (void)unused;
-    return checkpoint_verify(folder, damaged, error);
+    return checkpoint_verify(folder, error);
 }
 
 bool inspect_checkpoint(int argc, char **argv, GError **error)
@@ -105,7 +105,7 @@ bool inspect_model(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
-    TensorFile *file = weights_open(argv[1], error);
+    g_autoptr(TensorFile) file = weights_open(argv[1], error);
     if (file == NULL)
         return false;
     int64_t elements = 0;
@@ -124,6 +124,5 @@ bool inspect_model(int argc, char **argv, GError **error)
     g_autofree char *count = text_grouped(elements);
     if (!as_json)
         printf("%d tensors, %s numbers\n", tensor_file_count(file), count);
-    tensor_file_close(file);
     return good;
 }

@@ -25,10 +25,10 @@ static char *tokenizer_file;
 static gint64 n_shown;
 static gboolean as_json, check;
 static const GOptionEntry entries[] = {
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file, "the tokenizer to decode with", "TOK" },
-    { "documents", 0, 0, G_OPTION_ARG_INT64, &n_shown, "show the first N documents", "N" },
-    { "check", 0, 0, G_OPTION_ARG_NONE, &check, "read every token: are all ids those of the tokenizer?", NULL },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_PATH("tokenizer", tokenizer_file, "the tokenizer to decode with", "TOK"),
+    CLI_VALUE("documents", n_shown, "show the first N documents", "N"),
+    CLI_SWITCH("check", check, "read every token: are all ids those of the tokenizer?"),
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 
@@ -189,12 +189,6 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
 
 /* ---- every token ---- */
 
-/* The size of the vocabulary that ids are compared with; 0 means unknown. */
-static int64_t known_vocabulary(const Dataset *data, const Tokenizer *tok)
-{
-    return tok ? tokenizer_size(tok) : data->meta.vocab;
-}
-
 static void print_check(const DatasetCheck *found, int64_t vocab)
 {
     g_autofree char *tokens = text_grouped(found->tokens);
@@ -233,7 +227,7 @@ static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab,
 static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     DatasetCheck found = { 0 };
-    int64_t vocab = known_vocabulary(data, tok);
+    int64_t vocab = tok ? tokenizer_size(tok) : data->meta.vocab; /* that ids are compared with; 0 means unknown */
     if (tok && data->meta.tokenizer_hash && strcmp(tokenizer_hash(tok), data->meta.tokenizer_hash) != 0)
         log_warning("%s has hash %s: the dataset was made with another tokenizer", tokenizer_path(tok),
                     tokenizer_hash(tok));
@@ -257,9 +251,8 @@ bool inspect_dataset(int argc, char **argv, GError **error)
     if (g_str_has_suffix(argv[1], ".bin") || g_str_has_suffix(argv[1], ".idx"))
         *strrchr(argv[1], '.') = 0;
     Dataset *data = dataset_open(argv[1], error);
-    Tokenizer *tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
+    g_autoptr(Tokenizer) tok = data && tokenizer_file ? tokenizer_open(tokenizer_file, error) : NULL;
     bool good = data && (tok || !tokenizer_file) && show(data, tok, error);
-    tokenizer_close(tok);
     dataset_close(data);
     return good;
 }

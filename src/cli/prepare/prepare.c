@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/prepare/lines.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -27,45 +26,40 @@ static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, paddin
 static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
     as_json;
 static const GOptionEntry entries[] = {
-    { "tokenizer", 0, 0, G_OPTION_ARG_FILENAME, &tokenizer_file,
-      "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK" },
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "where to write; folders are made", "PREFIX" },
-    { "format", 0, 0, G_OPTION_ARG_STRING, &format,
-      "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",
-      "NAME" },
-    { "valid", 0, 0, G_OPTION_ARG_STRING, &valid, "share of documents held out into PREFIX-valid, such as 1%",
-      "SHARE" },
-    { "workers", 0, 0, G_OPTION_ARG_INT, &workers, "threads that tokenize (every core)", "N" },
-    { "field", 0, 0, G_OPTION_ARG_STRING_ARRAY, &fields,
-      "of JSON objects: what holds the text (text); several are joined by newlines", "NAME" },
-    { "fields", 0, 0, G_OPTION_ARG_STRING, &fields_apart,
-      "several, each into a dataset of its own: PREFIX_text_document, PREFIX_summary_document", "text,summary" },
-    { "split-sentences", 0, 0, G_OPTION_ARG_NONE, &split_sentences, "one sequence a sentence, for BERT", NULL },
-    { "keep-newlines", 0, 0, G_OPTION_ARG_NONE, &keep_newlines, "sentences keep the newlines after them", NULL },
-    { "min-tokens", 0, 0, G_OPTION_ARG_INT64, &min_tokens, "drop documents of fewer tokens", "N" },
-    { "max-tokens", 0, 0, G_OPTION_ARG_INT64, &max_tokens, "drop documents of more tokens", "N" },
-    { "whole-file", 0, 0, G_OPTION_ARG_NONE, &whole_file,
-      ".txt: a file is one document, in its order; so it is for a GPT's tokenizer, without mask and sentinels", NULL },
-    { "paragraphs", 0, 0, G_OPTION_ARG_NONE, &paragraphs,
-      ".txt: blank lines end documents; so it is for other tokenizers", NULL },
-    { "append-eod", 0, 0, G_OPTION_ARG_NONE, &append_eod, "an end-of-sequence token after every document", NULL },
-    { "specials", 0, 0, G_OPTION_ARG_NONE, &specials, "read special tokens in the text, such as <|endoftext|>", NULL },
-    { "keep-duplicates", 0, 0, G_OPTION_ARG_NONE, &keep_duplicates, "keep documents that occurred before", NULL },
-    { "on-error", 0, 0, G_OPTION_ARG_STRING, &on_error, "stop at a document that cannot be read, or skip it (stop)",
-      "stop|skip" },
-    { "max-document", 0, 0, G_OPTION_ARG_INT64, &max_document, "longest line or document accepted, in MiB (64)",
-      "MIB" },
-    { "lines", 0, 0, G_OPTION_ARG_NONE, &lines, "fairseq: every line is a sequence, empty ones too", NULL },
-    { "valid-files", 0, 0, G_OPTION_ARG_STRING, &valid_files, "lines for valid.*, valid1.*, …", "FILE,FILE" },
-    { "test-files", 0, 0, G_OPTION_ARG_STRING, &test_files, "the same for test.*, test1.*, …", "FILE,FILE" },
-    { "dict", 0, 0, G_OPTION_ARG_FILENAME, &dictionary, "lines of words: use this dict.txt, build none", "FILE" },
-    { "min-count", 0, 0, G_OPTION_ARG_INT64, &min_count, "lines of words: leave rarer ones out of the dictionary",
-      "N" },
-    { "dict-size", 0, 0, G_OPTION_ARG_INT64, &dict_size, "lines of words: ids at most, four specials included (all)",
-      "N" },
-    { "padding-factor", 0, 0, G_OPTION_ARG_INT64, &padding_factor,
-      "lines of words: fill the dictionary up to a multiple of this (8)", "N" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print the counts as one JSON object", NULL },
+    CLI_PATH("tokenizer", tokenizer_file,
+             "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK"),
+    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
+    CLI_VALUE(
+        "format", format,
+        "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",
+        "NAME"),
+    CLI_VALUE("valid", valid, "share of documents held out into PREFIX-valid, such as 1%", "SHARE"),
+    CLI_VALUE("workers", workers, "threads that tokenize (every core)", "N"),
+    CLI_VALUE("field", fields, "of JSON objects: what holds the text (text); several are joined by newlines", "NAME"),
+    CLI_VALUE("fields", fields_apart,
+              "several, each into a dataset of its own: PREFIX_text_document, PREFIX_summary_document", "text,summary"),
+    CLI_SWITCH("split-sentences", split_sentences, "one sequence a sentence, for BERT"),
+    CLI_SWITCH("keep-newlines", keep_newlines, "sentences keep the newlines after them"),
+    CLI_VALUE("min-tokens", min_tokens, "drop documents of fewer tokens", "N"),
+    CLI_VALUE("max-tokens", max_tokens, "drop documents of more tokens", "N"),
+    CLI_SWITCH(
+        "whole-file", whole_file,
+        ".txt: a file is one document, in its order; so it is for a GPT's tokenizer, without mask and sentinels"),
+    CLI_SWITCH("paragraphs", paragraphs, ".txt: blank lines end documents; so it is for other tokenizers"),
+    CLI_SWITCH("append-eod", append_eod, "an end-of-sequence token after every document"),
+    CLI_SWITCH("specials", specials, "read special tokens in the text, such as <|endoftext|>"),
+    CLI_SWITCH("keep-duplicates", keep_duplicates, "keep documents that occurred before"),
+    CLI_VALUE("on-error", on_error, "stop at a document that cannot be read, or skip it (stop)", "stop|skip"),
+    CLI_VALUE("max-document", max_document, "longest line or document accepted, in MiB (64)", "MIB"),
+    CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, empty ones too"),
+    CLI_VALUE("valid-files", valid_files, "lines for valid.*, valid1.*, …", "FILE,FILE"),
+    CLI_VALUE("test-files", test_files, "the same for test.*, test1.*, …", "FILE,FILE"),
+    CLI_PATH("dict", dictionary, "lines of words: use this dict.txt, build none", "FILE"),
+    CLI_VALUE("min-count", min_count, "lines of words: leave rarer ones out of the dictionary", "N"),
+    CLI_VALUE("dict-size", dict_size, "lines of words: ids at most, four specials included (all)", "N"),
+    CLI_VALUE("padding-factor", padding_factor, "lines of words: fill the dictionary up to a multiple of this (8)",
+              "N"),
+    CLI_SWITCH("json", as_json, "print the counts as one JSON object"),
     { 0 },
 };
 
@@ -210,6 +204,35 @@ static bool check_way(int way, GError **error)
     return true;
 }
 
+static double unknown_share(const FairseqLinesSet *set)
+{
+    return (double)set->unknown / (double)set->tokens;
+}
+
+static void print_lines_text(const FairseqLinesStats *stats)
+{
+    g_autofree char *ids = text_grouped(stats->dictionary);
+    printf("%s/dict.txt: %s ids\n", out, ids);
+    for (guint i = 0; i < stats->sets->len; i++) {
+        const FairseqLinesSet *set = stats->sets->pdata[i];
+        g_autofree char *sentences = text_grouped(set->sentences), *tokens = text_grouped(set->tokens);
+        printf("%s: %s sentences, %s tokens, %.3g %% replaced by <unk>\n", set->prefix, sentences, tokens,
+               100 * unknown_share(set));
+    }
+}
+
+static bool print_lines_json(const FairseqLinesStats *stats, GError **error)
+{
+    json_t *sets = json_array();
+    for (guint i = 0; i < stats->sets->len; i++) {
+        const FairseqLinesSet *set = stats->sets->pdata[i];
+        json_array_append_new(sets, json_pack("{s:s, s:I, s:I, s:I}", "prefix", set->prefix, "sentences",
+                                              (json_int_t)set->sentences, "tokens", (json_int_t)set->tokens, "unknown",
+                                              (json_int_t)set->unknown));
+    }
+    return print_json_line(json_pack("{s:I, s:o}", "dictionary", (json_int_t)stats->dictionary, "sets", sets), error);
+}
+
 static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
 {
     g_auto(GStrv) valid_paths = valid_files ? g_strsplit(valid_files, ",", -1) : NULL,
@@ -231,7 +254,14 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
                                           .most_ids = dict_size,
                                           .factor = padding_factor,
                                           .interrupted = &interrupted };
-    return prepare_lines(&options, as_json, error);
+    FairseqLinesStats stats;
+    bool good = fairseq_lines_run(&options, &stats, error);
+    if (good && as_json)
+        good = print_lines_json(&stats, error);
+    else if (good)
+        print_lines_text(&stats);
+    g_ptr_array_unref(stats.sets);
+    return good;
 }
 
 static void print_dataset(const PrepareOptions *options, int field, bool held_out, const DatasetCounts *counts)
@@ -352,7 +382,7 @@ bool verb_prepare(int argc, char **argv, GError **error)
     int way = !fairseq ? DOCUMENTS : !tokenizer_file ? WORDS : lines ? LINES : DOCUMENTS;
     if (!check_way(way, error) || (way != WORDS && !check_use(argc, error)))
         return false;
-    Tokenizer *tok = way == WORDS ? NULL : tokenizer_open(tokenizer_file, error);
+    g_autoptr(Tokenizer) tok = way == WORDS ? NULL : tokenizer_open(tokenizer_file, error);
     if (way != WORDS && !tok)
         return false;
     signal(SIGINT, on_interrupt);
@@ -360,6 +390,5 @@ bool verb_prepare(int argc, char **argv, GError **error)
     bool good = way == DOCUMENTS ? run_documents(argc, argv, tok, error) : run_lines(argv + 1, tok, error);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    g_clear_pointer(&tok, tokenizer_close);
     return good;
 }

@@ -12,8 +12,6 @@
 
 #define N_SAMPLE 16 /* example pieces that describe prints */
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
-
 /* ---- shared by encode, decode and describe ---- */
 
 static char *model_path, *pattern; /* --model, --pattern */
@@ -65,10 +63,9 @@ static const char encode_about[] =
 static gboolean show_pieces, read_plain;
 
 static const GOptionEntry encode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
-      "MODEL" },
-    { "pieces", 0, 0, G_OPTION_ARG_NONE, &show_pieces, "print the pieces, not their ids", NULL },
-    { "plain", 0, 0, G_OPTION_ARG_NONE, &read_plain, "read special tokens as text, as `loam prepare` does", NULL },
+    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    CLI_SWITCH("pieces", show_pieces, "print the pieces, not their ids"),
+    CLI_SWITCH("plain", read_plain, "read special tokens as text, as `loam prepare` does"),
     { 0 },
 };
 
@@ -117,8 +114,7 @@ static const char decode_about[] =
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
 static const GOptionEntry decode_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
-      "MODEL" },
+    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
     { 0 },
 };
 
@@ -159,9 +155,8 @@ static const char describe_about[] =
 static gboolean as_json;
 
 static const GOptionEntry describe_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
-      "MODEL" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object", NULL },
+    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
 
@@ -238,12 +233,9 @@ static const char export_about[] = "Writes tokenizer.json, tokenizer_config.json
 static char *export_out;
 
 static const GOptionEntry export_entries[] = {
-    { "model", 0, 0, G_OPTION_ARG_FILENAME, &model_path, "a file of a tokenizer, a folder with one, or \"bytes\"",
-      "MODEL" },
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &export_out, "the folder to write; files of these names are replaced",
-      "FOLDER" },
-    { "pattern", 0, 0, G_OPTION_ARG_STRING, &pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k",
-      "NAME" },
+    CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
+    CLI_PATH("out", export_out, "the folder to write; files of these names are replaced", "FOLDER"),
+    CLI_VALUE("pattern", pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k", "NAME"),
     { 0 },
 };
 

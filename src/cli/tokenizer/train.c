@@ -10,7 +10,6 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokenizer, tokenizer_close)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 
 static const char usage[] =
@@ -26,37 +25,31 @@ static const char about[] =
 
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
-static gint64 memory, min_frequency, max_sentences;
 static gboolean byte_fallback, sentinels, lowercase;
 
 static const GOptionEntry entries[] = {
-    { "kind", 0, 0, G_OPTION_ARG_STRING, &kind,
-      "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND" },
-    { "type", 0, 0, G_OPTION_ARG_STRING, &kind, "the same; unigram and bpe are SentencePiece's", "KIND" },
-    { "for", 0, 0, G_OPTION_ARG_STRING, &training.family,
-      "special tokens of a family: bert, roberta, t5 (with sentinels), gpt", "FAMILY" },
-    { "vocab-size", 0, 0, G_OPTION_ARG_INT, &training.vocab_size, "pieces, without the sentinels (32000)", "N" },
-    { "out", 0, 0, G_OPTION_ARG_FILENAME, &out, "the model file or the folder to write", "OUT" },
-    { "field", 0, 0, G_OPTION_ARG_STRING, &field, "of the objects in .jsonl (text)", "NAME" },
-    { "max-sentences", 0, 0, G_OPTION_ARG_INT64, &max_sentences,
-      "SentencePiece: train on a sample of so many lines (all)", "N" },
-    { "character-coverage", 0, 0, G_OPTION_ARG_DOUBLE, &training.character_coverage,
-      "SentencePiece: share of the characters that get a piece (0.9995)", "SHARE" },
-    { "byte-fallback", 0, 0, G_OPTION_ARG_NONE, &byte_fallback,
-      "SentencePiece: write other characters as bytes, not as unknown", NULL },
-    { "special-tokens", 0, 0, G_OPTION_ARG_STRING, &specials,
-      "the first pieces, each PIECE or ROLE=PIECE; roles are pad, unk, eos, bos, cls, sep, mask (by the kind)", "A,B" },
-    { "sentinels", 0, 0, G_OPTION_ARG_NONE, &sentinels, "others: T5's 100 sentinels on top, in the files", NULL },
-    { "min-frequency", 0, 0, G_OPTION_ARG_INT64, &min_frequency, "others: pairs that occur less are not merged (2)",
-      "N" },
-    { "max-piece", 0, 0, G_OPTION_ARG_INT, &training.max_piece, "others: bytes or characters of a piece, at most (any)",
-      "N" },
-    { "memory", 0, 0, G_OPTION_ARG_INT64, &memory, "others: for words, in MiB; the rarest are forgotten (2048)",
-      "MIB" },
-    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "WordPiece: drop capitals and accents", NULL },
-    { "limit-alphabet", 0, 0, G_OPTION_ARG_INT, &training.limit_alphabet,
-      "WordPiece: characters that get a piece, the most frequent (1000)", "N" },
-    { "workers", 0, 0, G_OPTION_ARG_INT, &training.workers, "others: threads that count words (every core)", "N" },
+    CLI_VALUE("kind", kind,
+              "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND"),
+    CLI_VALUE("type", kind, "the same; unigram and bpe are SentencePiece's", "KIND"),
+    CLI_VALUE("for", training.family, "special tokens of a family: bert, roberta, t5 (with sentinels), gpt", "FAMILY"),
+    CLI_VALUE("vocab-size", training.vocab_size, "pieces, without the sentinels (32000)", "N"),
+    CLI_PATH("out", out, "the model file or the folder to write", "OUT"),
+    CLI_VALUE("field", field, "of the objects in .jsonl (text)", "NAME"),
+    CLI_VALUE("max-sentences", training.max_sentences, "SentencePiece: train on a sample of so many lines (all)", "N"),
+    CLI_VALUE("character-coverage", training.character_coverage,
+              "SentencePiece: share of the characters that get a piece (0.9995)", "SHARE"),
+    CLI_SWITCH("byte-fallback", byte_fallback, "SentencePiece: write other characters as bytes, not as unknown"),
+    CLI_VALUE("special-tokens", specials,
+              "the first pieces, each PIECE or ROLE=PIECE; roles are pad, unk, eos, bos, cls, sep, mask (by the kind)",
+              "A,B"),
+    CLI_SWITCH("sentinels", sentinels, "others: T5's 100 sentinels on top, in the files"),
+    CLI_VALUE("min-frequency", training.min_frequency, "others: pairs that occur less are not merged (2)", "N"),
+    CLI_VALUE("max-piece", training.max_piece, "others: bytes or characters of a piece, at most (any)", "N"),
+    CLI_VALUE("memory", training.memory, "others: for words, in MiB; the rarest are forgotten (2048)", "MIB"),
+    CLI_SWITCH("lowercase", lowercase, "WordPiece: drop capitals and accents"),
+    CLI_VALUE("limit-alphabet", training.limit_alphabet,
+              "WordPiece: characters that get a piece, the most frequent (1000)", "N"),
+    CLI_VALUE("workers", training.workers, "others: threads that count words (every core)", "N"),
     { 0 },
 };
 
@@ -166,12 +159,9 @@ bool verb_tokenizer_train(int argc, char **argv, GError **error)
     g_auto(GStrv) special_tokens = specials ? g_strsplit(specials, ",", -1) : NULL;
     training.type = kind;
     training.out = out;
-    training.max_sentences = max_sentences;
     training.byte_fallback = byte_fallback;
     training.special_tokens = (const char *const *)special_tokens;
     training.sentinels = sentinels;
-    training.min_frequency = min_frequency;
-    training.memory = memory;
     training.lowercase = lowercase;
     return run(argv + 1, argc - 1, error);
 }

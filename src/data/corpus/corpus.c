@@ -26,7 +26,7 @@ static bool is_output(const CorpusFile *file, char *const *outputs)
 
 /* Removes some files from the list, with a warning. */
 static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, char *const *), char *const *outputs,
-                      const char *what)
+                      const char *why)
 {
     g_autofree char *first = NULL;
     guint n = files->len;
@@ -37,8 +37,10 @@ static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, cha
         first = g_strdup(((CorpusFile *)files->pdata[i])->path);
         g_ptr_array_remove_index(files, i);
     }
-    if (first)
-        log_warning("%u %s, such as %s", n - files->len, what, first);
+    if (n - files->len == 1)
+        log_warning("%s is left out: %s", first, why);
+    else if (first)
+        log_warning("%s and %u more are left out: %s", first, n - files->len - 1, why);
 }
 
 /* Tables found in folders are left out; a table that was named is an error. */
@@ -61,8 +63,8 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
     if (!files || !check_tables(files, error))
         return NULL;
-    leave_out(files, is_table, NULL, "tables are left out, for they are no text");
-    leave_out(files, is_output, options->outputs, "files are left out, for an earlier run wrote them");
+    leave_out(files, is_table, NULL, "tables are no text");
+    leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);
     corpus->options = *options;
@@ -118,6 +120,23 @@ static bool check_pointer(Corpus *corpus, GError **error)
     return true;
 }
 
+/* Whether the first line of the file, in its first chunk, ends in CRLF. */
+static bool starts_with_crlf(const Corpus *corpus)
+{
+    const char *start = corpus->chunk + corpus->begin, *end = memchr(start, '\n', corpus->end - corpus->begin);
+    return end && end > start && end[-1] == '\r';
+}
+
+/* Warns once of documents that keep the CRs of their lines, and once of those that lose them. */
+static void remark_crlf(Corpus *corpus)
+{
+    bool kept = corpus->kind == CORPUS_WHOLE_FILE || corpus->options.whole_file;
+    if (corpus->crlf && !corpus->crlf_remarked[kept])
+        log_warning("%s: lines end in CRLF: %s", corpus->file->path,
+                    kept ? "the CRs stay in the text; dos2unix takes them out" : "the text is read without the CRs");
+    corpus->crlf_remarked[kept] |= corpus->crlf;
+}
+
 static bool open_next_file(Corpus *corpus, GError **error)
 {
     static const char byte_order_mark[] = { '\xEF', '\xBB', '\xBF' };
@@ -138,6 +157,7 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->counts.text_files += corpus->kind == CORPUS_TEXT;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !corpus_starts_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
+    corpus->crlf = corpus->kind != CORPUS_JSON && starts_with_crlf(corpus);
     corpus->broken = corpus->options.fields_apart && corpus->kind != CORPUS_JSON;
     return !corpus->broken ||
            fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);
@@ -162,6 +182,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
         g_autoptr(GError) problem = NULL;
         switch (next_document(corpus, &problem)) {
         case FOUND_DOCUMENT:
+            remark_crlf(corpus);
             *text = corpus->text;
             *bytes = corpus->text_bytes;
             return true;

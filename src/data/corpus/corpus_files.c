@@ -1,4 +1,4 @@
-#include "data/corpus/corpus_files.h"
+#include "data/corpus/corpus_reading.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,11 +4,31 @@
 
 #include "data/corpus/byte_stream.h"
 #include "data/corpus/corpus.h"
-#include "data/corpus/corpus_files.h"
 
 #include <jansson.h>
 
 #define CORPUS_CHUNK_BYTES ((size_t)1 << 17)
+
+/* ---- corpus_files.c: the files that a list of paths names, and how each is read ---- */
+
+typedef enum CorpusKind {
+    CORPUS_TEXT,       /* empty lines end documents */
+    CORPUS_JSON,       /* one JSON object a line */
+    CORPUS_WHOLE_FILE, /* one document */
+    CORPUS_TABLE       /* rows and columns, no text */
+} CorpusKind;
+
+typedef struct CorpusFile {
+    char *path;
+    CorpusKind kind;
+    bool probe; /* found in a folder, so its contents decide: a file with an unknown suffix is ignored unless it is
+                   text; a .json is one document unless its first line is an object */
+    uint64_t bytes;
+} CorpusFile;
+
+/* Lists files, and the files in folders in byte order of their names. Hidden names are left out, and folders that
+ * contain themselves by a link. Elements are CorpusFile *, freed with the array; NULL on an error. */
+GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error);
 
 struct Corpus {
     CorpusOptions options; /* `fields` owned, one at least, and used in place of `field`; `longer` is not NULL */
@@ -24,8 +44,10 @@ struct Corpus {
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
-    bool at_end, broken; /* at_end: all of the file is in `chunk`; broken: nothing more can be read from it */
-    bool skipping;       /* the rest of a bad document is being skipped */
+    bool at_end, broken;   /* at_end: all of the file is in `chunk`; broken: nothing more can be read from it */
+    bool skipping;         /* the rest of a bad document is being skipped */
+    bool crlf;             /* the lines of the file end in CRLF */
+    bool crlf_remarked[2]; /* a warning said so, of a text without and with its CRs */
     int64_t line_number;
     GString *line, *document, *where;
     json_t *object; /* holds the text of the current document; NULL unless it is from JSON */

@@ -43,16 +43,13 @@ static bool read_meta(Dataset *data, GError **error)
         return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &meta->vocab, error);
     if (!dataset_meta_read(meta, path, error))
         return false;
-    bool same =
-        meta->counts.tokens == indexed_tokens(data->set) && meta->counts.documents == indexed_documents(data->set);
-    if (!same)
-        fail_user(error,
-                  "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64 " and %" PRId64
-                  ": files of two datasets; run "
-                  "loam prepare again",
-                  path, meta->counts.documents, meta->counts.tokens, data->prefix, indexed_documents(data->set),
-                  indexed_tokens(data->set));
-    return same;
+    if (meta->counts.tokens == indexed_tokens(data->set) && meta->counts.documents == indexed_documents(data->set))
+        return true;
+    return fail_user(error,
+                     "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64
+                     " and %" PRId64 ": files of two datasets; run loam prepare again",
+                     path, meta->counts.documents, meta->counts.tokens, data->prefix, indexed_documents(data->set),
+                     indexed_tokens(data->set));
 }
 
 /* There is no dataset `path`: says whether it is a file of a dataset, another file, or nothing. */

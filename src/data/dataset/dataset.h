@@ -82,9 +82,9 @@ extern const char *const split_names[]; /* "train", "valid", "test", NULL */
 
 /* text: "949,50,1" or "949/50/1", shares in any unit; a share left out is 0. */
 bool split_parse(double shares[SPLIT_PARTS], const char *text, GError **error);
-/* Part i holds documents [boundaries[i], boundaries[i + 1]) of n. Megatron's rule: a boundary follows the one before by
- * share * n rounded half to even; if the last boundary exceeds n, every boundary but the first is lowered by that
- * excess. */
+/* Part i holds documents [boundaries[i], boundaries[i + 1]) of n. Megatron's rule: part i gets n * shares[i] / (sum of
+ * shares) documents, rounded half to even; if the last boundary exceeds n, every boundary but the first is lowered by
+ * that excess. */
 void split_boundaries(const double shares[SPLIT_PARTS], int64_t n, int64_t boundaries[SPLIT_PARTS + 1]);
 /* The name of a part, such as "PREFIX@valid:949/50/1". g_free. */
 char *split_name(const char *prefix, const double shares[SPLIT_PARTS], int part);
@@ -111,8 +111,8 @@ bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GErr
 /* ---- New datasets from others (dataset_copy.c): tokens stream from file to file, so memory does not grow with the
  * data. The output has the file format of the (first) source, Megatron's or fairseq's ---- */
 
-/* Writes all documents of all sources, one source after another. Sources that differ in tokenizer, token type or
- * append_eod are an error that names them. */
+/* Writes all documents of all sources, one source after another. Sources with different tokenizers,
+ * integer types of token ids (u16, i32, …) or append_eod are an error that names them. */
 bool dataset_merge(char *const *prefixes, int n_prefixes, const char *out, DatasetCounts *counts, GError **error);
 /* Writes the documents in an order that depends only on the seed and their number. */
 bool dataset_shuffle(const char *prefix, const char *out, uint64_t seed, DatasetCounts *counts, GError **error);

@@ -19,11 +19,9 @@ static bool plan(ObjectiveConfig *config, int64_t overlap, GError **error)
 {
     const ClmSettings *settings = (const void *)&config->own;
     if (config->target_length != 0)
-        return fail_user(error,
-                         "data.target_length=%" PRId64
-                         ": this objective has no targets apart from its inputs; leave it "
-                         "out",
-                         config->target_length);
+        return fail_user(
+            error, "data.target_length=%" PRId64 ": this objective has no targets apart from its inputs; leave it out",
+            config->target_length);
     int64_t longest = config->input_length + overlap;
     if (config->raw_length == 0 || config->raw_length > longest)
         config->raw_length = longest;

@@ -115,8 +115,8 @@ typedef struct Objective {
     ObjectiveChooseFn choose; /* NULL means that samples are not packed: each fills a packed sequence */
     ObjectiveApplyFn apply;
     ObjectiveCutFn cut;                    /* NULL means that every sample takes raw_length tokens */
-    const struct Objective *decoder_alone; /* the form for a model without an encoder; NULL means that there is none, or
-                                              that it is the same */
+    const struct Objective *decoder_alone; /* the objective that takes its place where the model has no encoder; NULL
+                                              means itself */
 } Objective;
 
 /* Tokens of a packed sequence of the encoder's and the decoder's stream; 0 means that the objective has no such stream.

@@ -95,10 +95,9 @@ static bool plan(ObjectiveConfig *config, GError **error)
     if (counts.spans > config->n_sentinels)
         return fail_user(error,
                          "data.input_length=%" PRId64 " needs %" PRId64 " sentinels, one for each span (%" PRId64
-                         " tokens of text, %" PRId64 " of "
-                         "them noise), but the tokenizer has %d, enough for inputs of up to %" PRId64
-                         " tokens: shorten "
-                         "data.input_length or raise data.mean_span_length=%g",
+                         " tokens of text, %" PRId64
+                         " of them noise), but the tokenizer has %d, enough for inputs of up to %" PRId64
+                         " tokens: shorten data.input_length or raise data.mean_span_length=%g",
                          config->input_length, counts.spans, config->raw_length, counts.noise, config->n_sentinels,
                          longest_input(config), mean_span_length(config));
     int64_t targets = target_tokens(counts);
@@ -107,8 +106,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
     if (config->target_length < targets)
         return fail_user(error,
                          "data.target_length=%" PRId64 " cannot hold the %" PRId64
-                         " target tokens of data.input_length=%" PRId64 "; "
-                         "leave it out or set it to %" PRId64,
+                         " target tokens of data.input_length=%" PRId64 "; leave it out or set it to %" PRId64,
                          config->target_length, targets, config->input_length, targets);
     return true;
 }

@@ -184,8 +184,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
     if (config->input_length < 8 || config->n_sentinels < 1)
         return fail_user(error,
                          "data.objective=ul2 needs data.input_length of 8 or more, not %" PRId64
-                         ", and a tokenizer with "
-                         "4 sentinels or more",
+                         ", and a tokenizer with 4 sentinels or more",
                          config->input_length);
     int64_t text = longest_text(config), raw = find_raw_length(config), longest = 0;
     if (config->target_length == 0 &&

@@ -187,7 +187,9 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
 static bool encode_all(Run *run, GError **error)
 {
     const PrepareOptions *options = run->options;
-    Pipeline *pipeline = pipeline_open(run->tok, run->corpus, run->seen, options);
+    Pipeline *pipeline = pipeline_open(run->tok, run->corpus, run->seen, options, error);
+    if (!pipeline)
+        return false;
     progress_open("prepare", "B", corpus_total_bytes(run->corpus));
     bool good = write_jobs(run, pipeline, error);
     progress_close();

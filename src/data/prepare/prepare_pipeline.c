@@ -12,7 +12,7 @@
 #define STRETCH_BYTES   ((size_t)4 << 10)  /* of such a part, about */
 #define VALID_SEED      0x76616c6964u      /* of the hash that chooses held-out documents; any constant */
 
-/* Job i is in slot i mod n_slots. read, taken, written: jobs that the reader, the workers and the caller have had. */
+/* Job i is in slot i mod n_slots. read, written: jobs that the reader and the caller have had. */
 struct Pipeline {
     const Tokenizer *tok;
     Corpus *corpus;
@@ -22,12 +22,12 @@ struct Pipeline {
     GMutex mutex; /* guards the fields below and the states of the jobs */
     GCond changed;
     PipelineJob *slots;
-    int64_t n_slots, read, taken, written;
+    int64_t n_slots, read, written;
     size_t bytes_under_way;
-    bool all_read, stop;
+    bool stop;
 
-    int n_workers;
-    GThread *reader, **workers;
+    GThread *reader;
+    GThreadPool *workers;
 };
 
 static void job_init(PipelineJob *job)
@@ -162,7 +162,7 @@ static void *read_jobs(void *argument)
 {
     Pipeline *pipeline = argument;
     g_mutex_lock(&pipeline->mutex);
-    while (!pipeline->all_read) {
+    for (bool last = false; !last;) {
         PipelineJob *job = &pipeline->slots[pipeline->read % pipeline->n_slots];
         while (!pipeline->stop && (job->state != JOB_FREE || pipeline->bytes_under_way > BYTES_UNDER_WAY))
             g_cond_wait(&pipeline->changed, &pipeline->mutex);
@@ -171,11 +171,11 @@ static void *read_jobs(void *argument)
         g_mutex_unlock(&pipeline->mutex);
         fill_job(pipeline, job);
         g_mutex_lock(&pipeline->mutex);
-        job->state = JOB_READ;
+        last = job->last;
+        job->state = JOB_ENCODING;
         pipeline->bytes_under_way += job->text->len;
         pipeline->read++;
-        pipeline->all_read = job->last;
-        g_cond_broadcast(&pipeline->changed);
+        g_thread_pool_push(pipeline->workers, job, NULL);
     }
     g_mutex_unlock(&pipeline->mutex);
     return NULL;
@@ -216,59 +216,49 @@ static bool encode_document(const Tokenizer *tok, const PrepareOptions *options,
     return true;
 }
 
-static void encode_job(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job)
+static void encode_job(void *data, void *opaque)
 {
+    PipelineJob *job = data;
+    Pipeline *pipeline = opaque;
+    g_autoptr(GError) problem = NULL;
     for (guint i = 0; i < job->documents->len; i++) {
         PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
-        g_autoptr(GError) problem = NULL;
-        if (!encode_document(tok, options, job, document, &problem)) {
+        if (!encode_document(pipeline->tok, pipeline->options, job, document, &problem))
             g_array_set_size(job->documents, i);
-            g_clear_error(&job->error);
-            g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
-            return;
-        }
     }
-}
-
-static void *encode_jobs(void *argument)
-{
-    Pipeline *pipeline = argument;
+    if (problem) {
+        g_clear_error(&job->error);
+        g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);
+    }
     g_mutex_lock(&pipeline->mutex);
-    for (;;) {
-        while (!pipeline->stop && !pipeline->all_read && pipeline->taken == pipeline->read)
-            g_cond_wait(&pipeline->changed, &pipeline->mutex);
-        if (pipeline->stop || pipeline->taken == pipeline->read)
-            break;
-        PipelineJob *job = &pipeline->slots[pipeline->taken++ % pipeline->n_slots];
-        job->state = JOB_ENCODING;
-        g_mutex_unlock(&pipeline->mutex);
-        encode_job(pipeline->tok, pipeline->options, job);
-        g_mutex_lock(&pipeline->mutex);
-        job->state = JOB_ENCODED;
-        g_cond_broadcast(&pipeline->changed);
-    }
+    job->state = JOB_ENCODED;
+    g_cond_broadcast(&pipeline->changed);
     g_mutex_unlock(&pipeline->mutex);
-    return NULL;
 }
 
-Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options)
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options,
+                        GError **error)
 {
     Pipeline *pipeline = g_new0(Pipeline, 1);
+    int n_workers = options->workers > 0 ? options->workers : (int)g_get_num_processors();
+    g_autoptr(GError) refused = NULL;
     pipeline->tok = tok;
     pipeline->corpus = corpus;
     pipeline->seen = seen;
     pipeline->options = options;
-    pipeline->n_workers = options->workers > 0 ? options->workers : (int)g_get_num_processors();
-    pipeline->n_slots = (int64_t)pipeline->n_workers * JOBS_PER_WORKER;
+    pipeline->n_slots = (int64_t)n_workers * JOBS_PER_WORKER;
     pipeline->slots = g_new0(PipelineJob, pipeline->n_slots);
     for (int64_t i = 0; i < pipeline->n_slots; i++)
         job_init(&pipeline->slots[i]);
     g_mutex_init(&pipeline->mutex);
     g_cond_init(&pipeline->changed);
+    pipeline->workers = g_thread_pool_new(encode_job, pipeline, n_workers, TRUE, &refused);
+    if (refused) {
+        fail_machine(error, "%d threads could not be started: %s", n_workers, refused->message);
+        g_clear_pointer(&pipeline, pipeline_close);
+        return NULL;
+    }
     pipeline->reader = g_thread_new("corpus", read_jobs, pipeline);
-    pipeline->workers = g_new0(GThread *, pipeline->n_workers);
-    for (int i = 0; i < pipeline->n_workers; i++)
-        pipeline->workers[i] = g_thread_new("encode", encode_jobs, pipeline);
     return pipeline;
 }
 
@@ -280,15 +270,13 @@ void pipeline_close(Pipeline *pipeline)
     pipeline->stop = true;
     g_cond_broadcast(&pipeline->changed);
     g_mutex_unlock(&pipeline->mutex);
-    g_thread_join(pipeline->reader);
-    for (int i = 0; i < pipeline->n_workers; i++)
-        g_thread_join(pipeline->workers[i]);
+    g_clear_pointer(&pipeline->reader, g_thread_join);
+    g_thread_pool_free(pipeline->workers, TRUE, TRUE);
     for (int64_t i = 0; i < pipeline->n_slots; i++)
         job_clear(&pipeline->slots[i]);
     g_mutex_clear(&pipeline->mutex);
     g_cond_clear(&pipeline->changed);
     g_free(pipeline->slots);
-    g_free(pipeline->workers);
     g_free(pipeline);
 }
 

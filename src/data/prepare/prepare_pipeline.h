@@ -15,7 +15,7 @@ typedef struct PipelineDocument {
     bool valid;                        /* held out */
 } PipelineDocument;
 
-typedef enum JobState { JOB_FREE, JOB_READ, JOB_ENCODING, JOB_ENCODED } JobState;
+typedef enum JobState { JOB_FREE, JOB_ENCODING, JOB_ENCODED } JobState;
 
 typedef struct PipelineJob {
     JobState state;
@@ -32,8 +32,9 @@ typedef struct PipelineJob {
 
 typedef struct Pipeline Pipeline;
 
-/* Starts the threads. seen: NULL means that duplicates are kept. */
-Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options);
+/* Starts the threads; NULL on an error. seen: NULL means that duplicates are kept. */
+Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options,
+                        GError **error);
 /* Stops and joins the threads, at any time. */
 void pipeline_close(Pipeline *pipeline);
 /* The next job, tokenized; the job of the call before becomes invalid. */

@@ -75,11 +75,11 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
         text = other = spaced;
         bytes++;
     }
-    Encoding encoding = { model, scratch_pool_take(model->scratches, model->pre_tokenizer), ids };
+    Encoding encoding = { model, encode_scratch_take(model->scratches, model->pre_tokenizer), ids };
     bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_word,
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
-    scratch_pool_give(model->scratches, encoding.scratch);
+    g_async_queue_push_front(model->scratches, encoding.scratch);
     return ok;
 }
 

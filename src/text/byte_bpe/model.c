@@ -77,7 +77,7 @@ ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added)
     model->ids = g_hash_table_new(g_str_hash, g_str_equal);
     model->added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     model->unk = -1;
-    model->scratches = scratch_pool_open();
+    model->scratches = g_async_queue_new_full(encode_scratch_close);
     for (guint id = 0; id < names->len; id++) {
         char *name = g_strdup(names->pdata[id] ? names->pdata[id] : "");
         size_t n = 0;
@@ -102,7 +102,7 @@ void byte_bpe_free(void *opaque)
     ByteBpe *model = opaque;
     if (model == NULL)
         return;
-    scratch_pool_close(model->scratches);
+    g_async_queue_unref(model->scratches);
     g_array_unref(model->added);
     g_hash_table_unref(model->ids);
     g_ptr_array_unref(model->bytes);

@@ -14,12 +14,12 @@ typedef struct ByteBpe {
     GArray *pairs; /* int32_t: merge of rank r joins ids pairs[2 r] and pairs[2 r + 1]; NULL for tiktoken's models,
                       whose ranks are ids: any two pieces may merge into the piece of their joined bytes */
     PreTokenizer *pre_tokenizer;
-    char *pattern;         /* of tiktoken's models: the pre-tokenizer's regular expression; otherwise NULL */
-    bool whole_words;      /* "ignore_merges": a word that is a piece becomes that piece, without merging */
-    bool add_prefix_space; /* text that does not start with a space gets one in front */
-    bool compose;          /* the normalizer is Unicode's NFC; otherwise there is none */
-    GArray *added;         /* AddedToken; their contents are strings of `names` */
-    ScratchPool *scratches;
+    char *pattern;          /* of tiktoken's models: the pre-tokenizer's regular expression; otherwise NULL */
+    bool whole_words;       /* "ignore_merges": a word that is a piece becomes that piece, without merging */
+    bool add_prefix_space;  /* text that does not start with a space gets one in front */
+    bool compose;           /* the normalizer is Unicode's NFC; otherwise there is none */
+    GArray *added;          /* AddedToken; their contents are strings of `names` */
+    GAsyncQueue *scratches; /* EncodeScratch * (encode_scratch_take) */
 } ByteBpe;
 
 /* A model with these names (char *; NULL where no piece has the id) and added tokens (AddedToken; may be NULL). Merges

@@ -22,10 +22,7 @@ typedef struct EncodeScratch {
     CachedWord *cache; /* (CACHED_WORDS), indexed by a hash of the word */
 } EncodeScratch;
 
-typedef struct ScratchPool ScratchPool;
-
-ScratchPool *scratch_pool_open(void);
-void scratch_pool_close(ScratchPool *pool);
-/* A free EncodeScratch, or a new one for this pre-tokenizer; thread-safe, as is giving it back. */
-EncodeScratch *scratch_pool_take(ScratchPool *pool, const PreTokenizer *pre_tokenizer);
-void scratch_pool_give(ScratchPool *pool, EncodeScratch *scratch);
+/* A free EncodeScratch of a pool (EncodeScratch *), or a new one for this pre-tokenizer; to be pushed back to the pool.
+ */
+EncodeScratch *encode_scratch_take(GAsyncQueue *pool, const PreTokenizer *pre_tokenizer);
+void encode_scratch_close(void *scratch);

@@ -1,4 +1,5 @@
-#include "text/sentencepiece/bpe.h"
+/* sentencepiece/bpe.c: SentencePiece's byte-pair encoding. */
+#include "text/sentencepiece/model.h"
 
 #include "text/heap.h"
 

@@ -1,6 +1,6 @@
-#include "text/sentencepiece/encode.h"
+/* sentencepiece/encode.c: text to ids with a SentencePiece model. */
+#include "text/sentencepiece/model.h"
 
-#include "text/sentencepiece/bpe.h"
 #include "text/sentencepiece/viterbi.h"
 
 #include <string.h>

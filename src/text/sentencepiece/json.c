@@ -1,8 +1,8 @@
-#include "text/sentencepiece/json.h"
+/* sentencepiece/json.c: writes a SentencePiece model as a tokenizer.json. */
+#include "text/sentencepiece/model.h"
 
 #include "text/json_parts.h"
 #include "text/roles.h"
-#include "text/sentencepiece/bpe.h"
 
 #include <string.h>
 
@@ -299,7 +299,7 @@ static bool check_form(Form *form, GError **error)
     return !model->has_user_symbols || check_symbols(form, error);
 }
 
-json_t *sentencepiece_json(const char *data, size_t bytes, GError **error)
+json_t *sp_model_json(const char *data, size_t bytes, GError **error)
 {
     SpModel *model = sp_model_open(data, bytes, error);
     if (model == NULL)

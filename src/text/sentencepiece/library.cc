@@ -1,8 +1,7 @@
 #include "text/sentencepiece/library.h"
 
 #include "text/roles.h"
-#include "text/sentencepiece/encode.h"
-#include "text/sentencepiece/json.h"
+#include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
 
 #include <exception>
@@ -62,7 +61,7 @@ template <typename Body> bool guarded(const char *what, GError **error, Body bod
 
 json_t *to_json(const void *, const char *data, size_t bytes, GError **error)
 {
-    return sentencepiece_json(data, bytes, error);
+    return sp_model_json(data, bytes, error);
 }
 
 /* The special tokens: the unknown piece and all control symbols. */

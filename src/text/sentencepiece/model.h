@@ -1,9 +1,12 @@
-/* sentencepiece/model.h: the content of SentencePiece's .model file (sentencepiece_model.proto), and its normalizer. */
+/* sentencepiece/model.h: the content of SentencePiece's .model file (sentencepiece_model.proto), its normalizer,
+ * encoding with it, and its form in tokenizer.json. */
 #pragma once
 
 #include "base/error.h"
 #include "text/sentencepiece/charsmap.h"
 #include "text/trie.h"
+
+#include <jansson.h>
 
 G_BEGIN_DECLS
 
@@ -51,7 +54,30 @@ float sp_score(const SpPiece *piece);
 int sp_byte_of(const char *piece); /* 0x41 for "<0x41>"; -1 for other pieces */
 /* Length in bytes of the longest user-defined symbol that text starts with; 0 means none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
-/* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say. */
+/* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say (normalize.c). */
 GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
+/* The model in a .model file as a tokenizer.json; json_decref. NULL, with a user's error, if tokenizer.json cannot
+ * express it: types other than unigram and BPE, and some flags (json.c). */
+json_t *sp_model_json(const char *data, size_t bytes, GError **error);
+
+/* ---- bpe.c: byte-pair encoding: starting from characters, the two neighbours that join into the piece with the best
+ * score are joined, of equal scores the leftmost, until no two neighbours make a piece ---- */
+
+/* Called with each piece; id -1 means that the model has no such piece. */
+typedef void (*SpPieceFn)(void *context, const char *piece, size_t bytes, int32_t id);
+/* Calls fn with each piece of normalized text in order. `trie` maps the text of normal, user-defined and unused pieces
+ * to ids. The text is cut where no piece crosses from one character to the next, and each part is encoded by itself, so
+ * time and memory depend on the longest part. */
+void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_t bytes, SpPieceFn fn, void *context);
+
+/* ---- encode.c: text to ids with a model of any type: the ids of SentencePiece 0.2.3, but in time proportional to the
+ * length of the text (the library's grows with the square of runs of unknown characters) ---- */
+
+typedef struct SpEncoder SpEncoder; /* read-only once open */
+/* Takes ownership of the model, on failure too. */
+SpEncoder *sp_encoder_open(SpModel *model, GError **error);
+void sp_encoder_close(SpEncoder *encoder);
+/* Appends the ids (int32_t) of UTF-8 text. */
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error);
 
 G_END_DECLS

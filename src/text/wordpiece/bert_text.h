@@ -14,25 +14,25 @@ typedef struct BertTextOptions {
     bool lowercase;
 } BertTextOptions;
 
-typedef struct BertText BertText; /* read-only tables for one combination of options */
+typedef struct BertText BertText; /* for every character, the text that it becomes with these options; read-only */
 
-/* Made at the first call for each of the sixteen combinations, and kept for ever. Thread-safe. */
+/* The table for one of the sixteen combinations of options: made at the first call, never freed. Thread-safe. */
 const BertText *bert_text_of(BertTextOptions options);
 
 /* UTF-8 text as BertNormalizer leaves it; g_free. */
 char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes);
 
-#define BERT_TEXT_CHAR_BYTES 32   /* the most that one character becomes: a length byte and UTF-8 */
-#define BERT_TEXT_MAX_CHARS  1000 /* the most characters of a word that are kept */
+#define BERT_TEXT_CHAR_BYTES 32   /* room for the text that one character becomes, and a byte for its length */
+#define BERT_TEXT_MAX_CHARS  1000 /* max_chars at most */
 #define WORDPIECE_CHARS      100  /* default of max_input_chars_per_word: longer words are unknown */
 
-/* A word. Of a word with more than max_chars characters, n_chars counts all but `text` holds only the first. */
+/* A normalized word, cut after max_chars characters. */
 typedef struct BertWord {
     char text[4 * BERT_TEXT_MAX_CHARS + BERT_TEXT_CHAR_BYTES];
-    size_t bytes;
-    int n_chars;
+    size_t bytes; /* of `text` in use */
+    int n_chars;  /* of the whole word */
 } BertWord;
 typedef void (*BertWordFn)(void *context, const BertWord *word);
 
-/* Normalizes and splits UTF-8 text and calls fn with each word in order; max_chars <= BERT_TEXT_MAX_CHARS. */
+/* Normalizes and splits UTF-8 text and calls fn with each word in order; see BertWord for max_chars. */
 void bert_text_words(const BertText *text, int max_chars, const char *from, size_t bytes, BertWordFn fn, void *context);

@@ -49,13 +49,16 @@ void snapshot_detach(Snapshot *snapshot);
 bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error);
 void snapshot_free(Snapshot *snapshot);
 
+/* Domain of an error, in place of LOAM_ERROR, whose reason is a file of a checkpoint that is missing, truncated or
+ * corrupt: a user's error, and the checkpoint before may be used. */
+#define CHECKPOINT_DAMAGED checkpoint_damaged_quark()
+GQuark checkpoint_damaged_quark(void);
+
 /* Fills params, optimizer, state and roles (each unless NULL) from FOLDER. Files are read once: checksums are computed
- * while tensors are loaded. *damaged (may be NULL) is set where the reason of a failure is a file that is missing,
- * truncated or corrupt; the destination is then partly overwritten. */
-bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, bool *damaged, GError **error);
-/* Checks the size and the checksum of every file. *damaged: see checkpoint_load. */
-bool checkpoint_verify(const char *folder, bool *damaged, GError **error);
-/* Reads the model's configuration, without any tensor. config is zeroed memory; checkpoint_clear_config frees it.
- * tokenizer_hash may be NULL; g_free. *damaged: see checkpoint_load. */
-bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, bool *damaged, GError **error);
-void checkpoint_clear_config(ModelConfig *config);
+ * while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED the tensors are partly overwritten. */
+bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
+/* Checks the size and the checksum of every file. */
+bool checkpoint_verify(const char *folder, GError **error);
+/* Reads the model's configuration, without any tensor, into zeroed memory; model_config_clear frees it. tokenizer_hash
+ * may be NULL; g_free. */
+bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, GError **error);

@@ -12,11 +12,16 @@
 
 #define STATE_LIMIT ((size_t)64 << 20)
 
-/* Returns false, and sets *damaged (may be NULL) where the error is not the machine's. */
-static bool fail_damaged(bool *damaged, GError *const *error)
+GQuark checkpoint_damaged_quark(void)
 {
-    if (damaged)
-        *damaged = error == NULL || !g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+    return g_quark_from_static_string("loam-checkpoint-damaged");
+}
+
+/* Gives an error that is not the machine's the domain CHECKPOINT_DAMAGED. Returns false. */
+static bool fail_damaged(GError **error)
+{
+    if (error && g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_USER))
+        (*error)->domain = CHECKPOINT_DAMAGED;
     return false;
 }
 
@@ -81,11 +86,6 @@ static bool check_file(HashedFile *file, const json_t *entry, GError **error)
 
 /* ---- tensors: the boxes of all files together fill each parameter ---- */
 
-typedef struct Target {
-    StoredTensor stored;
-    int64_t filled; /* elements read so far */
-} Target;
-
 /* Reads a box's start or shape: one number for each dimension of the tensor, within its bounds. */
 static bool read_extent(json_t *array, const StoredTensor *stored, int64_t out[2])
 {
@@ -127,19 +127,18 @@ static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, 
     return source->rank == rank;
 }
 
-static bool read_box(const FileTensor *source, json_t *entry, Target *target, GError **error)
+static bool read_box(const FileTensor *source, json_t *entry, StoredTensor *target, GError **error)
 {
     Box box, parts[3];
     int64_t first, n;
-    if (!box_fits(entry, &target->stored, &box) ||
-        !range_fits(source, entry, &box, target->stored.cols ? 2 : 1, &first, &n))
+    if (!box_fits(entry, target, &box) || !range_fits(source, entry, &box, target->cols ? 2 : 1, &first, &n))
         return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
     g_autofree float *values = g_new(float, (gsize)n);
     if (!file_tensor_read_f32(source, 0, n, values, error))
         return false;
     const float *at = values;
     for (int i = 0, n_parts = box_split(&box, first, n, parts); i < n_parts; i++) {
-        stored_write(&target->stored, &parts[i], at);
+        stored_write(target, &parts[i], at);
         at += parts[i].shape[0] * parts[i].shape[1];
     }
     target->filled += n;
@@ -153,7 +152,7 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
     TensorFile *tensors = safetensors_open_mapped(file->map, &problem);
     for (int i = 0; tensors && !problem && i < tensor_file_count(tensors); i++) { /* in the order of the file */
         const FileTensor *source = tensor_file_get(tensors, i);
-        Target *target = g_hash_table_lookup(targets, source->name);
+        StoredTensor *target = g_hash_table_lookup(targets, source->name);
         hash_up_to(file, (size_t)((const char *)source->data - file->bytes) + source->bytes);
         if (target)
             read_box(source, json_object_get(boxes, source->name), target, &problem);
@@ -166,17 +165,16 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
 
 /* Reads one file of the checkpoint. targets NULL means: check it, and load nothing. A wrong checksum is the reason of
  * any other error, so it is the one that is reported. */
-static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool *damaged,
-                      GError **error)
+static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, GError **error)
 {
     if (strchr(name, '/')) {
         fail_user(error, "%s/state.json: \"%s\" is not a file name", folder, name);
-        return fail_damaged(damaged, error);
+        return fail_damaged(error);
     }
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    GMappedFile *map = map_file(path, error);
+    g_autoptr(GMappedFile) map = map_file(path, error);
     if (map == NULL)
-        return fail_damaged(damaged, error);
+        return fail_damaged(error);
     HashedFile file = { .path = path,
                         .map = map,
                         .bytes = g_mapped_file_get_contents(map),
@@ -185,97 +183,72 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
     g_autoptr(GError) problem = NULL;
     XXH3_64bits_reset(file.hash);
     bool loaded = targets == NULL || read_tensors(&file, json_object_get(entry, "boxes"), targets, &problem);
-    bool sound = check_file(&file, entry, error) || fail_damaged(damaged, error);
+    bool sound = check_file(&file, entry, error) || fail_damaged(error);
     XXH3_freeState(file.hash);
-    g_mapped_file_unref(map);
     if (sound && !loaded)
         g_propagate_error(error, g_steal_pointer(&problem));
     return sound && loaded;
 }
 
-static bool read_files(const char *folder, json_t *root, GHashTable *targets, bool *damaged, GError **error)
+static bool read_files(const char *folder, json_t *root, GHashTable *targets, GError **error)
 {
     const char *name;
     json_t *entry;
     bool done = true;
     json_object_foreach(json_object_get(root, "files"), name, entry) done =
-        done && read_file(folder, name, entry, targets, damaged, error);
+        done && read_file(folder, name, entry, targets, error);
     return done;
 }
 
-bool checkpoint_verify(const char *folder, bool *damaged, GError **error)
+/* The tensors by their names; NULL where there are none. */
+static GHashTable *by_name(GArray *tensors)
 {
-    json_t *root = read_json(folder, error);
-    bool sound = root ? read_files(folder, root, NULL, damaged, error) : fail_damaged(damaged, error);
-    json_decref(root);
-    return sound;
+    GHashTable *table = tensors->len > 0 ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;
+    for (guint i = 0; i < tensors->len; i++) {
+        StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
+        g_hash_table_insert(table, stored->name, stored);
+    }
+    return table;
 }
 
-static void add_target(GHashTable *targets, StoredTensor stored)
+static bool all_filled(const char *folder, const GArray *tensors, GError **error)
 {
-    Target *target = g_new0(Target, 1);
-    *target = (Target){ .stored = stored };
-    g_hash_table_insert(targets, g_strdup(stored.name), target);
-}
-
-static GHashTable *collect_targets(const Checkpoint *checkpoint)
-{
-    GHashTable *targets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    for (int i = 0; checkpoint->params && i < params_count(checkpoint->params); i++)
-        add_target(targets, stored_param(checkpoint->params, i));
-    for (int i = 0; checkpoint->optimizer && i < optimizer_state_count(checkpoint->optimizer); i++)
-        add_target(targets, stored_optimizer_state(checkpoint->optimizer, i));
-    return targets;
-}
-
-static bool all_filled(const char *folder, GHashTable *targets, GError **error)
-{
-    GHashTableIter iter;
-    gpointer name, value;
-    g_hash_table_iter_init(&iter, targets);
-    while (g_hash_table_iter_next(&iter, &name, &value)) {
-        const Target *target = value;
-        if (target->filled != target->stored.rows * MAX(target->stored.cols, 1))
-            return fail_user(error, "%s: %s is not in it, or not whole", folder, (const char *)name);
+    for (guint i = 0; i < tensors->len; i++) {
+        const StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
+        if (stored->filled != stored_count(stored))
+            return fail_user(error, "%s: %s is not in it, or not whole", folder, stored->name);
     }
     return true;
 }
 
-static bool read_state(const char *folder, const json_t *object, TrainState *state, GError **error)
+bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
 {
-    return state_from_json(object, state, error) || fail_context(error, "%s/state.json", folder);
-}
-
-/* No error where the checkpoint has no token roles. */
-static bool read_roles(const char *folder, const json_t *object, TokenRoles *roles, int64_t vocab, GError **error)
-{
-    return object == NULL || token_roles_parse(roles, object, vocab, error) ||
-           fail_context(error, "%s/state.json", folder);
-}
-
-bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, bool *damaged, GError **error)
-{
-    json_t *root = read_json(folder, error);
+    json_auto_t *root = read_json(folder, error);
     if (root == NULL)
-        return fail_damaged(damaged, error);
-    GHashTable *targets = collect_targets(checkpoint);
-    bool done = read_files(folder, root, targets, damaged, error) && all_filled(folder, targets, error);
-    if (done && checkpoint->state)
-        done = read_state(folder, json_object_get(root, "state"), checkpoint->state, error);
-    if (done && checkpoint->roles)
-        done = read_roles(folder, json_object_get(root, "tokens"), checkpoint->roles, checkpoint->model->vocab, error);
-    g_hash_table_unref(targets);
-    json_decref(root);
-    return done;
+        return fail_damaged(error);
+    g_autoptr(GArray) tensors = stored_tensors(checkpoint->params, checkpoint->optimizer);
+    g_autoptr(GHashTable) targets = by_name(tensors);
+    if (!read_files(folder, root, targets, error) || !all_filled(folder, tensors, error))
+        return false;
+    const json_t *state = json_object_get(root, "state"), *roles = json_object_get(root, "tokens");
+    bool done = (checkpoint->state == NULL || state_from_json(state, checkpoint->state, error)) &&
+                (checkpoint->roles == NULL || roles == NULL ||
+                 token_roles_parse(checkpoint->roles, roles, checkpoint->model->vocab, error));
+    return done || fail_context(error, "%s/state.json", folder);
 }
 
-bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, bool *damaged, GError **error)
+bool checkpoint_verify(const char *folder, GError **error)
 {
-    checkpoint_clear_config(config);
+    return checkpoint_load(folder, &(Checkpoint){ 0 }, error);
+}
+
+bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer_hash, GError **error)
+{
+    model_config_clear(config);
     options_set_defaults(&model_table, config);
-    json_t *root = read_json(folder, error);
+    json_auto_t *root = read_json(folder, error);
     if (root == NULL)
-        return fail_damaged(damaged, error);
+        return fail_damaged(error);
     g_autofree char *origin = g_build_filename(folder, "state.json", NULL);
     g_autoptr(GPtrArray) settings = option_settings_new();
     const char *name;
@@ -284,14 +257,8 @@ bool checkpoint_config(const char *folder, ModelConfig *config, char **tokenizer
         option_settings_add(settings, name, json_string_value(value), origin);
     if (tokenizer_hash)
         *tokenizer_hash = g_strdup(json_string_value(json_object_get(root, "tokenizer")));
-    json_decref(root);
     option_settings_rename(settings, &model_table);
     if (!options_apply(&model_table, config, settings, error) || !model_config_check(config, error))
         return false;
     return config->vocab > 0 || fail_user(error, "%s: no model.vocab in it", origin);
-}
-
-void checkpoint_clear_config(ModelConfig *config)
-{
-    options_clear(&model_table, config);
 }

@@ -8,12 +8,16 @@ typedef struct StoredTensor {
     ParamStore *params;
     Optimizer *optimizer; /* NULL means a parameter */
     int index;            /* of the parameter, or of the optimizer's state */
-    const char *name;     /* belongs to params or optimizer */
+    char *name;           /* owned */
     int64_t rows, cols;   /* cols 0 means a vector */
+    float *values;        /* a copy, owned, that stored_read reads in place of the store; NULL means none */
+    int64_t filled;       /* while a checkpoint is loaded: elements that were read so far */
 } StoredTensor;
 
-StoredTensor stored_param(ParamStore *params, int index);
-StoredTensor stored_optimizer_state(Optimizer *optimizer, int index);
+/* All parameters (params NULL means none), then all states of the optimizer (NULL means none): StoredTensor, owned by
+ * the array. */
+GArray *stored_tensors(ParamStore *params, Optimizer *optimizer);
+int64_t stored_count(const StoredTensor *stored); /* elements */
 /* Reads the whole tensor (rows × cols). */
 void stored_read(const StoredTensor *stored, float *out);
 void stored_write(const StoredTensor *stored, const Box *box, const float *from);

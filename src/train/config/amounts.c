@@ -1,4 +1,4 @@
-/* amounts.c: amounts of a configuration in steps, samples and tokens. */
+/* amounts.c: amounts of a configuration in steps, samples and tokens, its loss and its schedule. */
 #include "train/config/config.h"
 
 #include <math.h>
@@ -57,6 +57,16 @@ double config_tokens(const Config *config, Amount amount)
     if (amount.unit == UNIT_PERCENT && length.unit == UNIT_TOKENS)
         return ceil(amount.value * length.value / 100);
     return amount.unit == UNIT_TOKENS ? amount.value : 0;
+}
+
+ModelLoss config_loss(const Config *config)
+{
+    return (ModelLoss){ .label_smoothing = (float)config->train.label_smoothing,
+                        .z_loss = (float)config->train.z_loss,
+                        .seed = (uint64_t)config->run.seed,
+                        .train = true,
+                        .grad = true,
+                        .recompute = config->train.recompute == RECOMPUTE_BLOCK };
 }
 
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)

@@ -1,4 +1,5 @@
-/* check.c: rules that involve several options. */
+/* check.c: rules that involve several options, and warnings about settings that are allowed but probably not meant. */
+#include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
 #include "train/config/config.h"
@@ -115,4 +116,16 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                      "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
                      " decoder blocks; choose another objective (%s) or another model",
                      objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
+}
+
+void config_advise(const Config *config, int64_t warmup, int64_t total)
+{
+    if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
+        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
+                    "model.pooler, or data.sentence_pairs=none");
+    if (total >= 2 && warmup >= total)
+        log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
+                    ": the learning rate rises to its last step and "
+                    "never %s; write a share of the length, such as optim.warmup=6%%",
+                    warmup, total, warmup == total ? "falls" : "reaches its peak");
 }

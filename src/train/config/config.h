@@ -4,6 +4,7 @@
 
 #include "base/amount.h"
 #include "data/loader.h"
+#include "model/loss.h"
 #include "model/model_config.h"
 #include "param/optim.h"
 
@@ -53,6 +54,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
  * run.dir is the directory as PATH names it, and tokenizer.path the run's own copy, unless an override sets them. */
 bool config_load_run(Config *config, const char *path, char **overrides, int n_overrides, GError **error);
 void config_clear(Config *config);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Config, config_clear)
 /* Checks rules that involve several options. */
 bool config_check(const Config *config, GError **error);
 /* An error unless the objective fills the streams (encoder, decoder) that the model has. */
@@ -94,6 +96,8 @@ int64_t config_share(Amount amount, int64_t total);
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);
 /* An amount of tokens, or a percentage of a train.length in tokens, in tokens; 0 for every other amount. */
 double config_tokens(const Config *config, Amount amount);
+/* The loss of a training step; its n_targets are counted by loss_count. */
+ModelLoss config_loss(const Config *config);
 /* The learning-rate schedule. count_tokens: amounts in tokens are compared with the tokens that were read; otherwise
  * config_steps turns them into steps. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);

@@ -1,24 +1,11 @@
 #include "train/config/layers.h"
 
+#include "base/file.h"
 #include "train/config/recipe.h"
 #include "train/model_path.h"
 #include "train/run_dir.h"
 
 #include <string.h>
-
-static bool says(const GPtrArray *settings, const char *name)
-{
-    for (guint i = 0; i < settings->len; i++)
-        if (strcmp(((OptionSetting *)settings->pdata[i])->name, name) == 0)
-            return true;
-    return false;
-}
-
-static char *file_in(const char *folder, const char *name)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    return g_file_test(path, G_FILE_TEST_EXISTS) ? g_steal_pointer(&path) : NULL;
-}
 
 /* NULL on error. */
 static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
@@ -33,9 +20,10 @@ static GPtrArray *read_settings(const char *path, char **overrides, int n_overri
     return settings;
 }
 
-/* Appends the settings of a run's config.yaml whose names satisfy `wanted`. */
-static bool add_from_run(const char *path, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
+/* Appends the settings of DIR/config.yaml whose names satisfy `wanted`. */
+static bool add_from_run(const char *dir, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
 {
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
     g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
     for (guint i = 0; saved && i < saved->len; i++) {
         const OptionSetting *setting = saved->pdata[i];
@@ -76,7 +64,7 @@ static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *l
  * model's. */
 static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
 {
-    ModelConfig model = { 0 };
+    g_auto(ModelConfig) model = { 0 };
     g_autoptr(GPtrArray) about_model = option_settings_new();
     for (guint i = 0; i < layers->len; i++) {
         const OptionSetting *setting = layers->pdata[i];
@@ -91,7 +79,6 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
         model.vocab = start->vocab;
     }
     g_autofree char *differences = good ? model_shape_differences(&model, start) : NULL;
-    model_config_clear(&model);
     if (differences)
         return fail_user(error, "train.init %s: %s; leave out what differs, it is taken from there", init, differences);
     return good;
@@ -106,8 +93,7 @@ static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, G
     add_shape(start, init, layers);
     if (tokenizer)
         option_settings_add(layers, "tokenizer.path", tokenizer, init);
-    g_autofree char *saved = run ? file_in(run, "config.yaml") : NULL;
-    return saved == NULL || add_from_run(saved, of_the_data, layers, error);
+    return run == NULL || !io_exists(run, "config.yaml") || add_from_run(run, of_the_data, layers, error);
 }
 
 /* Whether PATH is the config.yaml of a run, which sets every option. */
@@ -130,17 +116,16 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GErr
         return NULL;
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
-    g_autofree char *saved = dir && *dir ? file_in(dir, "config.yaml") : NULL;
+    bool saved = dir && *dir && io_exists(dir, "config.yaml");
     bool starts = init && *init, fresh = starts && !saved && !is_saved(path), good = true;
-    ModelConfig start = { 0 };
+    g_auto(ModelConfig) start = { 0 };
     if (fresh)
         good = add_start(init, &start, layers, error);
     else if (saved && !is_saved(path))
-        good = add_from_run(saved, starts ? of_a_start : in_recipe, layers, error);
+        good = add_from_run(dir, starts ? of_a_start : in_recipe, layers, error);
     good = good && add_preset(given, layers, error);
     g_ptr_array_extend_and_steal(layers, given);
     good = good && (!fresh || check_shape(&start, layers, init, error));
-    model_config_clear(&start);
     if (!good)
         g_clear_pointer(&layers, g_ptr_array_unref);
     return layers;
@@ -152,7 +137,7 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
     g_autoptr(GPtrArray) unsaid = option_settings_new();
     for (guint i = 0; i < defaults->len; i++) {
         const OptionSetting *setting = defaults->pdata[i];
-        if (!says(layers, setting->name))
+        if (!option_settings_find(layers, setting->name))
             option_settings_add(unsaid, setting->name, setting->value, setting->origin);
     }
     return options_apply(config_options(), config, unsaid, error);

@@ -68,14 +68,6 @@ static char *shown(const Config *config, const OptionRow *row)
     return *value ? g_steal_pointer(&value) : g_strdup("(none)");
 }
 
-static bool same_shares(const double *a, const double *b)
-{
-    for (int i = 0; i < SPLIT_PARTS; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
-}
-
 /* Whether two lists of datasets differ in their paths alone. The datasets' contents are compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
@@ -86,7 +78,7 @@ static bool same_sources(const char *a, const char *b)
         double shares[2][SPLIT_PARTS] = { 0 };
         bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
         same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
-               part[0] == part[1] && same_shares(shares[0], shares[1]);
+               part[0] == part[1] && memcmp(shares[0], shares[1], sizeof shares[0]) == 0;
     }
     g_clear_pointer(&x, mixture_free);
     g_clear_pointer(&y, mixture_free);
@@ -126,37 +118,27 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
-    Config saved = { 0 };
-    bool same = config_load(&saved, path, NULL, 0, error);
-    if (same) {
-        Config was = resolved(&saved), is = resolved(config);
-        same = compare_config(&was, &is, changes, error);
-        clear_resolved(&was);
-        clear_resolved(&is);
-    }
-    config_clear(&saved);
+    g_auto(Config) saved = { 0 };
+    if (!config_load(&saved, path, NULL, 0, error))
+        return false;
+    Config was = resolved(&saved), is = resolved(config);
+    bool same = compare_config(&was, &is, changes, error);
+    clear_resolved(&was);
+    clear_resolved(&is);
     return same;
 }
 
 /* ---- saving ---- */
 
-static bool lies_directly_in(const char *folder, const char *path)
-{
-    g_autofree char *whole = g_canonicalize_filename(path, NULL), *dir = g_canonicalize_filename(folder, NULL);
-    g_autofree char *parent = g_path_get_dirname(whole);
-    return strcmp(parent, dir) == 0;
-}
-
 /* Copies the tokenizer into the run directory; another tokenizer that lies there is removed. */
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
-    if (lies_directly_in(config->run.dir, tokenizer_path(tok)))
+    if (io_lies_in(config->run.dir, tokenizer_path(tok)))
         return true;
     g_autofree char *path = tokenizer_find(config->run.dir, NULL);
-    Tokenizer *saved = path ? tokenizer_open(path, NULL) : NULL;
+    g_autoptr(Tokenizer) saved = path ? tokenizer_open(path, NULL) : NULL;
     bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
                 tokenizer_size(saved) == tokenizer_size(tok);
-    g_clear_pointer(&saved, tokenizer_close);
     return same || (tokenizer_remove(config->run.dir, error) && tokenizer_copy(tok, config->run.dir, error));
 }
 

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "eval/heldout.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 

@@ -8,11 +8,11 @@
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
-#include "train/trainer/disk_room.h"
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #define PEAK_SECONDS   0.2 /* for measuring the peak rate that mfu refers to */
 #define PREFETCH_DEPTH 8
@@ -35,12 +35,6 @@ static bool open_loaders(Trainer *t, GError **error)
     t->micro = config_micro_samples(&t->config);
     t->accum = (t->samples + t->micro - 1) / t->micro;
     return true;
-}
-
-static void open_batches(Trainer *t)
-{
-    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
-    t->batch = g_new0(const Batch *, t->accum);
 }
 
 /* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
@@ -95,12 +89,7 @@ static bool open_model(Trainer *t, GError **error)
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
-    t->loss = (ModelLoss){ .label_smoothing = (float)config->train.label_smoothing,
-                           .z_loss = (float)config->train.z_loss,
-                           .seed = (uint64_t)config->run.seed,
-                           .train = true,
-                           .grad = true,
-                           .recompute = config->train.recompute == RECOMPUTE_BLOCK };
+    t->loss = config_loss(config);
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
@@ -144,10 +133,26 @@ static bool open_directory(Trainer *t, GError **error)
     return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
 }
 
-/* A run with steps left needs disk space for a checkpoint. */
+/* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
 static bool check_room(const Trainer *t, GError **error)
 {
-    return trainer_finished(t) || disk_room_check(t->config.run.dir, t->memory.weights + t->memory.optimizer, error);
+    const char *dir = t->config.run.dir;
+    size_t bytes = t->memory.weights + t->memory.optimizer;
+    struct statvfs disk;
+    if (trainer_finished(t))
+        return true;
+    if (!run_remove_unfinished(dir, error))
+        return false;
+    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* unknown, on some network file systems */
+        return true;
+    size_t there = (size_t)disk.f_bavail * disk.f_frsize;
+    if (there >= bytes)
+        return true;
+    g_autofree char *needed = text_bytes(bytes), *has = text_bytes(there);
+    return fail_machine(error,
+                        "a checkpoint takes %s, and %s has %s free: no save would succeed; make room, or choose "
+                        "another run.dir",
+                        needed, dir, has);
 }
 
 static bool open_metrics(Trainer *t, GError **error)
@@ -187,7 +192,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     advise(t);
     report_mixture(t);
-    open_batches(t);
+    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
+    t->batch = g_new0(const Batch *, t->accum);
     return open_metrics(t, error);
 }
 

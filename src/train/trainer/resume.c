@@ -8,12 +8,11 @@
 /* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
 {
-    Tokenizer *tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    g_autoptr(Tokenizer) tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
     if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
         log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
                     "pieces",
                     t->config.tokenizer.path, theirs);
-    g_clear_pointer(&tok, tokenizer_close);
 }
 
 /* Random weights, or with train.init those of another model of the same shape. */
@@ -43,9 +42,8 @@ static bool init_model(Trainer *t, GError **error)
 static bool check_sources(const Trainer *t, const char *folder, GError **error)
 {
     g_autofree char *hash = NULL;
-    ModelConfig saved = { 0 };
-    bool read = checkpoint_config(folder, &saved, &hash, NULL, error);
-    checkpoint_clear_config(&saved);
+    g_auto(ModelConfig) saved = { 0 };
+    bool read = checkpoint_config(folder, &saved, &hash, error);
     if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
         return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
@@ -57,7 +55,7 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
     return read;
 }
 
-static bool load(const char *folder, void *trainer, bool *damaged, GError **error)
+static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     const Checkpoint checkpoint = { .model = model_config(t->model),
@@ -65,7 +63,7 @@ static bool load(const char *folder, void *trainer, bool *damaged, GError **erro
                                     .optimizer = t->optimizer,
                                     .state = &t->state,
                                     .roles = model_roles(t->model) };
-    return checkpoint_load(folder, &checkpoint, damaged, error);
+    return checkpoint_load(folder, &checkpoint, error);
 }
 
 bool trainer_resume(Trainer *t, GError **error)

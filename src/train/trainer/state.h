@@ -4,7 +4,7 @@
 #pragma once
 
 #include "data/prefetch.h"
-#include "eval/heldout_sets.h"
+#include "eval/heldout.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/memory.h"
