@@ -22,8 +22,8 @@ typedef struct BlockLayout {
 } BlockLayout;
 
 /* Embeddings of distances in the scores, shared by all heads (Shaw et al. 2018; Huang et al. 2020):
- * score(i,j) = scale (q·k + q·e), with `keys` scale (q·k + q·e + k·e); e is the row of `table` (2P - 1, D) at
- * P - 1 + (i + Tk - Tq - j), for distances below P. Backward gives dtable = beta dtable + new. */
+ * score(i,j) = scale (q·k + q·e), with `keys` scale (q·k + q·e + k·e); e is row P - 1 + (i + Tk - Tq - j) of `table`
+ * (2P - 1, D). Tq and Tk are at most P, so every distance has a row. Backward gives dtable = beta dtable + new. */
 typedef struct AttnDistance {
     Tensor table, dtable; /* dtable: for backward alone */
     float beta;
@@ -73,8 +73,9 @@ static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, i
 
 /* T5's relative-position buckets. */
 typedef enum RelposRule {
-    RELPOS_T5, /* Raffel et al. 2020 */
-    RELPOS_AST /* AST-T5, COCO-LM: buckets for both directions, whatever `bidirectional` says */
+    RELPOS_T5, /* Raffel et al. 2020; buckets of long distances are rounded down */
+    RELPOS_AST /* AST-T5, COCO-LM: rounded up; keys before and after the query have buckets of their own, also where
+                  `bidirectional` is false */
 } RelposRule;
 
 typedef struct RelposSpec {
