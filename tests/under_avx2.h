@@ -11,7 +11,7 @@
 static inline bool under_avx2(void)
 {
     Device *dev = device_open_cpu(1);
-    bool is = strcmp(device_isa(dev), "avx2") == 0;
+    bool is = strcmp(dev->isa, "avx2") == 0;
     device_close(dev);
     return is;
 }

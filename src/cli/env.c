@@ -39,7 +39,7 @@ static json_t *describe(void)
     long memory = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     Device *dev = device_open_cpu(0);
     json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os,
-                               "processor", cpu, "isa", device_isa(dev), "threads", device_threads(dev), "memory_mib",
+                               "processor", cpu, "isa", dev->isa, "threads", dev->threads, "memory_mib",
                                (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
     return object;

@@ -7,29 +7,33 @@
 
 #include <string.h>
 
-#define CAST_EACH(type, expression)                                                                                    \
-    {                                                                                                                  \
-        type *p = memory;                                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            expression;                                                                                                \
-        break;                                                                                                         \
-    }
+/* X(dtype, its C type, x of this type as f64, the f64 x as this type) */
+#define CAST_DTYPES(X)                                                                                                 \
+    X(DT_F32, float, (double)x, (float)x)                                                                              \
+    X(DT_BF16, uint16_t, (double)bf16_to_f32(x), bf16_from_f32((float)x))                                              \
+    X(DT_F16, uint16_t, (double)f16_to_f32(x), f16_from_f32((float)x))                                                 \
+    X(DT_F64, double, x, x)                                                                                            \
+    X(DT_I32, int32_t, (double)x, (int32_t)x)                                                                          \
+    X(DT_I64, int64_t, (double)x, (int64_t)x)
+#define CAST_LOAD(dtype, type, from, to)                                                                               \
+    case dtype:                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            type x = ((const type *)memory)[i];                                                                        \
+            values[i] = from;                                                                                          \
+        }                                                                                                              \
+        break;
+#define CAST_STORE(dtype, type, from, to)                                                                              \
+    case dtype:                                                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            double x = values[i];                                                                                      \
+            ((type *)memory)[i] = to;                                                                                  \
+        }                                                                                                              \
+        break;
 
-static inline void cast_load(double *values, void *memory, DType dtype, int64_t n)
+static inline void cast_load(double *values, const void *memory, DType dtype, int64_t n)
 {
     switch (dtype) {
-    case DT_F32:
-        CAST_EACH(float, values[i] = (double)p[i])
-    case DT_BF16:
-        CAST_EACH(uint16_t, values[i] = (double)bf16_to_f32(p[i]))
-    case DT_F16:
-        CAST_EACH(uint16_t, values[i] = (double)f16_to_f32(p[i]))
-    case DT_F64:
-        CAST_EACH(double, values[i] = p[i])
-    case DT_I32:
-        CAST_EACH(int32_t, values[i] = (double)p[i])
-    case DT_I64:
-        CAST_EACH(int64_t, values[i] = (double)p[i])
+        CAST_DTYPES(CAST_LOAD)
     case DT_COUNT:
         break;
     }
@@ -38,23 +42,11 @@ static inline void cast_load(double *values, void *memory, DType dtype, int64_t 
 static inline void cast_store(void *memory, DType dtype, const double *values, int64_t n)
 {
     switch (dtype) {
-    case DT_F32:
-        CAST_EACH(float, p[i] = (float)values[i])
-    case DT_BF16:
-        CAST_EACH(uint16_t, p[i] = bf16_from_f32((float)values[i]))
-    case DT_F16:
-        CAST_EACH(uint16_t, p[i] = f16_from_f32((float)values[i]))
-    case DT_F64:
-        CAST_EACH(double, p[i] = values[i])
-    case DT_I32:
-        CAST_EACH(int32_t, p[i] = (int32_t)values[i])
-    case DT_I64:
-        CAST_EACH(int64_t, p[i] = (int64_t)values[i])
+        CAST_DTYPES(CAST_STORE)
     case DT_COUNT:
         break;
     }
 }
-#undef CAST_EACH
 
 /* Converts n numbers from from_dtype to to_dtype; `to` and `from` may not overlap. */
 static inline void cast_numbers(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t n)
@@ -68,7 +60,7 @@ static inline void cast_numbers(void *to, DType to_dtype, const void *from, DTyp
     }
     for (int64_t first = 0; first < n; first += CHUNK) {
         int64_t count = n - first < CHUNK ? n - first : CHUNK;
-        cast_load(values, (char *)from + (size_t)first * from_bytes, from_dtype, count);
+        cast_load(values, (const char *)from + (size_t)first * from_bytes, from_dtype, count);
         cast_store((char *)to + (size_t)first * to_bytes, to_dtype, values, count);
     }
 }

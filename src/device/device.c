@@ -56,13 +56,3 @@ void device_close(Device *dev)
     dev->ops->close(dev);
     free(dev);
 }
-
-int device_threads(const Device *dev)
-{
-    return dev->threads;
-}
-
-const char *device_isa(const Device *dev)
-{
-    return dev->isa;
-}

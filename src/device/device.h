@@ -58,8 +58,6 @@ Device *device_open_null(void);                   /* a null device with the f32 
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
-int device_threads(const Device *dev);
-const char *device_isa(const Device *dev);
 
 /* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be
  * added to its addresses, but only operations and transfers read or write there. */

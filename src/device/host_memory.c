@@ -29,13 +29,7 @@ void host_free(Device *dev, void *p)
     free(p);
 }
 
-void host_upload(Device *dev, void *to, const void *from, size_t bytes)
-{
-    (void)dev;
-    memcpy(to, from, bytes);
-}
-
-void host_download(Device *dev, void *to, const void *from, size_t bytes)
+void host_copy(Device *dev, void *to, const void *from, size_t bytes)
 {
     (void)dev;
     memcpy(to, from, bytes);
@@ -51,9 +45,4 @@ void host_wait(Device *dev, DeviceMark mark)
 {
     (void)dev;
     (void)mark;
-}
-
-void host_synchronise(Device *dev)
-{
-    (void)dev;
 }

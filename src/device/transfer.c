@@ -40,7 +40,7 @@ void device_wait(Device *dev, DeviceMark mark)
 
 void device_synchronise(Device *dev)
 {
-    dev->ops->synchronise(dev);
+    device_wait(dev, device_record(dev));
 }
 
 /* A tensor as runs of numbers without gaps: one, or its rows. */
@@ -108,10 +108,10 @@ void tensor_read(Device *dev, void *to, DType dtype, Tensor from)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
             n = chunk_of(pieces, first);
             device_download(dev, found, piece_at(from, i, first), (size_t)n * dtype_bytes((DType)from.dtype));
-            device_wait(dev, device_record(dev));
+            device_synchronise(dev);
             char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
             if (dev->computes)
                 cast_numbers(at, dtype, found, (DType)from.dtype, n);
         }
-    device_wait(dev, device_record(dev));
+    device_synchronise(dev);
 }

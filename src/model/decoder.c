@@ -100,11 +100,10 @@ void decoder_close(Decoder *decoder)
     g_free(decoder);
 }
 
-static AttentionCache self_cache(Decoder *d, int64_t width)
+static Tensor self_cache(Decoder *d, int64_t width)
 {
-    Tensor kv = arena_tensor(d->work.save, d->pass.cx.precision.compute,
-                             (int64_t)d->step_stream.max_tokens * d->capacity, 2 * width, "decoder.self");
-    return (AttentionCache){ kv };
+    return arena_tensor(d->work.save, d->pass.cx.precision.compute, (int64_t)d->step_stream.max_tokens * d->capacity,
+                        2 * width, "decoder.self");
 }
 
 /* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
@@ -119,7 +118,7 @@ static void encode(Decoder *d)
     stack_begin(&model->encoder, &pass);
     Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
     for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
-        attention_cache_encoder(&walk.cx, &d->caches[walk.i].cross, encoder_output, &walk.w.cross);
+        linear_fwd(&walk.cx, d->caches[walk.i].cross, encoder_output, walk.w.cross.kv);
     stack_pass_clear(&pass);
 }
 
@@ -158,7 +157,7 @@ static void prefill(Decoder *d)
         size_t mark = arena_mark(d->work.save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
-        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self.kv, kept.self.p.kv);
+        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self, kept.self.p.kv);
         arena_reset(d->work.save, mark);
     }
     row_moves_free(&moves);
@@ -220,8 +219,8 @@ static void begin(Decoder *d)
     for (int i = 0; i < model->config.n_dec; i++) {
         d->caches[i].self = self_cache(d, width);
         if (encodes)
-            d->caches[i].cross.kv = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->prompts.max_tokens,
-                                                 2 * width, "decoder.cross");
+            d->caches[i].cross = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->prompts.max_tokens,
+                                              2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(d->work.save);
     if (encodes)
@@ -369,7 +368,7 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
     if (moves.n > 0)
         row_moves_upload(&moves, model->dev, scratch);
     for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
-        row_moves_make(&moves, model->dev, scratch, decoder->caches[i].self.kv, decoder->caches[i].self.kv);
+        row_moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
     row_moves_free(&moves);
     arena_reset(scratch, mark);
 }

@@ -164,7 +164,7 @@ void model_take_sums(Model *model, LossSums *sums)
 
     tensor_download(model->dev, found, model->sums);
     op_fill(model->dev, model->sums, 0);
-    device_wait(model->dev, device_record(model->dev));
+    device_synchronise(model->dev);
     for (int h = 0; h < HEAD_COUNT; h++) {
         const double *stats = found + h * XENT_STATS;
         taken.head[h] = (HeadSums){ .loss = stats[XENT_LOSS],

@@ -3,8 +3,6 @@
 
 #include "model/stage.h"
 #include "nn/block.h"
-#include "nn/embedding.h"
-#include "nn/head.h"
 #include "param/param.h"
 
 /* A tensor that the model does not have is absent (NO_TENSOR). */

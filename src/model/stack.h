@@ -29,7 +29,7 @@ typedef struct StackPass {
     Tokens tokens; /* the stream of the activations */
     Tensor *x;     /* (end - first + 1) of (N,C): the input of each block, then the output of the last */
     BlockSave *blocks; /* (end - first) */
-    EmbeddingSave embed;
+    NormSave embed;
     NormSave final_norm;
     Tensor bias;      /* (H, 2 max_len - 1) of relative positions, or NO_TENSOR */
     Tensor sinusoids; /* (max_len, C), or NO_TENSOR */

@@ -13,16 +13,13 @@ static AttnSpec self_spec(const Ctx *cx, const Sequences *queries, const Sequenc
     return spec;
 }
 
-static AttnSpec cross_spec(const Ctx *cx)
-{
-    return ctx_attention(cx, &cx->tokens->seq, &cx->encoder_tokens->seq);
-}
-
 static AttnSpec attention_spec(const Ctx *cx, bool self)
 {
-    return self ? self_spec(cx, &cx->tokens->seq, &cx->tokens->seq) : cross_spec(cx);
+    const Sequences *own = &cx->tokens->seq;
+    return self ? self_spec(cx, own, own) : ctx_attention(cx, own, &cx->encoder_tokens->seq);
 }
 
+/* k and v are the halves of kv. */
 static void slice_kv(Projections *p)
 {
     int64_t width = p->kv.d[1] / 2;
@@ -189,12 +186,11 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
 }
 
 /* o (S,A) of q (S,A), from the keys and values of a cache. */
-static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionCache *cache,
-                         const AttnSpec *spec)
+static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, Tensor cache, const AttnSpec *spec)
 {
     Tensor lse =
         arena_tensor(cx->scratch, precision_statistic(cx->precision), cx->model->heads, q.d[0], "attention.lse");
-    Projections p = { .kv = cache->kv };
+    Projections p = { .kv = cache };
     Dropout none = { 0 };
 
     slice_kv(&p);
@@ -210,8 +206,8 @@ static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const Atte
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 
-void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w,
-                         const AttentionCache *cache, const DecodeStep *step)
+void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, Tensor cache,
+                         const DecodeStep *step)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
@@ -221,7 +217,7 @@ void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const A
     AttnSpec spec = self_spec(cx, &step->queries, &step->keys);
 
     project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
-    op_scatter(cx->dev, cache->kv, p.kv, step->new_rows);
+    op_scatter(cx->dev, cache, p.kv, step->new_rows);
     if (tensor_present(w->relpos))
         bias = own_bias(cx, cx->scratch, w->relpos, 1 - step->capacity, step->capacity);
     if (tensor_present(bias))
@@ -231,22 +227,17 @@ void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const A
     arena_reset(cx->scratch, mark);
 }
 
-void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache)
+void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, Tensor cache)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
     Tensor n = sublayer_enter(cx, x, w->norm, &unused);
     Tensor q = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.q");
     Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
-    AttnSpec spec = cross_spec(cx);
+    AttnSpec spec = attention_spec(cx, false);
 
     linear_fwd(cx, q, n, w->q);
     attend_cache(cx, o, q, NO_TENSOR, cache, &spec);
     project_step(cx, y, x, o, w, &unused);
     arena_reset(cx->scratch, mark);
-}
-
-void attention_cache_encoder(const Ctx *cx, AttentionCache *cache, Tensor encoder_out, const AttentionW *w)
-{
-    linear_fwd(cx, cache->kv, encoder_out, w->kv);
 }

@@ -2,9 +2,29 @@
  * Dimensions N, E, S, C, H, D, A, K, P, Tq, Tk: see nn/ctx.h. */
 #pragma once
 
-#include "nn/context_query.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
+#include "nn/layers.h"
+
+/* Queries that depend on the whole sequence, as T5CDQAttention of t5-experiments has them: each head h pools the tokens
+ * n of a sequence into one vector,
+ *   P_h = Σ_i softmax_i(score_h · relu(hidden n_i)) n_i,
+ * and the query of token i in head h is q mix [P_h; n_i]. */
+typedef struct ContextQueryW {
+    Tensor hidden; /* (C,C) */
+    Tensor score;  /* (H,C) */
+    Tensor mix;    /* (C,2C): left what multiplies P_h, right what multiplies n_i */
+    Tensor q;      /* (D,C), the same for all heads */
+} ContextQueryW;
+
+typedef struct ContextQuerySave {
+    Tensor h, a;  /* (N,C) n hiddenᵀ, and relu of it */
+    Tensor mixed; /* (N,C) n times the right half of mix, transposed */
+} ContextQuerySave;
+
+/* q (N,A): queries of all heads for the tokens n (N,C). */
+void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w, ContextQuerySave *save);
+/* dn += the gradient of n. Weight gradients: g = beta g + new. */
+void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
+                       float beta, const ContextQuerySave *save);
 
 /* Self-attention multiplies by qkv, cross-attention by q and kv; q, k, v and kv are views into qkv or kv. With
  * context-dependent queries `context` takes the place of q, and qkv is k above v. */
@@ -35,7 +55,7 @@ typedef struct AttentionSave {
     ContextQuerySave context;
 } AttentionSave;
 
-/* A sublayer (see norm.h) of f(n) = attention(n, encoder_out or n) oᵀ. encoder_out (E,C) is NO_TENSOR in
+/* A sublayer (see layers.h) of f(n) = attention(n, encoder_out or n) oᵀ. encoder_out (E,C) is NO_TENSOR in
  * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the
  * scores, a column for each relative position key - query; NO_TENSOR means none. */
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
@@ -45,12 +65,6 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
 void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save);
 
-/* Key/value cache: the first K columns are keys, the last K values. Self-attention: (S capacity, 2K), `capacity` rows
- * for each sequence. Cross-attention: (E,2K). */
-typedef struct AttentionCache {
-    Tensor kv;
-} AttentionCache;
-
 /* A step of decoding: one new token in each of S sequences. */
 typedef struct DecodeStep {
     Sequences queries; /* of length 1 */
@@ -59,12 +73,12 @@ typedef struct DecodeStep {
     int32_t capacity;  /* rows of the caches for each sequence */
 } DecodeStep;
 
-/* attention_fwd for the new tokens x (S,C); y may be x. Self-attention puts their keys and values into the cache first;
- * the last column of bias (H,T) is that of distance 0. */
-void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w,
-                         const AttentionCache *cache, const DecodeStep *step);
-/* attention_fwd of cross-attention for the new tokens x. Each sequence of cx->tokens is a prompt, whose tokens are the
- * new ones of its beams or samples: they share the prompt's encoder output. */
-void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, const AttentionCache *cache);
-/* Fills the cache of a cross-attention from encoder_out (E,C). */
-void attention_cache_encoder(const Ctx *cx, AttentionCache *cache, Tensor encoder_out, const AttentionW *w);
+/* attention_fwd for the new tokens x (S,C); y may be x. cache (S capacity, 2K), `capacity` rows for each sequence,
+ * holds keys in its first K columns and values in the last K; those of the new tokens are put there first. The last
+ * column of bias (H,T) is that of distance 0. */
+void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, Tensor cache,
+                         const DecodeStep *step);
+/* attention_fwd of cross-attention for the new tokens x; cache (E,2K) is the product of the encoder output and w->kv.
+ * Each sequence of cx->tokens is a prompt, whose tokens are the new ones of its beams or samples: they share the
+ * prompt's encoder output. */
+void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, Tensor cache);

@@ -28,9 +28,9 @@ void block_step(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w,
     size_t mark = arena_mark(cx->save);
     MlpSave unused;
 
-    attention_step_self(cx, y, x, bias, &w->self, &cache->self, step);
-    if (tensor_present(cache->cross.kv))
-        attention_step_cross(cx, y, y, &w->cross, &cache->cross);
+    attention_step_self(cx, y, x, bias, &w->self, cache->self, step);
+    if (tensor_present(cache->cross))
+        attention_step_cross(cx, y, y, &w->cross, cache->cross);
     mlp_fwd(cx, y, y, &w->mlp, &unused);
     arena_reset(cx->save, mark);
 }

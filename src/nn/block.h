@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nn/attention.h"
-#include "nn/mlp.h"
 
 typedef struct BlockW {
     AttentionW self, cross; /* cross is absent without an encoder output */
@@ -20,8 +19,9 @@ void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bia
 void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);
 
+/* Key/value caches: see attention_step_self and attention_step_cross. */
 typedef struct BlockCache {
-    AttentionCache self, cross; /* cross is absent without an encoder output */
+    Tensor self, cross; /* cross is absent without an encoder output */
 } BlockCache;
 
 /* block_fwd for one new token in each of S sequences, x (S,C), without dropout; y may be x. */

@@ -1,6 +1,6 @@
 /* context_query.c: nothing stands between mix and q, so the query of token i in head h is the sum of a part of the
  * token, q mix_right n_i, the same for every head, and a part of its sequence and head, q mix_left P_h. */
-#include "nn/context_query.h"
+#include "nn/attention.h"
 
 #include <glib.h>
 

@@ -1,4 +1,4 @@
-#include "nn/embedding.h"
+#include "nn/layers.h"
 
 /* x += table[ids], where there is a table. */
 static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
@@ -45,7 +45,7 @@ static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor 
     arena_reset(cx->scratch, mark);
 }
 
-void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *save)
+void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
     bool normed = tensor_present(w->norm.w);
@@ -59,12 +59,12 @@ void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, EmbeddingSave *
     add_looked_up(cx, sum, w->positions, cx->tokens->position_ids);
     add_looked_up(cx, sum, w->token_types, cx->tokens->token_types);
     if (normed)
-        norm_fwd(cx, y, sum, w->norm, &save->norm);
+        norm_fwd(cx, y, sum, w->norm, save);
     op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
 }
 
 void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,
-                   const EmbeddingSave *save)
+                   const NormSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor dsum = arena_tensor(cx->scratch, cx->precision.compute, dy.d[0], dy.d[1], "embedding.dsum");
@@ -72,7 +72,7 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
 
     op_dropout_bwd(cx->dev, dsum, dy, &drop);
     if (tensor_present(w->norm.w))
-        norm_bwd(cx, dsum, dsum, NO_TENSOR, w->norm, g->norm, beta, &save->norm);
+        norm_bwd(cx, dsum, dsum, NO_TENSOR, w->norm, g->norm, beta, save);
     if (tensor_present(g->positions))
         op_scatter_add(cx->dev, g->positions, dsum, cx->tokens->position_ids, beta);
     if (tensor_present(g->token_types))

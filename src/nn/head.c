@@ -1,4 +1,4 @@
-#include "nn/head.h"
+#include "nn/layers.h"
 
 /* Size of a chunk of logits: enough rows for the products to run at full speed, few enough to stay near the cache. */
 #define CHUNK_BYTES    (24 << 20)

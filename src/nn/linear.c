@@ -1,4 +1,4 @@
-#include "nn/linear.h"
+#include "nn/layers.h"
 
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w)
 {

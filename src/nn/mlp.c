@@ -1,4 +1,4 @@
-#include "nn/mlp.h"
+#include "nn/layers.h"
 
 /* h (N,F), or gated (N,2F): the activation's input left, its gate right. */
 static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)

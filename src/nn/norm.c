@@ -1,4 +1,4 @@
-#include "nn/norm.h"
+#include "nn/layers.h"
 
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {

@@ -1,4 +1,4 @@
-#include "nn/transform.h"
+#include "nn/layers.h"
 
 static const Dropout no_dropout = { 0 };
 

@@ -52,6 +52,6 @@ double grads_norm(ParamStore *store)
         op_sumsq(store->dev, sum, all, 1);
     }
     tensor_download(store->dev, &found, sum);
-    device_wait(store->dev, device_record(store->dev));
+    device_synchronise(store->dev);
     return sqrt(found);
 }

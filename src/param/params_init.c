@@ -47,7 +47,7 @@ static void init_param(ParamStore *store, int index, PhiloxKey key)
     bool wide = store->dev->precision.master == DT_F64;
     DType dtype = wide ? DT_F64 : DT_F32;
     g_autofree void *values = g_malloc((gsize)count * dtype_bytes(dtype));
-#pragma omp parallel for num_threads(device_threads(store->dev))
+#pragma omp parallel for num_threads(store->dev->threads)
     for (int64_t i = 0; i < count; i++) {
         double value = draw(spec, rng, i);
         if (wide)

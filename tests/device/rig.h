@@ -169,8 +169,8 @@ static int compare(const Case *c, int code, Device *dev, Device *reference, doub
         Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want.outputs, Tensor, i);
         double error = normalised_error(a, b, c->floor);
         if (!(error <= c->tolerance))
-            g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name,
-                    device_isa(dev), code, i, error, c->tolerance);
+            g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name, dev->isa,
+                    code, i, error, c->tolerance);
         *worst = fmax(*worst, error);
         check_untouched_between_rows(c, code, a);
         check_untouched_between_rows(c, code, b);
@@ -188,7 +188,7 @@ static void compare_all(const Case *c, Device *dev)
     int n_codes = 1;
     for (int code = 0; code < n_codes; code++)
         n_codes = compare(c, code, dev, reference, &worst);
-    g_test_message("%s on %s (%s): worst error %.3g over %d combinations", c->name, dev->name, device_isa(dev), worst,
+    g_test_message("%s on %s (%s): worst error %.3g over %d combinations", c->name, dev->name, dev->isa, worst,
                    n_codes);
     device_close(reference);
 }

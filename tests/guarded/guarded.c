@@ -121,11 +121,6 @@ static void guarded_wait(Device *dev, DeviceMark mark)
     wait_for(dev->impl, mark);
 }
 
-static void guarded_synchronise(Device *dev)
-{
-    guarded_wait(dev, guarded_record(dev));
-}
-
 /* ---- memory and transfers ---- */
 
 static void *guarded_alloc(Device *dev, size_t bytes)
@@ -147,7 +142,7 @@ static void guarded_free(Device *dev, void *p)
 {
     Guarded *g = dev->impl;
     size_t offset = (size_t)((char *)p - g->closed), i = 0;
-    guarded_synchronise(dev);
+    device_synchronise(dev);
     while (i < g->n_blocks && g->blocks[i].offset != offset)
         i++;
     CHECK(i < g->n_blocks, "%p was not allocated", p);
@@ -328,7 +323,7 @@ AS_IT_IS(Activation, activation)
 static void guarded_close(Device *dev)
 {
     Guarded *g = dev->impl;
-    guarded_synchronise(dev);
+    device_synchronise(dev);
     pthread_mutex_lock(&g->lock);
     g->closing = true;
     pthread_cond_signal(&g->asked);
@@ -349,7 +344,6 @@ static const OpTable guarded_ops = {
     .download = guarded_download,
     .record = guarded_record,
     .wait = guarded_wait,
-    .synchronise = guarded_synchronise,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"
 };

@@ -1,5 +1,5 @@
 /* Context-dependent queries against the formula in plain loops, over packed sequences. */
-#include "nn/context_query.h"
+#include "nn/attention.h"
 
 #include <glib.h>
 #include <math.h>

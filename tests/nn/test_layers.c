@@ -1,7 +1,5 @@
 /* Every layer's backward against central differences of its forward, in double precision, with dropout on. */
 #include "nn/block.h"
-#include "nn/embedding.h"
-#include "nn/head.h"
 
 #include <glib.h>
 #include <math.h>
@@ -41,7 +39,7 @@ typedef struct Fixture {
     BlockW w, g;
     BlockSave saved;
     NormSave norm;
-    EmbeddingSave embed;
+    NormSave embed;
     HeadW head;
 } Fixture;
 

@@ -383,7 +383,7 @@ static bool measure_all(Device *cpu, Device *null, GError **error)
     json_t *list = json_array();
     bool done = true;
     if (!as_json)
-        printf("%d threads, %s: matrix-product peak %.0f GFLOP/s\n", device_threads(cpu), device_isa(cpu), peak / 1e9);
+        printf("%d threads, %s: matrix-product peak %.0f GFLOP/s\n", cpu->threads, cpu->isa, peak / 1e9);
     for (size_t i = 0; done && i < G_N_ELEMENTS(cases); i++) {
         OpResult result = { 0 };
         done = measure(cpu, null, i, &result, error);
@@ -392,8 +392,8 @@ static bool measure_all(Device *cpu, Device *null, GError **error)
         else if (done)
             print_line(i, result, peak);
     }
-    json_t *object = json_pack("{s:s, s:i, s:o, s:o}", "isa", device_isa(cpu), "threads", device_threads(cpu),
-                               "peak_flops_per_s", json_finite(peak), "ops", list);
+    json_t *object = json_pack("{s:s, s:i, s:o, s:o}", "isa", cpu->isa, "threads", cpu->threads, "peak_flops_per_s",
+                               json_finite(peak), "ops", list);
     if (done && as_json)
         return print_json_line(object, error);
     json_decref(object);

@@ -52,8 +52,8 @@ static bool print_json(const Bench *b, GError **error)
                                      json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
                                      json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
                                      json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(b->peak),
-                                     "share_of_peak", json_finite(r->flops_per_s / b->peak), "isa",
-                                     device_isa(b->timer.dev), "threads", device_threads(b->timer.dev)),
+                                     "share_of_peak", json_finite(r->flops_per_s / b->peak), "isa", b->timer.dev->isa,
+                                     "threads", b->timer.dev->threads),
                            error);
 }
 
@@ -63,7 +63,7 @@ static void print_text(const Bench *b)
     const StepTimes *r = &b->times;
     g_autofree char *params = text_grouped(params_elements(model_params(timer->model)));
     printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s\n", params, timer->enc, timer->dec,
-           device_threads(b->timer.dev), device_isa(b->timer.dev));
+           b->timer.dev->threads, b->timer.dev->isa);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,

@@ -107,7 +107,6 @@ static const OpTable null_ops = {
     .download = null_download,
     .record = host_record,
     .wait = host_wait,
-    .synchronise = host_synchronise,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
 #include "device/op_list.inc"
 };

@@ -80,7 +80,7 @@ static void report_mixture(const Trainer *t)
 static bool plan_memory(Trainer *t, GError **error)
 {
     return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, device_threads(t->dev), error);
+           memory_check(&t->memory, t->dev->threads, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -100,8 +100,8 @@ static bool open_model(Trainer *t, GError **error)
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
                     *memory = memory_describe(&t->memory);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name,
-                 device_threads(t->dev), device_isa(t->dev));
+        log_info("model: %s parameters; memory %s; %s on %d threads (%s)", count, memory, t->dev->name, t->dev->threads,
+                 t->dev->isa);
     return t->optimizer != NULL;
 }
 

@@ -1,20 +1,9 @@
 /* attention.c: a block of queries of one head against the keys of their sequence at a time. Scores exist only as such
  * tiles, in the second-level cache, and are computed again in backward from the saved log-sum-exp. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/head.h"
 #include "device/cpu/kernels/mask.h"
 
 #include <math.h>
-#include <string.h>
-
-/* One head of one sequence. */
-typedef struct Head {
-    const AttnSpec *spec;
-    const Dropout *drop;
-    const float *q, *k, *v;
-    const float *bias; /* bias[j - i] for key j and query i; NULL: none */
-    int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v;
-    int32_t index, number; /* of the head: here, and in the whole layer */
-} Head;
 
 /* Keys [begin, begin + keys), their scores from `column` of a tile on; begin is a multiple of 4. */
 typedef struct Run {
@@ -76,39 +65,6 @@ static Desk desk_at(char *memory, const AttnSpec *spec, int tiles)
 static int64_t tile_ld(const Head *head)
 {
     return (head->tk + 3) / 4 * 4;
-}
-
-/* Head h of sequence s. */
-static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v,
-                    Tensor bias)
-{
-    int64_t size = q.d[1] / spec->heads, kv_channel = h / (spec->heads / attn_kv_heads(spec)) * size;
-    int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
-    int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
-    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
-    return (Head){ .spec = spec,
-                   .drop = drop,
-                   .q = row_of(q, spec->cu_q.device[s]) + h * size,
-                   .k = row_of(k, k_first) + kv_channel,
-                   .v = row_of(v, k_first) + kv_channel,
-                   .bias = tensor_present(bias) ? row_of(bias, h) + middle : NULL,
-                   .q_first = spec->cu_q.device[s],
-                   .tq = tq,
-                   .tk = tk,
-                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
-                   .size = size,
-                   .ld_q = q.ld,
-                   .ld_k = k.ld,
-                   .ld_v = v.ld,
-                   .index = h,
-                   .number = spec->first_head + h };
-}
-
-static Range visible(const Head *head, int64_t i)
-{
-    Range range;
-    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &range.begin, &range.end);
-    return range;
 }
 
 /* The visible keys of a run, counted from its first key. */
@@ -354,23 +310,6 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
     }
 }
 
-/* A Head with its rows in the tensors of backward, and the sums of this sequence for the gradient of the bias. */
-typedef struct HeadBwd {
-    Head head;
-    float *dq, *dk, *dv, *dbias; /* dbias[j - i], summed over this sequence; NULL: not wanted */
-    const float *o, *dout, *lse;
-    int64_t ld_dq, ld_dk, ld_dv, ld_o, ld_dout;
-} HeadBwd;
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += a[c] * b[c];
-    return sum;
-}
-
 /* Row i: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), delta = Σ p∘mask∘dp = dout·o. */
 static void score_gradient_row(float *p, float *dp, float *mask, const HeadBwd *hb, Block b, int64_t i)
 {
@@ -488,53 +427,24 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
     }
 }
 
-/* The tensors of cpu_attn_bwd. */
-typedef struct Bwd {
-    Tensor dq, dk, dv, dbias, dout, o, lse, q, k, v, bias;
-    const AttnSpec *spec;
-    const Dropout *drop;
-    float *sums; /* see reduce_bias */
-    int64_t ld_sums;
-} Bwd;
-
-static HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h)
-{
-    Head head = head_of(t->spec, t->drop, s, h, t->q, t->k, t->v, t->bias);
-    int64_t channel = h * head.size, k_first = t->spec->cu_k.device[s];
-    int64_t kv_channel = h / (t->spec->heads / attn_kv_heads(t->spec)) * head.size;
-    float *own_sums = t->sums + h * t->ld_sums + head.q_first + k_first + head.tq - 1;
-    return (HeadBwd){ .head = head,
-                      .dq = row_of(t->dq, head.q_first) + channel,
-                      .dk = row_of(t->dk, k_first) + kv_channel,
-                      .dv = row_of(t->dv, k_first) + kv_channel,
-                      .dbias = tensor_present(t->dbias) ? own_sums : NULL,
-                      .o = row_of(t->o, head.q_first) + channel,
-                      .dout = row_of(t->dout, head.q_first) + channel,
-                      .lse = row_of(t->lse, h) + head.q_first,
-                      .ld_dq = t->dq.ld,
-                      .ld_dk = t->dk.ld,
-                      .ld_dv = t->dv.ld,
-                      .ld_o = t->o.ld,
-                      .ld_dout = t->dout.ld };
-}
-
 /* A task is a head of keys with all its heads of queries: they add to the same dk and dv. */
 void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
                       Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec,
                       const Dropout *drop)
 {
+    const Bwd tensors = { dq, dk, dv, dbias, dout, o, lse, q, k, v, bias, spec, drop };
     if (spec->distance) {
-        cpu_attn_distance_bwd(dev, dq, dk, dv, dout, o, lse, q, k, v, spec, drop);
+        cpu_attn_distance_bwd(dev, &tensors);
         return;
     }
     size_t bytes = desk_bytes(spec, 2);
     int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
     size_t sums_bytes = (size_t)(ld_sums * spec->heads) * sizeof(float);
     char *workspace = cpu_workspace(dev, align64(sums_bytes) + (size_t)dev->threads * bytes);
-    Bwd tensors = { dq, dk, dv, dbias, dout, o, lse, q, k, v, bias, spec, drop, (float *)workspace, ld_sums };
+    float *sums = (float *)workspace; /* see reduce_bias */
     int32_t kv_heads = attn_kv_heads(spec), group = spec->heads / kv_heads;
     cpu_gemm_enter(dev);
-    memset(tensors.sums, 0, sums_bytes);
+    memset(sums, 0, sums_bytes);
     zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
     zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
     zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
@@ -542,11 +452,14 @@ void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
         char *mine = workspace + align64(sums_bytes) + (size_t)omp_get_thread_num() * bytes;
         Desk desk = desk_at(mine, spec, 2);
+        int32_t s = (int32_t)(task / kv_heads);
         for (int32_t g = 0; g < group; g++) {
-            HeadBwd hb = head_bwd_of(&tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads) * group + g);
+            HeadBwd hb = head_bwd_of(&tensors, s, (int32_t)(task % kv_heads) * group + g);
+            if (tensor_present(dbias))
+                hb.dbias = sums + hb.head.index * ld_sums + hb.head.q_first + spec->cu_k.device[s] + hb.head.tq - 1;
             head_bwd(&hb, &desk, g == 0);
         }
     }
     if (tensor_present(dbias))
-        reduce_bias(dbias, beta_bias, tensors.sums, ld_sums, spec);
+        reduce_bias(dbias, beta_bias, sums, ld_sums, spec);
 }

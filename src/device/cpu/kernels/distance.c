@@ -1,19 +1,9 @@
 /* distance.c: attention with embeddings of distances in its scores (AttnDistance), a score at a time: few models have
  * them. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/head.h"
 #include "device/cpu/kernels/mask.h"
 
 #include <math.h>
-#include <string.h>
-
-/* One head of one sequence; the embedding of query i and key j begins at center + (distance of i from j)·ld_e. */
-typedef struct Head {
-    const AttnSpec *spec;
-    const Dropout *drop;
-    const float *q, *k, *v, *center;
-    int64_t q_first, tq, tk, prefix, size, ld_q, ld_k, ld_v, ld_e;
-    int32_t index, number; /* of the head: here, and in the whole layer */
-} Head;
 
 /* Scratch memory of a thread. */
 typedef struct Desk {
@@ -37,41 +27,10 @@ static Desk desk_at(char *memory, const AttnSpec *spec)
                    .dtable = (float *)(memory + 2 * row_bytes(spec)) };
 }
 
-static Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v)
+/* Row of the table of embeddings, and of its gradient, for query i and key j. */
+static int64_t table_row(const Head *head, int64_t i, int64_t j)
 {
-    int64_t size = q.d[1] / spec->heads, kv_channel = h / (spec->heads / attn_kv_heads(spec)) * size;
-    Tensor table = spec->distance->table;
-    return (Head){ .spec = spec,
-                   .drop = drop,
-                   .q = row_of(q, spec->cu_q.device[s]) + h * size,
-                   .k = row_of(k, spec->cu_k.device[s]) + kv_channel,
-                   .v = row_of(v, spec->cu_k.device[s]) + kv_channel,
-                   .center = row_of(table, table.d[0] / 2),
-                   .q_first = spec->cu_q.device[s],
-                   .tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s],
-                   .tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s],
-                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
-                   .size = size,
-                   .ld_q = q.ld,
-                   .ld_k = k.ld,
-                   .ld_v = v.ld,
-                   .ld_e = table.ld,
-                   .index = h,
-                   .number = spec->first_head + h };
-}
-
-static int64_t distance_of(const Head *head, int64_t i, int64_t j)
-{
-    return i + head->tk - head->tq - j;
-}
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += a[c] * b[c];
-    return sum;
+    return head->spec->distance->table.d[0] / 2 + i + head->tk - head->tq - j;
 }
 
 /* q·k + q·e, and k·e with `keys`. */
@@ -93,13 +52,13 @@ static float score(const float *q, const float *k, const float *e, bool keys, in
 /* Scores of the keys that query i attends to, the range that is returned. */
 static Range row_scores(float *scores, const Head *head, int64_t i)
 {
-    Range seen;
+    const AttnDistance *distance = head->spec->distance;
     const float *q = head->q + i * head->ld_q;
-    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &seen.begin, &seen.end);
-    for (int64_t j = seen.begin; j < seen.end; j++)
-        scores[j] =
-            head->spec->scale * score(q, head->k + j * head->ld_k, head->center + distance_of(head, i, j) * head->ld_e,
-                                      head->spec->distance->keys, head->size);
+    Range seen = visible(head, i);
+    for (int64_t j = seen.begin; j < seen.end; j++) {
+        const float *e = row_of(distance->table, table_row(head, i, j));
+        scores[j] = head->spec->scale * score(q, head->k + j * head->ld_k, e, distance->keys, head->size);
+    }
     return seen;
 }
 
@@ -146,36 +105,23 @@ static void row_fwd(float *o, float *lse, const Desk *desk, const Head *head, in
     *lse = total > 0 ? max + logf(total) : 0;
 }
 
-static void zero_all(Tensor t)
-{
-    for (int64_t i = 0; i < t.d[0]; i++)
-        memset(row_of(t, i), 0, (size_t)t.d[1] * sizeof(float));
-}
-
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop)
 {
     size_t bytes = 2 * row_bytes(spec);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
-    zero_all(o);
-    zero_all(lse);
+    KERNEL(fill)(dev, o, 0);
+    KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
         Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec);
-        Head head = head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v);
+        Head head =
+            head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, NO_TENSOR);
         for (int64_t i = 0; i < head.tq; i++)
             row_fwd(row_of(o, head.q_first + i) + head.index * head.size, row_of(lse, head.index) + head.q_first + i,
                     &desk, &head, i);
     }
 }
-
-/* Rows of one head in the tensors of backward. */
-typedef struct HeadBwd {
-    Head head;
-    float *dq, *dk, *dv;
-    const float *o, *dout, *lse;
-    int64_t ld_dq, ld_dk, ld_dv, ld_o, ld_dout;
-} HeadBwd;
 
 /* The gradients of a score's query, key and embedding grow by their parts of ds, the gradient of the score times the
  * scale. `keys` is 1 with AttnDistance.keys, else 0. */
@@ -196,17 +142,16 @@ static void row_bwd(const HeadBwd *hb, const Desk *desk, int64_t i)
     const Head *head = &hb->head;
     const AttnDistance *distance = head->spec->distance;
     const float *dout = hb->dout + i * hb->ld_dout, *q = head->q + i * head->ld_q;
-    float *dq = hb->dq + i * hb->ld_dq, *middle = desk->dtable + distance->table.d[0] / 2 * head->size;
-    float delta = dot(dout, hb->o + i * hb->ld_o, head->size);
+    float *dq = hb->dq + i * hb->ld_dq, delta = dot(dout, hb->o + i * hb->ld_o, head->size);
     Range seen = row_scores(desk->scores, head, i);
     row_mask(desk->mask, head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
         float p = exp_f32(desk->scores[j] - hb->lse[i]), mask = desk->mask[j];
         float dp = mask * dot(dout, head->v + j * head->ld_v, head->size);
         add_scaled(hb->dv + j * hb->ld_dv, p * mask, dout, head->size);
-        int64_t at = distance_of(head, i, j);
-        pair_bwd(dq, hb->dk + j * hb->ld_dk, middle + at * head->size, q, head->k + j * head->ld_k,
-                 head->center + at * head->ld_e, head->spec->scale * p * (dp - delta), distance->keys ? 1 : 0,
+        int64_t row = table_row(head, i, j);
+        pair_bwd(dq, hb->dk + j * hb->ld_dk, desk->dtable + row * head->size, q, head->k + j * head->ld_k,
+                 row_of(distance->table, row), head->spec->scale * p * (dp - delta), distance->keys ? 1 : 0,
                  head->size);
     }
 }
@@ -226,37 +171,22 @@ static void reduce_table(const AttnDistance *distance, const char *workspace, si
     }
 }
 
-void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
-                           Tensor k, Tensor v, const AttnSpec *spec, const Dropout *drop)
+void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors)
 {
+    const AttnSpec *spec = tensors->spec;
     size_t before = 2 * row_bytes(spec), bytes = before + table_bytes(spec);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     int32_t kv_heads = attn_kv_heads(spec), group = spec->heads / kv_heads;
     memset(workspace, 0, (size_t)dev->threads * bytes);
-    zero_all(dq);
-    zero_all(dk);
-    zero_all(dv);
+    KERNEL(fill)(dev, tensors->dq, 0);
+    KERNEL(fill)(dev, tensors->dk, 0);
+    KERNEL(fill)(dev, tensors->dv, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
         Desk desk = desk_at(workspace + (size_t)omp_get_thread_num() * bytes, spec);
         for (int32_t g = 0; g < group; g++) {
-            int32_t h = (int32_t)(task % kv_heads) * group + g;
-            Head head = head_of(spec, drop, (int32_t)(task / kv_heads), h, q, k, v);
-            int64_t channel = h * head.size, kv_channel = h / group * head.size,
-                    k_first = spec->cu_k.device[task / kv_heads];
-            HeadBwd hb = { .head = head,
-                           .dq = row_of(dq, head.q_first) + channel,
-                           .dk = row_of(dk, k_first) + kv_channel,
-                           .dv = row_of(dv, k_first) + kv_channel,
-                           .o = row_of(o, head.q_first) + channel,
-                           .dout = row_of(dout, head.q_first) + channel,
-                           .lse = row_of(lse, h) + head.q_first,
-                           .ld_dq = dq.ld,
-                           .ld_dk = dk.ld,
-                           .ld_dv = dv.ld,
-                           .ld_o = o.ld,
-                           .ld_dout = dout.ld };
-            for (int64_t i = 0; i < head.tq; i++)
+            HeadBwd hb = head_bwd_of(tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads) * group + g);
+            for (int64_t i = 0; i < hb.head.tq; i++)
                 row_bwd(&hb, &desk, i);
         }
     }

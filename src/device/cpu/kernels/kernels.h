@@ -22,12 +22,6 @@
 #include "device/op_list.inc"
 #undef OP
 
-/* The attention kernels for a spec with spec->distance. */
-void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
-                           const Dropout *drop);
-void cpu_attn_distance_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dout, Tensor o, Tensor lse, Tensor q,
-                           Tensor k, Tensor v, const AttnSpec *spec, const Dropout *drop);
-
 /* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
 #define SIMD _Pragma("omp simd")
 

@@ -1,8 +1,7 @@
 /* optim.c: the optimizers' updates, in as few passes over memory as their formulas allow. */
-#include "device/cpu/kernels/kernels.h"
+#include "device/cpu/kernels/fold.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Root mean square of a tensor of `count` elements, of which `squares` (1) is the sum of squares. */
 static double rms(Tensor squares, int64_t count)
@@ -71,29 +70,22 @@ static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const 
                      .eps1 = (float)spec->eps1 };
 }
 
-enum { FOLD_ROWS = 16 }; /* rows summed in f32 before they join the sum in double */
-
-/* row_mean[i] = mean over columns of (clip·g)², col_sum[c] = Σ over the rows of it; part is scratch of col_sum's
- * length. */
-static void square_rows(const Update *a, Range rows, float *row_mean, double *col_sum, float *part)
+/* row_mean[i] = mean over columns of (clip·g)² for the calling thread's rows; the fold takes their column sums. */
+static void square_rows(const Update *a, float *row_mean, Fold fold)
 {
-    int64_t cols = tensor_cols(a->g);
-    memset(col_sum, 0, (size_t)cols * sizeof *col_sum);
-    for (int64_t first = rows.begin; first < rows.end; first += FOLD_ROWS) {
-        memset(part, 0, (size_t)cols * sizeof *part);
-        for (int64_t i = first; i < min_i64(first + FOLD_ROWS, rows.end); i++) {
-            const float *g = row_of(a->g, i);
-            float sum = 0;
+    Range rows = share(a->g.d[0], 1);
+    float *part = fold_begin(fold);
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        const float *g = row_of(a->g, i);
+        float sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (int64_t c = 0; c < cols; c++) {
-                float square = g[c] * a->clip * (g[c] * a->clip);
-                part[c] += square;
-                sum += square;
-            }
-            row_mean[i] = sum / (float)cols;
+        for (int64_t c = 0; c < fold.n; c++) {
+            float square = g[c] * a->clip * (g[c] * a->clip);
+            part[c] += square;
+            sum += square;
         }
-        for (int64_t c = 0; c < cols; c++)
-            col_sum[c] += (double)part[c];
+        row_mean[i] = sum / (float)fold.n;
+        fold_row(fold, part, i, rows);
     }
 }
 
@@ -102,29 +94,20 @@ static void square_rows(const Update *a, Range rows, float *row_mean, double *co
 static void row_moments(Device *dev, const Update *a, Tensor row, Tensor col_sums, double *row_sum)
 {
     int64_t n_rows = a->g.d[0], n_cols = a->g.d[1];
-    size_t sum_bytes = align64((size_t)n_cols * sizeof(double)), part_bytes = align64((size_t)n_cols * sizeof(float));
     int size = team(dev, tensor_count(a->g));
-    size_t sums_bytes = (size_t)size * (sum_bytes + part_bytes);
-    char *workspace = cpu_workspace(dev, sums_bytes + (size_t)n_rows * sizeof(float));
-    float *r = row.p, *row_mean = (float *)(workspace + sums_bytes);
+    size_t bytes = fold_bytes(n_cols, size);
+    Fold fold = { cpu_workspace(dev, bytes + (size_t)n_rows * sizeof(float)), n_cols };
+    float *r = row.p, *row_mean = (float *)(fold.memory + bytes);
     double *columns = col_sums.p, total = 0;
 #pragma omp parallel num_threads(size)
-    {
-        size_t t = (size_t)omp_get_thread_num();
-        square_rows(a, share(n_rows, 1), row_mean, (double *)(workspace + t * sum_bytes),
-                    (float *)(workspace + (size_t)size * sum_bytes + t * part_bytes));
-    }
+    square_rows(a, row_mean, fold);
     for (int64_t i = 0; i < n_rows; i++) {
         r[i] = a->beta2 * r[i] + a->new2 * (row_mean[i] + a->eps1);
         total += (double)r[i];
     }
     *row_sum += total;
-    for (int64_t j = 0; j < n_cols; j++) {
-        double sum = 0;
-        for (int t = 0; t < size; t++)
-            sum += ((const double *)(workspace + (size_t)t * sum_bytes))[j];
-        columns[j] += sum;
-    }
+    for (int64_t j = 0; j < n_cols; j++)
+        columns[j] += fold_total(fold, j, size);
 }
 
 static void full_moments(Device *dev, const Update *a)
@@ -160,24 +143,22 @@ void KERNEL(adafactor_columns)(Device *dev, Tensor col, Tensor col_sums, const A
         c[j] = a.beta2 * c[j] + a.new2 * ((float)(sums[j] / (double)spec->rows) + a.eps1);
 }
 
-/* Where u is factored, its factors, in the workspace behind `bytes` of another use; returns that. */
-static void *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_sum, int64_t all_rows, size_t bytes)
+/* The factors of u, where it is factored, in the workspace, which has one f64 for each thread before them. */
+static double *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_sum, const AdafactorSpec *spec)
 {
-    if (!tensor_present(row))
-        return cpu_workspace(dev, bytes);
-    int64_t n_rows = row.d[0], n_cols = col.d[0];
-    size_t row_bytes = align64((size_t)n_rows * sizeof(float));
-    char *workspace = cpu_workspace(dev, align64(bytes) + row_bytes + (size_t)n_cols * sizeof(float));
-    float *row_factor = (float *)(workspace + align64(bytes)), *col_factor = row_factor + row_bytes / sizeof(float);
+    int64_t n_rows = tensor_count(row), n_cols = tensor_count(col);
+    size_t bytes = align64((size_t)dev->threads * sizeof(double)), row_bytes = align64((size_t)n_rows * sizeof(float));
+    char *workspace = cpu_workspace(dev, bytes + row_bytes + (size_t)n_cols * sizeof(float));
+    float *row_factor = (float *)(workspace + bytes), *col_factor = (float *)(workspace + bytes + row_bytes);
     const float *r = row.p, *c = col.p;
-    double mean_row = *(const double *)row_sum.p / (double)all_rows;
+    double mean_row = tensor_present(row) ? *(const double *)row_sum.p / (double)spec->rows : 1;
     for (int64_t i = 0; i < n_rows; i++)
         row_factor[i] = (float)(1 / sqrt((double)r[i] / mean_row));
     for (int64_t j = 0; j < n_cols; j++)
         col_factor[j] = 1.0f / sqrtf(c[j]);
-    a->row_factor = row_factor;
+    a->row_factor = tensor_present(row) ? row_factor : NULL;
     a->col_factor = col_factor;
-    return workspace;
+    return (double *)workspace;
 }
 
 /* u of row i, for columns [first, first + n). */
@@ -248,7 +229,7 @@ void KERNEL(adafactor_size)(Device *dev, Tensor size, Tensor row, Tensor col, Te
                             const AdafactorSpec *spec, const StepScalars *scalars)
 {
     Update a = update_begin(g, v, spec, scalars);
-    double *partial = factors(dev, &a, row, col, row_sum, spec->rows, (size_t)dev->threads * sizeof(double));
+    double *partial = factors(dev, &a, row, col, row_sum, spec);
     *(double *)size.p += update_sumsq(dev, &a, partial);
 }
 
@@ -262,7 +243,7 @@ void KERNEL(adafactor)(Device *dev, Tensor w, Tensor m, Tensor row, Tensor col, 
         alpha *= fmax(spec->eps2, rms(squares, count));
     if (spec->clip_threshold > 0)
         clip = fmax(1, rms(size, count) / spec->clip_threshold);
-    factors(dev, &a, row, col, row_sum, spec->rows, 0);
+    factors(dev, &a, row, col, row_sum, spec);
     a.w = w;
     a.m = m;
     a.beta1 = (float)spec->beta1;

@@ -45,28 +45,28 @@ void KERNEL(alibi)(Device *dev, Tensor bias, int32_t first, int32_t first_head, 
     }
 }
 
+/* Row t: sines and cosines of (first + t) · base^(-c / steps), for each column c. */
+static void angles(Device *dev, Tensor sines, Tensor cosines, int64_t first, double base, int64_t steps)
+{
+#pragma omp parallel for num_threads(team(dev, 128 * tensor_count(sines))) schedule(static)
+    for (int64_t t = 0; t < sines.d[0]; t++)
+        for (int64_t c = 0; c < sines.d[1]; c++) {
+            double angle = (double)(first + t) * pow(base, -(double)c / (double)steps);
+            row_of(sines, t)[c] = (float)sin(angle);
+            row_of(cosines, t)[c] = (float)cos(angle);
+        }
+}
+
 void KERNEL(sinusoid_table)(Device *dev, Tensor table, int32_t first)
 {
     int64_t half = table.d[1] / 2;
-#pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
-    for (int64_t t = 0; t < table.d[0]; t++)
-        for (int64_t c = 0; c < half; c++) {
-            double angle = (double)(first + t) * pow(10000, -(double)c / (double)(half - 1));
-            row_of(table, t)[c] = (float)sin(angle);
-            row_of(table, t)[half + c] = (float)cos(angle);
-        }
+    angles(dev, tensor_slice_cols(table, 0, half), tensor_slice_cols(table, half, half), first, 10000, half - 1);
 }
 
 void KERNEL(rotary_table)(Device *dev, Tensor table, double base)
 {
     int64_t half = table.d[1] / 2;
-#pragma omp parallel for num_threads(team(dev, 64 * tensor_count(table))) schedule(static)
-    for (int64_t t = 0; t < table.d[0]; t++)
-        for (int64_t c = 0; c < half; c++) {
-            double angle = (double)t * pow(base, -(double)c / (double)half);
-            row_of(table, t)[c] = (float)cos(angle);
-            row_of(table, t)[half + c] = (float)sin(angle);
-        }
+    angles(dev, tensor_slice_cols(table, half, half), tensor_slice_cols(table, 0, half), 0, base, half);
 }
 
 static void rotate_head(float *x, const float *angles, int64_t half, float direction)

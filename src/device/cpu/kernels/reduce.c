@@ -17,23 +17,15 @@ void KERNEL(sum_rows)(Device *dev, Tensor out, Tensor x, float beta)
     }
 }
 
-/* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
 void KERNEL(column_sums)(Device *dev, Tensor db, Tensor dy, float beta)
 {
     double *sum = cpu_workspace(dev, (size_t)dy.d[1] * sizeof *sum);
     float *d = db.p;
-#pragma omp parallel num_threads(team(dev, tensor_count(dy)))
-    {
-        Range cols = share(dy.d[1], 16);
-        for (int64_t c = cols.begin; c < cols.end; c++)
-            sum[c] = beta == 0.0f ? 0.0 : (double)beta * (double)d[c];
-        for (int64_t i = 0; i < dy.d[0]; i++) {
-            const float *row = row_of(dy, i);
-            SIMD for (int64_t c = cols.begin; c < cols.end; c++) sum[c] += (double)row[c];
-        }
-        for (int64_t c = cols.begin; c < cols.end; c++)
-            d[c] = (float)sum[c];
-    }
+    for (int64_t c = 0; beta != 0.0f && c < dy.d[1]; c++)
+        sum[c] = (double)d[c];
+    KERNEL(sum_rows)(dev, tensor_vector(sum, DT_F64, dy.d[1]), dy, beta);
+    for (int64_t c = 0; c < dy.d[1]; c++)
+        d[c] = (float)sum[c];
 }
 
 void KERNEL(total_add)(Device *dev, Tensor out, Tensor x)

@@ -1,0 +1,52 @@
+/* fold.h: sums over the rows of n columns, by threads: each adds up to FOLD_ROWS rows in f32 (its part), then the part
+ * to its sums in f64; at the end the sums of the threads are added in their order. */
+#pragma once
+
+#include "device/cpu/kernels/kernels.h"
+
+#include <string.h>
+
+enum { FOLD_ROWS = 16 };
+
+/* Scratch memory of a parallel region: sums (n) f64 and part (n) f32 of each thread. */
+typedef struct Fold {
+    char *memory;
+    int64_t n;
+} Fold;
+
+static inline size_t fold_bytes(int64_t n, int threads)
+{
+    return (size_t)threads * (align64((size_t)n * sizeof(double)) + align64((size_t)n * sizeof(float)));
+}
+
+static inline double *fold_sums(Fold fold, int thread)
+{
+    return (double *)(fold.memory + fold_bytes(fold.n, thread));
+}
+
+/* Zeroes the calling thread's sums and part; returns the part. */
+static inline float *fold_begin(Fold fold)
+{
+    char *mine = (char *)fold_sums(fold, omp_get_thread_num());
+    memset(mine, 0, fold_bytes(fold.n, 1));
+    return (float *)(mine + align64((size_t)fold.n * sizeof(double)));
+}
+
+/* To be called when row i of the calling thread's rows has been added to its part. */
+static inline void fold_row(Fold fold, float *part, int64_t i, Range rows)
+{
+    double *sums = fold_sums(fold, omp_get_thread_num());
+    if ((i + 1 - rows.begin) % FOLD_ROWS != 0 && i + 1 != rows.end)
+        return;
+    for (int64_t c = 0; c < fold.n; c++)
+        sums[c] += (double)part[c];
+    memset(part, 0, (size_t)fold.n * sizeof *part);
+}
+
+static inline double fold_total(Fold fold, int64_t column, int threads)
+{
+    double total = 0;
+    for (int t = 0; t < threads; t++)
+        total += fold_sums(fold, t)[column];
+    return total;
+}
