@@ -3,7 +3,8 @@ set(LOAM_FLOORS base format text data device param nn model eval train)
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
-set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2)
+set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2
+                   PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})
 set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::JANSSON)
 set(libraries_device OpenMP::OpenMP_C ${DNNL_LIBRARY})
 set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)

@@ -21,6 +21,11 @@ if(reference AND TARGET loam_device)
   target_include_directories(loam_reference PUBLIC tests)
 endif()
 
+# A grammar of tree-sitter for tests, which `loam grammars install` takes from this folder.
+add_library(grammar_lists MODULE tests/text/grammars/lists.c)
+set_target_properties(grammar_lists PROPERTIES PREFIX "" OUTPUT_NAME lists LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-grammars)
+target_link_libraries(grammar_lists PRIVATE PkgConfig::TREE_SITTER)
+
 set(with_reference "")
 foreach(floor ${LOAM_FLOORS})
   if(floor STREQUAL device AND TARGET loam_reference)
@@ -32,7 +37,9 @@ foreach(floor ${LOAM_FLOORS})
     add_executable(${floor}_${name} ${source})
     target_link_libraries(${floor}_${name} PRIVATE ${with_reference} loam_${floor})
     target_include_directories(${floor}_${name} PRIVATE tests)
-    target_compile_definitions(${floor}_${name} PRIVATE LOAM_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_compile_definitions(${floor}_${name} PRIVATE LOAM_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                               LOAM_TEST_GRAMMARS="${CMAKE_BINARY_DIR}/test-grammars")
+    add_dependencies(${floor}_${name} grammar_lists)
     loam_test(${floor}/${name} ${source} ${floor}_${name})
   endforeach()
 endforeach()

@@ -228,8 +228,26 @@ def unigram():
     write_ids(path / "ids.jsonl", processor.encode)
 
 
+def spans():
+    """Into ids.jsonl: the bytes of the text that each token of a library covers. A part of a character counts as all of it."""
+    from tokenizers import BertWordPieceTokenizer, Tokenizer
+    byte_level, unigram_json = (Tokenizer.from_file(str(OUT / name / "tokenizer.json")) for name in ("byte-bpe", "unigram"))
+    words = BertWordPieceTokenizer(str(OUT / "wordpiece" / "vocab.txt"))
+    encode = {"byte-bpe": byte_level.encode, "unigram": lambda text: unigram_json.encode(text, add_special_tokens=False),
+              "wordpiece": lambda text: words.encode(text, add_special_tokens=False)}
+    for name, encoded in encode.items():
+        path = OUT / name / "ids.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:
+            text, tokens = record["text"], encoded(record["text"])
+            record.pop("spans", None)
+            if tokens.ids == record["ids"]:
+                record["spans"] = [[len(text[:i].encode()) for i in span] for span in tokens.offsets]
+        path.write_text("".join(json.dumps(record, ensure_ascii=True) + "\n" for record in records))
+
+
 def main():
-    for make in (safetensors, tensorboard, megatron, t5x, byte_bpe, wordpiece, unigram):
+    for make in (safetensors, tensorboard, megatron, t5x, byte_bpe, wordpiece, unigram, spans):
         make()
     if len(sys.argv) > 2:
         fairseq(pathlib.Path(sys.argv[2]))

@@ -21,11 +21,17 @@ GArray *added_tokens_new(void);
 
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
+/* For n ids that `encode` gave for a text: ends[i] is the byte of the text before which token i ends
+ * (tokenizer_encode_ends). False where ids and text do not belong together. */
+typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+                            int64_t n, uint32_t *ends);
+
 /* The tokenizer for the text between added tokens; see TokenizerKind. */
 typedef struct BaseTokenizer {
     const void *model;
     bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
     char *(*normalize)(const void *model, const char *text, size_t bytes); /* NULL means text is not normalized */
+    TokenEndsFn ends;                                                      /* NULL means that ends are unknown */
 } BaseTokenizer;
 
 /* Copies `tokens` (AddedToken). Of two tokens with the same content the later one counts. */
@@ -36,5 +42,8 @@ void added_tokens_close(AddedTokens *added);
  * takes the leftmost token, and of several that start at the same character the longest. */
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                          GError **error);
+/* added_tokens_encode, with the end in the text of every id appended to `ends` (uint32_t). */
+bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
+                              GArray *ends, GError **error);
 
 G_END_DECLS

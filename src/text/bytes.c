@@ -117,6 +117,15 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
                                     0, "byte_fallback", 0, "vocab", vocab, "merges"));
 }
 
+static bool ends_of(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+                    uint32_t *ends)
+{
+    (void)model, (void)text, (void)starts_text, (void)ids;
+    for (int64_t i = 0; i < n; i++)
+        ends[i] = (uint32_t)i + 1;
+    return (size_t)n == bytes;
+}
+
 const TokenizerKind kind_bytes = {
     .file_name = "tokenizer_config.json",
     .open = open_bytes,
@@ -126,4 +135,5 @@ const TokenizerKind kind_bytes = {
     .encode = encode,
     .decode = decode,
     .to_json = to_json,
+    .ends = ends_of,
 };

@@ -44,6 +44,7 @@ typedef struct TokenizerKind {
     /* Builds the tokenizer.json of a model (json_decref) that was opened from the file with the bytes `data`. The
      * pointer is NULL for a kind that cannot be exported as tokenizer.json, or is only read from one. */
     json_t *(*to_json)(const void *model, const char *data, size_t bytes, GError **error);
+    TokenEndsFn ends; /* where the ids of a text end in it; NULL means that this is unknown */
 } TokenizerKind;
 
 /* The table of all kinds (kinds.c). A file whose name tells nothing is read as tokenizer_kinds[0], SentencePiece. */

@@ -106,6 +106,20 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
     return added_tokens_encode(tok->finder, text, bytes, specials, ids, error);
 }
 
+bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
+                           GArray *ends, GError **error)
+{
+    const char *bad;
+    guint first = ends->len;
+    if (bytes > UINT32_MAX || !g_utf8_validate_len(text, bytes, &bad))
+        return fail_user(error, "the text is longer than 4 GiB or not valid UTF-8");
+    if (!added_tokens_encode_ends(tok->finder, text, bytes, specials, ids, ends, error))
+        return false;
+    if (ends->len > first)
+        g_array_index(ends, uint32_t, ends->len - 1) = (uint32_t)bytes;
+    return true;
+}
+
 /* Decodes and empties `run`, the ids since the last sentinel; a space parts it from what is there. */
 static bool decode_run(const Tokenizer *tok, GArray *run, GString *text, GError **error)
 {

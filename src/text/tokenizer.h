@@ -51,6 +51,12 @@ const char *tokenizer_hash(const Tokenizer *tok);
  * written in the text ("<extra_id_0>", "[MASK]") become their ids; false, for corpora, encodes them as ordinary text.
  * Added tokens that are not special always become their ids. */
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
+/* tokenizer_encode, with the end of every id in the text, in bytes, appended to `ends` (GArray of uint32_t; ascending):
+ * token i stands for bytes [ends[i - 1], ends[i]), the first from byte 0 on. Bytes that no token holds (white space
+ * that normalization drops) belong to the token after them, at the end of the text to the last one. A character that
+ * normalization changed as a whole belongs to the first token that holds a part of it. */
+bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
+                           GArray *ends, GError **error);
 /* Text of n ids. Sentinels read <extra_id_i>; pad, eos and ids outside the vocabulary are left out. g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
 

@@ -162,7 +162,7 @@ static bool read_settings(Tokenizer *tok, GError **error)
 
 static void open_finder(Tokenizer *tok)
 {
-    const BaseTokenizer base = { tok->model, tok->kind->encode, tok->kind->normalize };
+    const BaseTokenizer base = { tok->model, tok->kind->encode, tok->kind->normalize, tok->kind->ends };
     added_tokens_close(tok->finder);
     tok->finder = added_tokens_open(tok->added, &base);
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/prepare/programs.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -59,6 +60,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("dict-size", dict_size, "lines of words: ids at most, four specials included (all)", "N"),
     CLI_VALUE("padding-factor", padding_factor, "lines of words: fill the dictionary up to a multiple of this (8)",
               "N"),
+    PROGRAM_ENTRIES,
     CLI_SWITCH("json", as_json, "print the counts as one JSON object"),
     { 0 },
 };
@@ -194,6 +196,7 @@ static bool check_way(int way, GError **error)
         { "--keep-newlines", keep_newlines, DOCUMENTS },
         { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
+        { "--ast", program_flags.ast, DOCUMENTS },
     };
     const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"
                        : way == LINES ? "lines (--format fairseq --lines)"
@@ -307,6 +310,8 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
 {
     print_datasets(stats, options);
     print_texts(stats, options);
+    if (options->programs)
+        print_programs(stats->programs, options->programs);
     print_count("duplicates dropped (--keep-duplicates keeps them)", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);
@@ -341,6 +346,8 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     for (int field = 0; field < prepare_fields(options); field++)
         if (options->corpus.fields_apart)
             json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
+    if (options->programs)
+        json_object_set_new(root, "languages", programs_json(stats->programs, options->programs));
     if (json_object_size(by_field) > 0)
         json_object_set(root, "fields", by_field);
     json_decref(by_field);
@@ -365,13 +372,16 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
 {
     PrepareOptions options;
     PrepareStats stats;
-    if (!fill_options(&options, tok, error) || !check_out(argv + 1, argc - 1, &options, error) ||
-        !prepare_run(tok, argv + 1, argc - 1, &options, &stats, error))
-        return false;
-    if (as_json)
-        return print_json(&stats, &options, error);
-    print_stats(&stats, &options);
-    return true;
+    ProgramOptions programs = { 0 };
+    bool good = fill_options(&options, tok, error) && program_options(&programs, &options, error) &&
+                check_out(argv + 1, argc - 1, &options, error) &&
+                prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
+    if (good && as_json)
+        good = print_json(&stats, &options, error);
+    else if (good)
+        print_stats(&stats, &options);
+    grammars_close((Grammars *)programs.grammars);
+    return good;
 }
 
 bool verb_prepare(int argc, char **argv, GError **error)

@@ -102,6 +102,7 @@ void corpus_close(Corpus *corpus)
     g_string_free(corpus->where, true);
     g_free(corpus->chunk);
     g_strfreev(corpus->options.fields);
+    g_free(corpus->language);
     g_array_unref(corpus->field_ends);
     g_free(corpus);
 }
@@ -241,4 +242,21 @@ const CorpusCounts *corpus_counts(const Corpus *corpus)
 const char *corpus_where(const Corpus *corpus)
 {
     return corpus->where->str;
+}
+
+const char *corpus_language(Corpus *corpus)
+{
+    static const char *const usual[] = { "language", "lang", "path" };
+    const char *field = corpus->options.language_field;
+    const json_t *value = field ? json_object_get(corpus->object, field) : NULL;
+    if (corpus->kind != CORPUS_JSON) {
+        g_free(corpus->language);
+        corpus->language = g_strdup(corpus->file->path);
+        if (g_str_has_suffix(corpus->language, ".gz") || g_str_has_suffix(corpus->language, ".zst"))
+            *strrchr(corpus->language, '.') = '\0';
+        return corpus->language;
+    }
+    for (size_t i = 0; !field && !value && i < G_N_ELEMENTS(usual); i++)
+        value = json_object_get(corpus->object, usual[i]);
+    return json_is_string(value) ? json_string_value(value) : "";
 }

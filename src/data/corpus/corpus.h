@@ -26,6 +26,8 @@ typedef struct CorpusOptions {
                               warning; NULL means none */
     const char *longer;    /* end of the error about longer documents: "; --option takes longer ones"; NULL means "" */
     const volatile sig_atomic_t *interrupted; /* NULL, or a flag that a signal handler sets to end the corpus early */
+    const char *language_field; /* the field of JSON objects that corpus_language returns; NULL means the first of
+                                   language, lang and path */
 } CorpusOptions;
 
 /* What has been met so far. */
@@ -47,6 +49,9 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
 int corpus_fields(const Corpus *corpus);
 /* The text of a field is bytes [*begin, *begin + *bytes) of the current document. */
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
+/* What tells the language of the current document: the field of its JSON object ("" where it is missing), otherwise the
+ * name of its file without .gz or .zst. Valid until the next call. */
+const char *corpus_language(Corpus *corpus);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* bytes of all files as stored (compressed) */
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* bytes of the files as stored that have been read */
 /* Whether the current document is a whole .txt, or the first part of one that is longer than max_bytes. */

@@ -32,6 +32,7 @@ GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error);
 
 struct Corpus {
     CorpusOptions options; /* `fields` owned, one at least, and used in place of `field`; `longer` is not NULL */
+    char *language;        /* of corpus_language; NULL means not asked for yet */
     size_t max_bytes;      /* options.max_bytes or its default */
     GArray *field_ends;    /* of size_t: where each field ends in the current document */
     GPtrArray *files;      /* of CorpusFile * */

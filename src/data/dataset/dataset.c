@@ -33,6 +33,23 @@ static char *find_prefix(const char *path)
     return folder ? g_steal_pointer(&train) : g_strdup(path);
 }
 
+/* Opens PREFIX.tree where PREFIX.json names one. */
+static bool open_trees(Dataset *data, GError **error)
+{
+    const DatasetMeta *meta = &data->meta;
+    if (meta->tree_bytes == 0)
+        return true;
+    data->trees = trees_open(data->prefix, error);
+    if (!data->trees)
+        return false;
+    return (trees_bytes(data->trees) == meta->tree_bytes && trees_documents(data->trees) == meta->counts.documents) ||
+           fail_user(error,
+                     "%s.tree has %" PRId64 " bytes and %" PRId64 " documents, but %s.json tells of %" PRId64
+                     " and %" PRId64 ": files of two datasets; run loam prepare --ast again",
+                     data->prefix, trees_bytes(data->trees), trees_documents(data->trees), data->prefix,
+                     meta->tree_bytes, meta->counts.documents);
+}
+
 /* Reads PREFIX.json, if there is one, and checks that it describes these tokens. */
 static bool read_meta(Dataset *data, GError **error)
 {
@@ -44,7 +61,7 @@ static bool read_meta(Dataset *data, GError **error)
     if (!dataset_meta_read(meta, path, error))
         return false;
     if (meta->counts.tokens == indexed_tokens(data->set) && meta->counts.documents == indexed_documents(data->set))
-        return true;
+        return open_trees(data, error);
     return fail_user(error,
                      "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64
                      " and %" PRId64 ": files of two datasets; run loam prepare again",
@@ -112,6 +129,7 @@ void dataset_close(Dataset *data)
     if (!data)
         return;
     indexed_close(data->set);
+    trees_close(data->trees);
     dataset_meta_clear(&data->meta);
     g_free(data->prefix);
     g_free(data);

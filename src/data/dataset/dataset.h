@@ -3,6 +3,7 @@
  * dict.LANG.txt for PREFIX.LANG) beside its index. */
 #pragma once
 
+#include "data/trees/trees.h"
 #include "format/indexed.h"
 #include "text/tokenizer.h"
 
@@ -16,13 +17,16 @@ typedef struct DatasetMeta {
     int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
     bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
     DatasetCounts counts;
-    bool held_out; /* loam prepare --valid held these documents out of the dataset beside them */
+    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
+    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
+    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
 } DatasetMeta;
 
 typedef struct Dataset {
     char *prefix; /* path prefix of the files */
     Indexed *set; /* random access to the tokens */
     DatasetMeta meta;
+    Trees *trees; /* PREFIX.tree; NULL means that there is none */
 } Dataset;
 
 /* path: the path prefix; or PREFIX@train:949/50/1 for one part of its documents (see "Parts" below); or a folder that
@@ -43,6 +47,9 @@ typedef bool (*DatasetSideFn)(const Dataset *data, int64_t document, int64_t fro
  * left out. */
 bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
                              GError **error);
+/* Appends TreeNode: the tree of these tokens, cut as trees_cut does, after a node of type 0 that covers all of them.
+ * Nothing is appended for a text without a tree. A dataset without PREFIX.tree is an error. */
+bool dataset_tree(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out, GError **error);
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
@@ -59,7 +66,8 @@ void dataset_meta_clear(DatasetMeta *meta);
 typedef struct DatasetWriter {
     char *prefix;
     IndexedWriter *files;
-    DatasetMeta meta; /* for PREFIX.json; `counts` is what was added so far */
+    TreeWriter *trees; /* NULL means that there is no PREFIX.tree */
+    DatasetMeta meta;  /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
 /* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
@@ -67,6 +75,11 @@ typedef struct DatasetWriter {
 DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error);
 bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error); /* one sequence */
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
+/* Right after opening: a PREFIX.tree is written too, and every document is added by dataset_writer_add_tree. */
+bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error);
+/* A document of n tokens in one sequence, and its tree, as for tree_writer_add. */
+bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
+                             int64_t n_nodes, GError **error);
 /* Gives the files their names. PREFIX.json is removed first and written last, so it never describes other data than
  * those beside it; without a tokenizer_hash there is none. */
 bool dataset_writer_finish(DatasetWriter *writer, GError **error);

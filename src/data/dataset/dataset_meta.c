@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define MAX_BYTES     ((size_t)1 << 20)
-#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*}"
-#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b !}"
+#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*}"
+#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b, s?{s:s, s:I !} !}"
 
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 {
@@ -20,10 +20,12 @@ DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
 {
-    json_t *root = json_pack(LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind",
-                             meta->tokenizer_kind, "size", (json_int_t)meta->vocab, "append_eod", meta->append_eod,
-                             "documents", (json_int_t)meta->counts.documents, "tokens", (json_int_t)meta->counts.tokens,
-                             "held_out", meta->held_out ? json_true() : NULL);
+    json_t *root = json_pack(
+        LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
+        (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->counts.documents,
+        "tokens", (json_int_t)meta->counts.tokens, "held_out", meta->held_out ? json_true() : NULL, "tree",
+        meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes", (json_int_t)meta->tree_bytes)
+                             : NULL);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     g_autofree char *lines = g_strconcat(text, "\n", NULL);
     free(text);
@@ -34,23 +36,25 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
 static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
 {
     json_error_t reason;
-    json_int_t size, documents, tokens;
-    const char *hash, *kind;
+    json_int_t size, documents, tokens, tree_bytes = 0;
+    const char *hash, *kind, *tree_hash = "";
     int version, append_eod, held_out = 0;
     if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
                        "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "held_out",
-                       &held_out) != 0)
+                       &held_out, "tree", "hash", &tree_hash, "bytes", &tree_bytes) != 0)
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
-    if (size <= 0 || documents < 0 || tokens < 0)
+    if (size <= 0 || documents < 0 || tokens < 0 || tree_bytes < 0)
         return fail_user(error, "%s: a size or count is out of range", path);
     *meta = (DatasetMeta){ .tokenizer_hash = g_strdup(hash),
                            .tokenizer_kind = g_strdup(kind),
                            .vocab = size,
                            .append_eod = append_eod,
                            .counts = { documents, tokens },
-                           .held_out = held_out };
+                           .held_out = held_out,
+                           .tree_bytes = tree_bytes };
+    g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
     return true;
 }
 

@@ -20,6 +20,7 @@ void dataset_writer_close(DatasetWriter *writer)
         return;
     if (writer->files)
         indexed_writer_abort(writer->files);
+    tree_writer_abort(writer->trees);
     g_free(writer->prefix);
     g_free(writer);
 }
@@ -36,9 +37,32 @@ bool dataset_writer_end_document(DatasetWriter *writer, GError **error)
     return indexed_writer_end_document(writer->files, error);
 }
 
+bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error)
+{
+    writer->trees = tree_writer_open(writer->prefix, grammars, error);
+    return writer->trees != NULL;
+}
+
+bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
+                             int64_t n_nodes, GError **error)
+{
+    return dataset_writer_add(writer, ids, n, error) && dataset_writer_end_document(writer, error) &&
+           tree_writer_add(writer->trees, language, nodes, n_nodes, error);
+}
+
+/* A PREFIX.tree of an earlier dataset of this name is removed. */
+static bool finish_trees(DatasetWriter *writer, GError **error)
+{
+    g_autofree char *path = g_strconcat(writer->prefix, ".tree", NULL);
+    TreeWriter *trees = g_steal_pointer(&writer->trees);
+    return trees ? tree_writer_finish(trees, &writer->meta.tree_bytes, writer->meta.tree_hash, error)
+                 : io_remove_file(path, error);
+}
+
 bool dataset_writer_finish(DatasetWriter *writer, GError **error)
 {
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
     return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
+           finish_trees(writer, error) &&
            (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
 }

@@ -12,7 +12,7 @@
 
 enum { TRAIN, VALID, N_OUTPUTS };
 
-static const char *const suffixes[] = { ".json", ".idx", ".bin" }; /* of the files of a dataset */
+static const char *const suffixes[] = { ".json", ".idx", ".bin", ".tree" }; /* of the files of a dataset */
 
 int prepare_fields(const PrepareOptions *options)
 {
@@ -114,22 +114,56 @@ static bool write_document(Run *run, const PipelineJob *job, const PipelineDocum
     return dataset_writer_end_document(output, error);
 }
 
+/* Adds a program: each segment is a document of the dataset, with a tree of its own. node: the first node of the
+ * program within the job. */
+static bool write_program(Run *run, const PipelineJob *job, const PipelineDocument *document, guint node,
+                          GError **error)
+{
+    DatasetWriter *output = run->outputs[document->field][document->valid ? VALID : TRAIN];
+    const ProgramTree *tree = &document->tree;
+    const TreeNode *nodes = (const TreeNode *)(void *)job->nodes->data;
+    int language = tree->outcome == SYNTAX_TREE ? tree->language : -1;
+    guint at = document->first_id;
+    program_count(&run->stats->programs[tree->language + 1], tree, (int64_t)document->bytes, document->n_ids);
+    for (guint i = document->first_sequence; i < document->first_sequence + document->n_sequences; i++) {
+        guint n = g_array_index(job->sequences, guint, i), n_nodes = g_array_index(job->n_nodes, guint, i);
+        if (!dataset_writer_add_tree(output, &g_array_index(job->ids, int32_t, at), n, language, nodes + node, n_nodes,
+                                     error))
+            return false;
+        at += n;
+        node += n_nodes;
+    }
+    return true;
+}
+
+/* Whether a document is written; one that is not is counted. */
+static bool is_kept(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
+{
+    int64_t n = (int64_t)document->n_ids - options->append_eod;
+    if (document->n_ids == 0)
+        stats->empty++;
+    else if (n < options->min_tokens)
+        stats->too_short++;
+    else if (options->max_tokens > 0 && n > options->max_tokens)
+        stats->too_long++;
+    else
+        return true;
+    return false;
+}
+
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
     PrepareStats *stats = run->stats;
     const PrepareOptions *options = run->options;
+    guint node = 0;
     for (guint i = 0; i < job->documents->len; i++) {
         const PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
         stats->bytes += document->bytes;
-        int64_t n = (int64_t)document->n_ids - options->append_eod;
-        if (document->n_ids == 0)
-            stats->empty++;
-        else if (n < options->min_tokens)
-            stats->too_short++;
-        else if (options->max_tokens > 0 && n > options->max_tokens)
-            stats->too_long++;
-        else if (!write_document(run, job, document, error))
+        if (is_kept(options, stats, document) && !(options->programs ? write_program(run, job, document, node, error)
+                                                                     : write_document(run, job, document, error)))
             return false;
+        for (guint k = 0; options->programs && k < document->n_sequences; k++)
+            node += g_array_index(job->n_nodes, guint, document->first_sequence + k);
     }
     stats->duplicates += job->duplicates;
     stats->empty += job->empty;
@@ -160,7 +194,9 @@ static bool open_output(Run *run, int field, bool valid, GError **error)
     DatasetMeta meta = dataset_meta_of(run->tok, run->options->append_eod);
     meta.held_out = valid;
     run->outputs[field][valid] = dataset_writer_open(prefix, &meta, run->options->fairseq, error);
-    return run->outputs[field][valid] != NULL;
+    const ProgramOptions *programs = run->options->programs;
+    DatasetWriter *output = run->outputs[field][valid];
+    return output && (!programs || dataset_writer_with_trees(output, programs->grammars, error));
 }
 
 static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)

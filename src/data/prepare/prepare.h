@@ -6,6 +6,7 @@
 #include "data/corpus/corpus.h"
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_lines.h"
+#include "data/prepare/programs.h"
 
 /* The options of loam prepare. */
 typedef struct PrepareOptions {
@@ -21,6 +22,8 @@ typedef struct PrepareOptions {
                                        a newline */
     int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
     bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
+    const ProgramOptions *programs; /* parse documents and cut them into segments, each a document of the dataset; NULL
+                                       means that documents are text */
     const volatile sig_atomic_t
         *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
 } PrepareOptions;
@@ -38,6 +41,7 @@ typedef struct PrepareStats {
     CorpusCounts corpus;
     uint64_t bytes; /* bytes of text */
     double seconds;
+    ProgramCounts programs[GRAMMARS_MAX + 1]; /* with PrepareOptions.programs: [0] text, [1 + i] of grammar i */
 } PrepareStats;
 
 /* Number of datasets to train on: of fields with corpus.fields_apart, otherwise 1. */

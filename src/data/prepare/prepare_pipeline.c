@@ -36,6 +36,8 @@ static void job_init(PipelineJob *job)
     job->documents = g_array_new(false, false, sizeof(PipelineDocument));
     job->ids = g_array_new(false, false, sizeof(int32_t));
     job->sequences = g_array_new(false, false, sizeof(guint));
+    job->n_nodes = g_array_new(false, false, sizeof(guint));
+    job->nodes = g_array_new(false, false, sizeof(TreeNode));
 }
 
 static void job_clear(PipelineJob *job)
@@ -44,6 +46,8 @@ static void job_clear(PipelineJob *job)
     g_array_unref(job->documents);
     g_array_unref(job->ids);
     g_array_unref(job->sequences);
+    g_array_unref(job->n_nodes);
+    g_array_unref(job->nodes);
     g_clear_error(&job->error);
     g_free(job->where);
 }
@@ -69,9 +73,11 @@ static uint64_t fields_seed(const Corpus *corpus)
 /* Adds each field of a document as a document of its own; empty fields are only counted. */
 static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
+    const ProgramOptions *programs = pipeline->options->programs;
+    int language = programs ? grammars_find(programs->grammars, corpus_language(pipeline->corpus)) : -1;
     bool valid = is_held_out(text, bytes, pipeline->options->valid);
     for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
-        PipelineDocument document = { .field = field, .valid = valid };
+        PipelineDocument document = { .field = field, .valid = valid, .tree = { .language = language } };
         corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
         document.begin += job->text->len;
         if (document.bytes > 0)
@@ -149,6 +155,8 @@ static void fill_job(Pipeline *pipeline, PipelineJob *job)
     g_array_set_size(job->documents, 0);
     g_array_set_size(job->ids, 0);
     g_array_set_size(job->sequences, 0);
+    g_array_set_size(job->n_nodes, 0);
+    g_array_set_size(job->nodes, 0);
     g_clear_pointer(&job->where, g_free);
     job->duplicates = job->empty = 0;
     job->last = false;
@@ -194,15 +202,18 @@ static bool encode_sequence(const Tokenizer *tok, const PrepareOptions *options,
     return true;
 }
 
-static bool encode_document(const Tokenizer *tok, const PrepareOptions *options, PipelineJob *job,
-                            PipelineDocument *document, GError **error)
+static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, const PrepareOptions *options,
+                            PipelineJob *job, PipelineDocument *document, GError **error)
 {
     const char *at = job->text->str + document->begin, *end = at + document->bytes, *sentence;
     const int32_t eos = tokenizer_eos(tok);
     size_t bytes;
     document->first_id = job->ids->len;
     document->first_sequence = job->sequences->len;
-    if (!options->split_sentences && !encode_sequence(tok, options, job, at, document->bytes, error))
+    if (programs && !program_encode(programs, at, document->bytes, options->specials, &document->tree, job->ids,
+                                    job->sequences, job->nodes, job->n_nodes, error))
+        return false;
+    if (!programs && !options->split_sentences && !encode_sequence(tok, options, job, at, document->bytes, error))
         return false;
     while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
         if (!encode_sequence(tok, options, job, sentence, bytes, error))
@@ -220,12 +231,15 @@ static void encode_job(void *data, void *opaque)
 {
     PipelineJob *job = data;
     Pipeline *pipeline = opaque;
+    const ProgramOptions *options = pipeline->options->programs;
+    ProgramEncoder *programs = options ? program_encoder_open(pipeline->tok, options) : NULL;
     g_autoptr(GError) problem = NULL;
     for (guint i = 0; i < job->documents->len; i++) {
         PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
-        if (!encode_document(pipeline->tok, pipeline->options, job, document, &problem))
+        if (!encode_document(pipeline->tok, programs, pipeline->options, job, document, &problem))
             g_array_set_size(job->documents, i);
     }
+    program_encoder_close(programs);
     if (problem) {
         g_clear_error(&job->error);
         g_propagate_prefixed_error(&job->error, g_steal_pointer(&problem), "near %s: ", job->where);

@@ -13,6 +13,7 @@ typedef struct PipelineDocument {
     guint first_sequence, n_sequences; /* within the job's sequences */
     int field;                         /* index of its field; 0 without fields_apart */
     bool valid;                        /* held out */
+    ProgramTree tree;                  /* with PrepareOptions.programs */
 } PipelineDocument;
 
 typedef enum JobState { JOB_FREE, JOB_ENCODING, JOB_ENCODED } JobState;
@@ -23,6 +24,8 @@ typedef struct PipelineJob {
     GArray *documents; /* of PipelineDocument */
     GArray *ids;       /* of int32_t */
     GArray *sequences; /* of guint: number of ids of each sequence */
+    GArray *n_nodes;   /* of guint, with programs: number of nodes of each sequence */
+    GArray *nodes;     /* of TreeNode, with programs: of one sequence after another */
     char *where;       /* file and line of the first document */
     int64_t duplicates, empty;
     uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */

@@ -112,6 +112,7 @@ const TokenizerKind kind_byte_bpe = {
     .open_json = byte_bpe_open_json,
     .second_file = "merges.txt",
     .to_json = byte_bpe_to_json,
+    .ends = byte_bpe_ends,
 };
 
 const TokenizerKind kind_tiktoken = {
@@ -124,4 +125,5 @@ const TokenizerKind kind_tiktoken = {
     .decode = decode,
     .normalize = normalize,
     .to_json = byte_bpe_to_json,
+    .ends = byte_bpe_ends,
 };

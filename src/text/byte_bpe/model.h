@@ -37,6 +37,9 @@ void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 /* TokenizerKind.to_json; for models that were not read from a tokenizer.json. */
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
 
+/* TokenizerKind.ends (ends.c). */
+bool byte_bpe_ends(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+                   uint32_t *ends);
 /* TokenizerKind.open and .open_json. */
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);

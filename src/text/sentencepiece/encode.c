@@ -1,6 +1,7 @@
 /* sentencepiece/encode.c: text to ids with a SentencePiece model. */
 #include "text/sentencepiece/model.h"
 
+#include "text/sentencepiece/piece_ends.h"
 #include "text/sentencepiece/viterbi.h"
 
 #include <string.h>
@@ -94,4 +95,13 @@ bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes,
     else
         viterbi_encode(&encoder->viterbi, normal->str, normal->len, &(float){ 0 }, ids);
     return true;
+}
+
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
+                     uint32_t *ends)
+{
+    const SpModel *model = encoder->model;
+    g_autoptr(GArray) map = NULL;
+    g_autoptr(GString) normal = sp_normalize_map(model, text, bytes, &map);
+    return piece_ends(model->pieces, model->unk, normal->str, normal->len, map, ids, n, ends);
 }

@@ -143,6 +143,11 @@ bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *id
     return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, error);
 }
 
+bool ends_of(const void *opaque, const char *text, size_t bytes, bool, const int32_t *ids, int64_t n, uint32_t *ends)
+{
+    return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, n, ends);
+}
+
 bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
     auto *model = static_cast<const Model *>(opaque);
@@ -274,9 +279,9 @@ std::unordered_map<std::string, std::string> settings_of(const char *type, const
 }
 } // namespace
 
-extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,
-                                                      piece_of,       encode,     decode,      nullptr,
-                                                      nullptr,        nullptr,    nullptr,     to_json };
+extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model, close_model, id_of,   piece_of,
+                                                      encode,         decode,     nullptr,     nullptr, nullptr,
+                                                      nullptr,        to_json,    ends_of };
 
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, GError **error)

@@ -56,6 +56,8 @@ int sp_byte_of(const char *piece); /* 0x41 for "<0x41>"; -1 for other pieces */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
 /* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say (normalize.c). */
 GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
+/* sp_normalize, and in *map, unless map is NULL, the offset map of the result (text/offset_map.h; g_array_unref). */
+GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map);
 /* The model in a .model file as a tokenizer.json; json_decref. NULL, with a user's error, if tokenizer.json cannot
  * express it: types other than unigram and BPE, and some flags (json.c). */
 json_t *sp_model_json(const char *data, size_t bytes, GError **error);
@@ -79,5 +81,8 @@ SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
 /* Appends the ids (int32_t) of UTF-8 text. */
 bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error);
+/* TokenizerKind.ends. */
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
+                     uint32_t *ends);
 
 G_END_DECLS

@@ -1,4 +1,5 @@
 /* sentencepiece/normalize.c: the normalizer of a SentencePiece model, step by step as in the library. */
+#include "text/offset_map.h"
 #include "text/sentencepiece/model.h"
 
 #include <string.h>
@@ -10,6 +11,7 @@ typedef struct Normal {
     size_t space_bytes;
     GString *out;
     bool after_space; /* spaces that follow are dropped */
+    GArray *map;      /* of `out`; NULL means that it is not wanted */
 } Normal;
 
 /* Normalizes the start of text: returns the result, *part_bytes long, for its first *taken bytes. */
@@ -25,19 +27,33 @@ static const char *next_part(const SpModel *model, const char *text, size_t byte
     return mapped ? mapped : text;
 }
 
-static void put_part(Normal *normal, const char *part, size_t bytes)
+/* Appends bytes of the normalized form of a part, whose first byte comes from byte `from` of the original text. */
+static void put(Normal *normal, const char *bytes, size_t n, size_t from, size_t n_from)
 {
-    const char *end = part + bytes;
+    g_string_append_len(normal->out, bytes, (gssize)n);
+    if (normal->map)
+        offset_map_add(normal->map, n, from, from + n_from);
+}
+
+/* Appends the normalized form of bytes [begin, begin + taken) of the original text; is_same: it is these bytes. */
+static void put_part(Normal *normal, const char *part, size_t bytes, size_t begin, size_t taken, bool is_same)
+{
+    const char *start = part, *end = part + bytes;
     while (normal->after_space && part < end && *part == ' ')
         part++;
     if (part == end)
         return;
     normal->after_space = end[-1] == ' ' && normal->model->remove_extra_whitespaces;
-    for (const char *space; (space = memchr(part, ' ', (size_t)(end - part))); part = space + 1) {
-        g_string_append_len(normal->out, part, space - part);
-        g_string_append_len(normal->out, normal->space, (gssize)normal->space_bytes);
+    for (const char *stop; part < end; part = stop) {
+        stop = *part == ' ' ? part + 1 : memchr(part, ' ', (size_t)(end - part));
+        stop = stop ? stop : end;
+        size_t from = is_same ? begin + (size_t)(part - start) : begin + taken;
+        size_t n_from = is_same ? (size_t)(stop - part) : 0;
+        if (*part == ' ')
+            put(normal, normal->space, normal->space_bytes, from, n_from);
+        else
+            put(normal, part, (size_t)(stop - part), from, n_from);
     }
-    g_string_append_len(normal->out, part, end - part);
 }
 
 /* The end of the run of ASCII characters at `at` that stay as they are: no spaces, no start of a user-defined symbol.
@@ -50,12 +66,16 @@ static const char *skip_plain(const SpModel *model, const char *at, const char *
     return at;
 }
 
-GString *sp_normalize(const SpModel *model, const char *text, size_t bytes)
+GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map)
 {
     const char *space = model->escape_whitespaces ? SP_SPACE : " ", *at = text, *end = text + bytes;
     bool squeeze = model->remove_extra_whitespaces;
-    Normal normal = { model, space, strlen(space), g_string_sized_new(bytes + bytes / 4 + 16), squeeze };
+    Normal normal = { model,         space,
+                      strlen(space), g_string_sized_new(bytes + bytes / 4 + 16),
+                      squeeze,       map ? offset_map_new() : NULL };
     size_t taken, part_bytes;
+    if (map)
+        *map = normal.map;
     for (; squeeze && at < end; at += taken) {
         const char *part = next_part(model, at, (size_t)(end - at), &taken, &part_bytes);
         if (part_bytes != 1 || *part != ' ')
@@ -64,16 +84,24 @@ GString *sp_normalize(const SpModel *model, const char *text, size_t bytes)
     if (at == end)
         return normal.out;
     if (model->add_dummy_prefix && !model->treat_whitespace_as_suffix)
-        g_string_append(normal.out, space);
+        put(&normal, space, normal.space_bytes, (size_t)(at - text), 0);
     for (; at < end; at += taken) {
         taken = (size_t)(skip_plain(model, at, end) - at);
         part_bytes = taken;
         const char *part = taken ? at : next_part(model, at, (size_t)(end - at), &taken, &part_bytes);
-        put_part(&normal, part, part_bytes);
+        put_part(&normal, part, part_bytes, (size_t)(at - text), taken, part == at);
     }
-    while (squeeze && g_str_has_suffix(normal.out->str, space))
+    while (squeeze && g_str_has_suffix(normal.out->str, space)) {
         g_string_truncate(normal.out, normal.out->len - normal.space_bytes);
+        if (normal.map)
+            g_array_set_size(normal.map, (guint)normal.out->len + 1);
+    }
     if (model->add_dummy_prefix && model->treat_whitespace_as_suffix)
-        g_string_append(normal.out, space);
+        put(&normal, space, normal.space_bytes, bytes, 0);
     return normal.out;
+}
+
+GString *sp_normalize(const SpModel *model, const char *text, size_t bytes)
+{
+    return sp_normalize_map(model, text, bytes, NULL);
 }

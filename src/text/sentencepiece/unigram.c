@@ -1,6 +1,7 @@
 /* sentencepiece/unigram.c: unigram models read from a tokenizer.json. Their ids equal those of SentencePiece, ties
  * included: the same sums of floats in the same order. */
 #include "text/sentencepiece/model.h"
+#include "text/sentencepiece/piece_ends.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/sentencepiece/unigram_text.h"
 #include "text/sentencepiece/viterbi.h"
@@ -75,7 +76,24 @@ static bool encode(const void *model, const char *text, size_t bytes, bool start
     Output output = { &unigram->viterbi, 0, ids };
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
-    return unigram_text_each(unigram->text, text, bytes, starts_text, encode_word, &output, error);
+    return unigram_text_each(unigram->text, text, bytes, starts_text, encode_word, &output, NULL, error);
+}
+
+/* ---- where ids end ---- */
+
+static void join_word(void *context, const char *word, size_t bytes)
+{
+    g_string_append_len(context, word, (gssize)bytes);
+}
+
+static bool ends_of(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+                    uint32_t *ends)
+{
+    const Unigram *unigram = model;
+    g_autoptr(GString) words = g_string_sized_new(bytes);
+    g_autoptr(GArray) map = NULL;
+    return unigram_text_each(unigram->text, text, bytes, starts_text, join_word, words, &map, NULL) &&
+           piece_ends(unigram->pieces, unigram->viterbi.unk, words->str, words->len, map, ids, n, ends);
 }
 
 /* ---- decoding ---- */
@@ -170,4 +188,5 @@ const TokenizerKind kind_unigram = {
     .normalize = normalize,
     .json_type = "Unigram",
     .open_json = open_json,
+    .ends = ends_of,
 };

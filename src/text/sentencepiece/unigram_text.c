@@ -1,5 +1,6 @@
 #include "text/sentencepiece/unigram_text.h"
 
+#include "text/offset_map.h"
 #include "text/sentencepiece/model.h"
 #include "text/tokenizer_json.h"
 #include "text/white_space.h"
@@ -159,80 +160,149 @@ bool unigram_text_prefixes(const UnigramText *plan)
 
 /* ---- the normalizer ---- */
 
-/* Sets *starts_text to false if the start of the text is stripped. */
-static void strip(const Step *step, GString *text, bool *starts_text)
+/* A text and its offset map, which is NULL where it is not wanted. */
+typedef struct Mapped {
+    GString *text;
+    GArray *map;
+} Mapped;
+
+static Mapped mapped_new(size_t bytes, bool with_map)
 {
-    const char *at = text->str, *end = at + text->len;
+    return (Mapped){ g_string_sized_new(bytes + bytes / 4 + 16), with_map ? offset_map_new() : NULL };
+}
+
+static void mapped_clear(Mapped *mapped)
+{
+    if (mapped->text)
+        g_string_free(mapped->text, TRUE);
+    g_clear_pointer(&mapped->map, g_array_unref);
+    mapped->text = NULL;
+}
+
+/* Appends n bytes that stand for bytes [begin, end) of `from`. */
+static void put(Mapped *out, const Mapped *from, const char *bytes, size_t n, size_t begin, size_t end)
+{
+    g_string_append_len(out->text, bytes, (gssize)n);
+    for (size_t i = 1; out->map && i <= n; i++) {
+        const uint32_t at = offset_map_at(from->map, n == end - begin ? begin + i : end);
+        g_array_append_val(out->map, at);
+    }
+}
+
+static void put_same(Mapped *out, const Mapped *from, size_t begin, size_t end)
+{
+    put(out, from, from->text->str + begin, end - begin, begin, end);
+}
+
+/* charsmap_apply, with a map. */
+static void apply_map(const Step *step, const Mapped *from, Mapped *out)
+{
+    const GString *text = from->text;
+    if (!out->map) {
+        charsmap_apply(&step->map, text->str, text->len, out->text);
+        return;
+    }
+    for (size_t at = 0, n; at < text->len; at += n) {
+        const char *normal = charsmap_find(&step->map, text->str + at, text->len - at, &n);
+        if (normal) {
+            put(out, from, normal, strlen(normal), at + n, at + n);
+        } else {
+            n = MIN((size_t)g_utf8_skip[(unsigned char)text->str[at]], text->len - at);
+            put_same(out, from, at, at + n);
+        }
+    }
+}
+
+/* Sets *starts_text to false if the start of the text is stripped. */
+static void strip(const Step *step, const Mapped *from, Mapped *out, bool *starts_text)
+{
+    const char *at = from->text->str, *end = at + from->text->len;
     while (step->right && end > at && is_white_space(g_utf8_get_char(g_utf8_prev_char(end))))
         end = g_utf8_prev_char(end);
     while (step->left && at < end && is_white_space(g_utf8_get_char(at)))
         at = g_utf8_next_char(at);
-    *starts_text = *starts_text && at == text->str;
-    g_string_truncate(text, (gsize)(end - text->str));
-    g_string_erase(text, 0, at - text->str);
+    *starts_text = *starts_text && at == from->text->str;
+    put_same(out, from, (size_t)(at - from->text->str), (size_t)(end - from->text->str));
 }
 
-static GString *replaced(const Step *step, const GString *text, GError **error)
+typedef struct Replacing {
+    const Step *step;
+    const Mapped *from;
+    Mapped *out;
+    size_t done; /* bytes of `from` */
+} Replacing;
+
+static gboolean replace_match(const GMatchInfo *match, G_GNUC_UNUSED GString *unused, gpointer opaque)
 {
-    GString *out = g_string_sized_new(text->len + text->len / 4 + 16);
-    const char *at = text->str, *end = at + text->len;
+    Replacing *replacing = opaque;
+    const char *content = replacing->step->content;
+    int begin, end;
+    g_match_info_fetch_pos(match, 0, &begin, &end);
+    put_same(replacing->out, replacing->from, replacing->done, (size_t)begin);
+    put(replacing->out, replacing->from, content, strlen(content), (size_t)end, (size_t)end);
+    replacing->done = (size_t)end;
+    return FALSE;
+}
+
+static bool replace(const Step *step, const Mapped *from, Mapped *out, GError **error)
+{
+    const GString *text = from->text;
+    Replacing replacing = { step, from, out, 0 };
     g_autoptr(GError) wrong = NULL;
     if (step->regex) {
-        g_autofree char *whole =
-            g_regex_replace_literal(step->regex, text->str, (gssize)text->len, 0, step->content, 0, &wrong);
-        if (whole == NULL)
-            fail_user(error, "normalizing: %s", wrong->message);
-        g_string_append(out, whole ? whole : "");
-        return out;
+        g_free(
+            g_regex_replace_eval(step->regex, text->str, (gssize)text->len, 0, 0, replace_match, &replacing, &wrong));
+        if (wrong)
+            return fail_user(error, "normalizing: %s", wrong->message);
     }
-    size_t n = strlen(step->literal);
-    for (const char *found; (found = memmem(at, (size_t)(end - at), step->literal, n)); at = found + n) {
-        g_string_append_len(out, at, found - at);
-        g_string_append(out, step->content);
+    size_t n = step->regex ? 0 : strlen(step->literal);
+    const char *found = text->str;
+    for (; !step->regex && (found = memmem(found, text->len - replacing.done, step->literal, n)); found += n) {
+        size_t begin = (size_t)(found - text->str);
+        put_same(out, from, replacing.done, begin);
+        replacing.done = begin + n;
+        put(out, from, step->content, strlen(step->content), replacing.done, replacing.done);
     }
-    g_string_append_len(out, at, end - at);
-    return out;
+    put_same(out, from, replacing.done, text->len);
+    return true;
 }
 
-/* Applies a step; takes `text`. NULL, with an error, if a regular expression exceeds its limits. */
-static GString *run_step(const Step *step, GString *text, bool *starts_text, GError **error)
+/* Applies a step. False, with an error, if a regular expression exceeds its limits. */
+static bool run_step(const Step *step, Mapped *text, bool *starts_text, GError **error)
 {
-    GString *out = text;
-    GError *wrong = NULL;
-    if (step->type == STEP_MAP)
-        charsmap_apply(&step->map, text->str, text->len, out = g_string_sized_new(text->len + text->len / 8 + 16));
-    else if (text->len == 0)
-        return text; /* no pattern matches empty text, not even "\z" */
-    else if (step->type == STEP_REPLACE)
-        out = replaced(step, text, &wrong);
-    else if (step->type == STEP_STRIP)
-        strip(step, text, starts_text);
-    else
-        g_string_prepend(text, step->content);
-    if (out != text)
-        g_string_free(text, TRUE);
-    if (wrong) {
-        g_string_free(out, TRUE);
-        g_propagate_error(error, wrong);
-        return NULL;
+    if (step->type != STEP_MAP && text->text->len == 0)
+        return true; /* no pattern matches empty text, not even "\z" */
+    Mapped out = mapped_new(text->text->len, text->map);
+    bool good = true;
+    if (step->type == STEP_MAP) {
+        apply_map(step, text, &out);
+    } else if (step->type == STEP_REPLACE) {
+        good = replace(step, text, &out, error);
+    } else if (step->type == STEP_STRIP) {
+        strip(step, text, &out, starts_text);
+    } else {
+        put(&out, text, step->content, strlen(step->content), 0, 0);
+        put_same(&out, text, 0, text->text->len);
     }
-    return out;
+    mapped_clear(text);
+    *text = out;
+    return good;
 }
 
 char *unigram_text_map(const UnigramText *plan, const char *text, size_t bytes)
 {
-    GString *out = g_string_new_len(text, (gssize)bytes);
+    Mapped out = { g_string_new_len(text, (gssize)bytes), NULL };
     for (guint i = 0; i < plan->steps->len; i++)
         if (g_array_index(plan->steps, Step, i).type == STEP_MAP)
-            out = run_step(&g_array_index(plan->steps, Step, i), out, &(bool){ true }, NULL);
-    return g_string_free(out, FALSE);
+            run_step(&g_array_index(plan->steps, Step, i), &out, &(bool){ true }, NULL);
+    return g_string_free(out.text, FALSE);
 }
 
 /* ---- the pre_tokenizer ---- */
 
 typedef struct Words {
     const UnigramText *plan;
-    GString *spaced;
+    Mapped normal, spaced; /* normalized text; the words as pieces spell them, `spaced.map` those of all words so far */
     void (*fn)(void *context, const char *word, size_t bytes);
     void *context;
 } Words;
@@ -250,53 +320,60 @@ static void each_spaced(const Words *words, const char *at, const char *end)
 }
 
 /* Metaspace: spaces become SP_SPACE, and by the scheme one is put before a word that does not start with one. */
-static void put_word(const Words *words, const char *at, const char *end, bool starts_text)
+static void put_word(Words *words, size_t begin, size_t end, bool starts_text)
 {
     const UnigramText *plan = words->plan;
-    if (!plan->escapes) {
-        each_spaced(words, at, end);
-        return;
-    }
-    bool has_space = *at == ' ' || ((size_t)(end - at) >= SPACE_BYTES && memcmp(at, SP_SPACE, SPACE_BYTES) == 0);
+    const char *text = words->normal.text->str;
+    bool has_space =
+        text[begin] == ' ' || (end - begin >= SPACE_BYTES && memcmp(text + begin, SP_SPACE, SPACE_BYTES) == 0);
     bool prefix = plan->scheme == PREPEND_ALWAYS || (plan->scheme == PREPEND_FIRST && starts_text);
-    g_string_assign(words->spaced, prefix && !has_space ? SP_SPACE : "");
-    for (const char *space; (space = memchr(at, ' ', (size_t)(end - at))); at = space + 1) {
-        g_string_append_len(words->spaced, at, space - at);
-        g_string_append_len(words->spaced, SP_SPACE, SPACE_BYTES);
+    g_string_truncate(words->spaced.text, 0);
+    if (plan->escapes && prefix && !has_space)
+        put(&words->spaced, &words->normal, SP_SPACE, SPACE_BYTES, begin, begin);
+    for (const char *space; plan->escapes && (space = memchr(text + begin, ' ', end - begin));) {
+        size_t at = (size_t)(space - text);
+        put_same(&words->spaced, &words->normal, begin, at);
+        put(&words->spaced, &words->normal, SP_SPACE, SPACE_BYTES, at + 1, at + 1);
+        begin = at + 1;
     }
-    g_string_append_len(words->spaced, at, end - at);
-    each_spaced(words, words->spaced->str, words->spaced->str + words->spaced->len);
+    put_same(&words->spaced, &words->normal, begin, end);
+    each_spaced(words, words->spaced.text->str, words->spaced.text->str + words->spaced.text->len);
 }
 
-static void each_word(const Words *words, const char *text, size_t bytes, bool starts_text)
+static void each_word(Words *words, bool starts_text)
 {
-    const char *at = text, *end = text + bytes, *stop;
+    const char *text = words->normal.text->str, *at = text, *end = text + words->normal.text->len, *stop;
     if (!words->plan->splits_white_space) {
-        if (bytes > 0)
-            put_word(words, text, end, starts_text);
+        if (at < end)
+            put_word(words, 0, words->normal.text->len, starts_text);
         return;
     }
     for (; at < end; at = stop) {
         for (stop = at; stop < end && !is_white_space(g_utf8_get_char(stop));)
             stop = g_utf8_next_char(stop);
         if (stop > at)
-            put_word(words, at, stop, starts_text && at == text);
+            put_word(words, (size_t)(at - text), (size_t)(stop - text), starts_text && at == text);
         else
             stop = g_utf8_next_char(at);
     }
 }
 
 bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, bool starts_text,
-                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GError **error)
+                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
+                       GError **error)
 {
-    GString *normal = g_string_new_len(text, (gssize)bytes);
-    for (guint i = 0; normal && i < plan->steps->len; i++)
-        normal = run_step(&g_array_index(plan->steps, Step, i), normal, &starts_text, error);
-    if (normal == NULL)
-        return false;
-    Words words = { plan, g_string_new(NULL), fn, context };
-    each_word(&words, normal->str, normal->len, starts_text);
-    g_string_free(words.spaced, TRUE);
-    g_string_free(normal, TRUE);
-    return true;
+    Words words = { plan, mapped_new(0, map), mapped_new(bytes, map), fn, context };
+    g_string_append_len(words.normal.text, text, (gssize)bytes);
+    if (map)
+        offset_map_add(words.normal.map, bytes, 0, bytes);
+    bool good = true;
+    for (guint i = 0; good && i < plan->steps->len; i++)
+        good = run_step(&g_array_index(plan->steps, Step, i), &words.normal, &starts_text, error);
+    if (good)
+        each_word(&words, starts_text);
+    if (map)
+        *map = g_steal_pointer(&words.spaced.map);
+    mapped_clear(&words.normal);
+    mapped_clear(&words.spaced);
+    return good;
 }

@@ -14,6 +14,8 @@ void unigram_text_close(UnigramText *text);
 bool unigram_text_prefixes(const UnigramText *text);
 /* UTF-8 text after the character maps (Precompiled) of the normalizer alone; g_free. */
 char *unigram_text_map(const UnigramText *text, const char *from, size_t bytes);
-/* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: see TokenizerKind.encode. */
+/* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: see TokenizerKind.encode. *map,
+ * unless map is NULL: the offset map (text/offset_map.h) of all words, one after another; g_array_unref. */
 bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, bool starts_text,
-                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GError **error);
+                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
+                       GError **error);

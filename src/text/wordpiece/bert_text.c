@@ -164,9 +164,7 @@ const BertText *bert_text_of(BertTextOptions options)
     return *text;
 }
 
-/* The characters that c becomes: a length byte and UTF-8, in which a space ends a word. `room` is for characters above
- * the tables. */
-static const uint8_t *mapped_char(const BertText *text, gunichar c, uint8_t *room)
+const uint8_t *bert_text_char(const BertText *text, gunichar c, uint8_t *room)
 {
     if (c < PLANE)
         return text->mapped->data + text->offset[c];
@@ -209,7 +207,7 @@ void bert_text_words(const BertText *text, int max_chars, const char *from, size
         }
         if (at == end)
             break;
-        const uint8_t *mapped = mapped_char(text, g_utf8_get_char((const char *)at), room);
+        const uint8_t *mapped = bert_text_char(text, g_utf8_get_char((const char *)at), room);
         at += g_utf8_skip[*at];
         for (uint8_t i = 1; i <= mapped[0]; i++) {
             if (mapped[i] == ' ') {

@@ -26,6 +26,10 @@ char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes)
 #define BERT_TEXT_MAX_CHARS  1000 /* max_chars at most */
 #define WORDPIECE_CHARS      100  /* default of max_input_chars_per_word: longer words are unknown */
 
+/* The characters that c becomes: a length byte and UTF-8, in which a space ends a word. `room`: (BERT_TEXT_CHAR_BYTES)
+ * memory that the result may lie in. */
+const uint8_t *bert_text_char(const BertText *text, gunichar c, uint8_t *room);
+
 /* A normalized word, cut after max_chars characters. */
 typedef struct BertWord {
     char text[4 * BERT_TEXT_MAX_CHARS + BERT_TEXT_CHAR_BYTES];

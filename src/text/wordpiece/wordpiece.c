@@ -1,6 +1,7 @@
 #include "text/wordpiece/wordpiece.h"
 
 #include "text/json_parts.h"
+#include "text/offset_map.h"
 #include "text/trie.h"
 #include "text/wordpiece/bert_text.h"
 
@@ -228,6 +229,43 @@ static bool encode(const void *model, const char *text, size_t bytes, bool start
     return true;
 }
 
+/* The words of a text, one after another, each with a space behind it, and their offset map. */
+static GString *trace_words(const WordPiece *wordpiece, const char *text, size_t bytes, GArray **map)
+{
+    GString *words = g_string_sized_new(bytes);
+    uint8_t room[BERT_TEXT_CHAR_BYTES];
+    *map = offset_map_new();
+    for (const char *at = text, *next; at < text + bytes; at = next) {
+        next = g_utf8_next_char(at);
+        const uint8_t *mapped = bert_text_char(wordpiece->text, g_utf8_get_char(at), room);
+        g_string_append_len(words, (const char *)mapped + 1, mapped[0]);
+        offset_map_add(*map, mapped[0], (size_t)(next - text), (size_t)(next - text));
+    }
+    g_string_append_c(words, ' ');
+    offset_map_add(*map, 1, bytes, bytes);
+    return words;
+}
+
+/* TokenizerKind.ends: an unknown word is one id, other words are their pieces. */
+static bool ends_of(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+                    uint32_t *ends)
+{
+    (void)starts_text;
+    const WordPiece *wordpiece = opaque;
+    g_autoptr(GArray) map = NULL;
+    g_autoptr(GString) words = trace_words(wordpiece, text, bytes, &map);
+    int64_t i = 0;
+    for (size_t at = 0, stop; at < words->len; at = stop + 1) {
+        stop = (size_t)((const char *)memchr(words->str + at, ' ', words->len - at) - words->str);
+        for (bool first = true; at < stop && i < n; first = false) {
+            size_t piece = strlen(piece_of(wordpiece, ids[i])) - (first ? 0 : strlen(wordpiece->options.prefix));
+            at = first && ids[i] == wordpiece->unk ? stop : at + MIN(piece, stop - at);
+            ends[i++] = offset_map_at(map, at);
+        }
+    }
+    return i == n;
+}
+
 /* Puts spaces between words, but not before . ? ! and comma. */
 static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
@@ -329,4 +367,5 @@ const TokenizerKind kind_wordpiece = {
     .json_type = "WordPiece",
     .open_json = open_json,
     .to_json = to_json,
+    .ends = ends_of,
 };

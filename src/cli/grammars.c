@@ -1,0 +1,68 @@
+/* grammars.c: `loam grammars`: the parsers of programming languages for loam prepare --ast. */
+#include "cli/cli.h"
+#include "text/syntax/syntax.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE "loam grammars list|install [--from FOLDER]"
+
+static const char about[] =
+    "Grammars of tree-sitter, by which loam prepare --ast parses programs. They lie in $LOAM_GRAMMARS or\n"
+    "~/.local/share/loam/grammars. A grammar is a shared object: opening it runs code in it.\n\n"
+    "  list     those that are installed: name, version, format, node types, endings of file names, other names\n"
+    "  install  those that lie in the folder --from; tools/install-grammars of loam's sources makes them\n\n"
+    "  tools/install-grammars python c && loam grammars install --from build/grammars && loam grammars list\n";
+
+static char *from;
+static const GOptionEntry entries[] = {
+    CLI_PATH("from", from, "install: the folder with NAME.so", "FOLDER"),
+    { 0 },
+};
+
+static bool list(GError **error)
+{
+    g_autofree char *folder = grammars_folder();
+    Grammars *grammars = grammars_open(NULL, error);
+    if (!grammars)
+        return false;
+    if (grammars_count(grammars) == 0)
+        printf("no grammar in %s; loam grammars install --from FOLDER puts some there\n", folder);
+    else
+        printf("%-12s %-8s %6s %6s  %s\n", "language", "version", "format", "types", "file names, other names");
+    for (int i = 0; i < grammars_count(grammars); i++) {
+        const Grammar *grammar = grammars_at(grammars, i);
+        g_autoptr(GString) endings = g_string_new(NULL);
+        for (char *const *ending = grammar_endings(grammar); *ending; ending++)
+            g_string_append_printf(endings, "%s%s%s", endings->len ? " " : "", **ending == '=' ? "" : ".",
+                                   *ending + (**ending == '='));
+        printf("%-12s %-8s %6d %6d  %s\n", grammar_name(grammar), grammar_version(grammar), grammar_abi(grammar),
+               grammar_types(grammar), endings->str);
+    }
+    grammars_close(grammars);
+    return true;
+}
+
+static bool install(GError **error)
+{
+    g_autofree char *folder = grammars_folder();
+    if (!from)
+        return fail_user(error, "--from is missing; usage: " USAGE);
+    int n = grammars_install(from, folder, error);
+    if (n < 0)
+        return false;
+    printf("%s: %d grammar%s\n", folder, n, n == 1 ? "" : "s");
+    return true;
+}
+
+bool verb_grammars(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc != 2)
+        return fail_user(error, "list or install is wanted; usage: " USAGE);
+    if (strcmp(argv[1], "list") == 0)
+        return list(error);
+    return strcmp(argv[1], "install") == 0 ? install(error)
+                                           : fail_user(error, "%s is unknown, want list or install", argv[1]);
+}

@@ -1,0 +1,100 @@
+#include "cli/prepare/programs.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+ProgramFlags program_flags = {
+    .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1
+};
+
+static bool check_flags(const PrepareOptions *options, GError **error)
+{
+    const ProgramFlags *flags = &program_flags;
+    if (flags->rule && strcmp(flags->rule, "least") != 0 && strcmp(flags->rule, "greedy") != 0)
+        return fail_user(error, "--segment-rule %s: least or greedy is wanted", flags->rule);
+    if (flags->segment < 1 || flags->segment > 1000000)
+        return fail_user(error, "--segment %" PRId64 ": from 1 to 1000000 tokens", flags->segment);
+    if (flags->max_bytes < 0 || flags->max_depth < 1 || flags->max_depth > 100000)
+        return fail_user(error, "--ast-max-bytes wants 0 or more, --ast-max-depth 1 to 100000");
+    if (!(flags->max_seconds >= 0 && flags->max_seconds <= 1e6) || !(flags->max_errors >= 0 && flags->max_errors <= 1))
+        return fail_user(error, "--ast-max-seconds wants 0 to 1e6, --ast-max-errors a share from 0 to 1");
+    const char *other = options->split_sentences       ? "--split-sentences"
+                        : options->corpus.fields_apart ? "--fields"
+                        : options->append_eod          ? "--append-eod"
+                        : options->fairseq             ? "--format fairseq"
+                                                       : NULL;
+    return !other || fail_user(error, "--ast and %s exclude each other: every segment is a document of its own", other);
+}
+
+bool program_options(ProgramOptions *programs, PrepareOptions *options, GError **error)
+{
+    const ProgramFlags *flags = &program_flags;
+    if (!flags->ast)
+        return (!flags->rule && !flags->language_field && !flags->grammars) ||
+               fail_user(error, "--segment-rule, --language-field and --grammars are for --ast");
+    if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
+        return false;
+    if (grammars_count(programs->grammars) == 0)
+        return fail_user(error, "--ast: no grammar is installed; tools/install-grammars makes them, loam grammars "
+                                "install --from build/grammars takes them");
+    programs->limits = (SyntaxLimits){ flags->max_bytes, flags->max_depth, flags->max_seconds, flags->max_errors };
+    programs->segment_tokens = flags->segment;
+    programs->rule = g_strcmp0(flags->rule, "greedy") == 0 ? SEGMENT_GREEDY : SEGMENT_LEAST;
+    options->corpus.language_field = flags->language_field;
+    options->programs = programs;
+    return true;
+}
+
+static const char *language_name(const ProgramOptions *options, int i)
+{
+    return i == 0 ? "text" : grammar_name(grammars_at(options->grammars, i - 1));
+}
+
+static void print_outcomes(const ProgramCounts *counts, const char *name)
+{
+    for (int i = SYNTAX_TREE + 1; i < SYNTAX_OUTCOMES; i++)
+        if (counts->outcomes[i] > 0)
+            printf("%s: %" PRId64 " of %" PRId64 " programs are text: %s\n", name, counts->outcomes[i],
+                   counts->documents, syntax_outcome_names[i]);
+    if (counts->outcomes[SYNTAX_TOO_SLOW] > 0)
+        log_warning("--ast-max-seconds depends on the machine: another one may make other trees of this corpus");
+}
+
+void print_programs(const ProgramCounts *counts, const ProgramOptions *options)
+{
+    printf("%-12s %10s %12s %10s %12s %13s %13s %7s\n", "language", "programs", "tokens", "segments", "nodes",
+           "broken least", "broken greedy", "saved");
+    for (int i = 0; i <= grammars_count(options->grammars); i++) {
+        const ProgramCounts *of = &counts[i];
+        if (of->documents > 0)
+            printf("%-12s %10" PRId64 " %12" PRId64 " %10" PRId64 " %12" PRId64 " %13" PRId64 " %13" PRId64
+                   " %5.0f %%\n",
+                   language_name(options, i), of->documents, of->tokens, of->segments, of->nodes, of->broken_least,
+                   of->broken_greedy,
+                   of->broken_greedy > 0 ? 100 - 100 * (double)of->broken_least / (double)of->broken_greedy : 0);
+    }
+    for (int i = 0; i <= grammars_count(options->grammars); i++)
+        print_outcomes(&counts[i], language_name(options, i));
+}
+
+json_t *programs_json(const ProgramCounts *counts, const ProgramOptions *options)
+{
+    json_t *languages = json_object();
+    for (int i = 0; i <= grammars_count(options->grammars); i++) {
+        const ProgramCounts *of = &counts[i];
+        if (of->documents == 0)
+            continue;
+        json_t *one = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "documents", (json_int_t)of->documents, "bytes",
+                                (json_int_t)of->bytes, "tokens", (json_int_t)of->tokens, "segments",
+                                (json_int_t)of->segments, "nodes", (json_int_t)of->nodes, "broken_least",
+                                (json_int_t)of->broken_least, "broken_greedy", (json_int_t)of->broken_greedy);
+        for (int outcome = 0; outcome < SYNTAX_OUTCOMES; outcome++)
+            json_object_set_new(one, syntax_outcome_names[outcome], json_integer(of->outcomes[outcome]));
+        json_object_set_new(languages, language_name(options, i), one);
+    }
+    return languages;
+}

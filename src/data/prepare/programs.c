@@ -1,0 +1,96 @@
+#include "data/prepare/programs.h"
+
+struct ProgramEncoder {
+    const Tokenizer *tok;
+    const ProgramOptions *options;
+    SyntaxParser *parser;
+    GArray *syntax; /* SyntaxNode: over bytes */
+    GArray *tree;   /* TreeNode: over the tokens of the whole program */
+    GArray *ends;   /* uint32_t: of the tokens, in bytes */
+    GArray *cuts;   /* int64_t: ends of the segments, in tokens */
+};
+
+ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions *options)
+{
+    ProgramEncoder *encoder = g_new0(ProgramEncoder, 1);
+    encoder->tok = tok;
+    encoder->options = options;
+    encoder->parser = syntax_parser_open();
+    encoder->syntax = g_array_new(false, false, sizeof(SyntaxNode));
+    encoder->tree = g_array_new(false, false, sizeof(TreeNode));
+    encoder->ends = g_array_new(false, false, sizeof(uint32_t));
+    encoder->cuts = g_array_new(false, false, sizeof(int64_t));
+    return encoder;
+}
+
+void program_encoder_close(ProgramEncoder *encoder)
+{
+    if (!encoder)
+        return;
+    syntax_parser_close(encoder->parser);
+    g_array_unref(encoder->syntax);
+    g_array_unref(encoder->tree);
+    g_array_unref(encoder->ends);
+    g_array_unref(encoder->cuts);
+    g_free(encoder);
+}
+
+/* Fills encoder->tree; a program without a grammar or beyond the limits has no nodes. */
+static void find_tree(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
+{
+    const ProgramOptions *options = encoder->options;
+    g_array_set_size(encoder->tree, 0);
+    tree->outcome = SYNTAX_TREE;
+    if (tree->language < 0)
+        return;
+    const Grammar *grammar = grammars_at(options->grammars, tree->language);
+    tree->outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->syntax);
+    trees_align(encoder->syntax, grammar, text, (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len,
+                encoder->tree);
+}
+
+static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)
+{
+    g_array_set_size(encoder->cuts, 0);
+    return trees_segment((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, encoder->ends->len,
+                         encoder->options->segment_tokens, rule, encoder->cuts);
+}
+
+bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
+                    GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error)
+{
+    g_array_set_size(encoder->ends, 0);
+    if (!tokenizer_encode_ends(encoder->tok, text, bytes, specials, ids, encoder->ends, error))
+        return false;
+    find_tree(encoder, text, bytes, tree);
+    bool least = encoder->options->rule == SEGMENT_LEAST;
+    int64_t other = segment(encoder, least ? SEGMENT_GREEDY : SEGMENT_LEAST),
+            own = segment(encoder, (SegmentRule)encoder->options->rule);
+    tree->broken_least = least ? own : other;
+    tree->broken_greedy = least ? other : own;
+    tree->nodes = encoder->tree->len;
+    tree->segments = encoder->cuts->len;
+    int64_t from = 0;
+    for (guint i = 0; i < encoder->cuts->len; i++) {
+        int64_t to = g_array_index(encoder->cuts, int64_t, i);
+        const guint n_tokens = (guint)(to - from), before = nodes->len;
+        trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
+        const guint kept = nodes->len - before;
+        g_array_append_val(sequences, n_tokens);
+        g_array_append_val(n_nodes, kept);
+        from = to;
+    }
+    return true;
+}
+
+void program_count(ProgramCounts *counts, const ProgramTree *tree, int64_t bytes, int64_t tokens)
+{
+    counts->documents++;
+    counts->bytes += bytes;
+    counts->tokens += tokens;
+    counts->segments += tree->segments;
+    counts->nodes += tree->nodes;
+    counts->broken_least += tree->broken_least;
+    counts->broken_greedy += tree->broken_greedy;
+    counts->outcomes[tree->outcome]++;
+}

@@ -1,0 +1,38 @@
+/* programs.h: the documents of a corpus as programs: each is parsed, tokenized and cut into segments along its syntax
+ * tree (loam prepare --ast). */
+#pragma once
+
+#include "data/trees/trees.h"
+#include "text/tokenizer.h"
+
+typedef struct ProgramOptions {
+    const Grammars *grammars;
+    SyntaxLimits limits;
+    int64_t segment_tokens; /* tokens of a segment at most */
+    int rule;               /* SegmentRule */
+} ProgramOptions;
+
+/* The tree of one document, and what the two rules of segmentation would break of it. */
+typedef struct ProgramTree {
+    int language;          /* index of its grammar; -1 means that no grammar is known for it */
+    SyntaxOutcome outcome; /* SYNTAX_TREE without a grammar too */
+    int64_t nodes;
+    int64_t broken_least, broken_greedy; /* nodes, roots included (trees_segment) */
+    int64_t segments;
+} ProgramTree;
+
+/* Sums over the programs of one language. */
+typedef struct ProgramCounts {
+    int64_t documents, bytes, tokens, segments, nodes, broken_least, broken_greedy;
+    int64_t outcomes[SYNTAX_OUTCOMES];
+} ProgramCounts;
+
+typedef struct ProgramEncoder ProgramEncoder; /* used by one thread */
+ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions *options);
+void program_encoder_close(ProgramEncoder *encoder);
+/* Appends the ids of a program to `ids` (int32_t), the tokens of each segment to `sequences` (guint), its nodes to
+ * `nodes` (TreeNode) and their number to `n_nodes` (guint, one for each segment). In: tree->language; out: the other
+ * fields of `tree`. */
+bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
+                    GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error);
+void program_count(ProgramCounts *counts, const ProgramTree *tree, int64_t bytes, int64_t tokens);

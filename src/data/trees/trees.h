@@ -1,0 +1,70 @@
+/* trees.h: the way into data/trees: syntax trees over the tokens of a dataset, in the file PREFIX.tree beside it, and
+ * what is cut along them. A tree is an array of TreeNode in preorder: parents before children, siblings in their order.
+ * Nodes are disjoint or one holds the other; of two with the same tokens the first is the parent. Tokens that no child
+ * covers are leaves of their node; above all lies a root that is not in the array. */
+#pragma once
+
+#include "text/syntax/syntax.h"
+
+typedef struct TreeNode {
+    int32_t begin, end; /* the node covers tokens [begin, end), at least one */
+    uint16_t type;      /* node type of the grammar */
+    uint16_t is_name;   /* 1 if the type is "identifier", otherwise 0 */
+} TreeNode;
+
+/* ---- from bytes to tokens (align.c) ---- */
+
+/* Appends to `out` (TreeNode) the nodes of a program over its tokens. ends: (n_tokens) as tokenizer_encode_ends gives
+ * them. The rule: a token lies where its first byte that is not white space lies (its first byte, if it is white space
+ * alone): it belongs to every node that covers this byte. Nodes without a token are left out. */
+void trees_align(const GArray *nodes, const Grammar *grammar, const char *text, const uint32_t *ends, int64_t n_tokens,
+                 GArray *out);
+/* Appends to `out` what is left of a tree in tokens [from, to), counted from `from`: nodes that start before `from` are
+ * dissolved into the root, nodes that end after `to` end there. */
+void trees_cut(const TreeNode *nodes, int64_t n, int64_t from, int64_t to, GArray *out);
+
+/* ---- segmentation (segment.c) ---- */
+
+/* SEGMENT_LEAST breaks as few nodes as possible, SEGMENT_GREEDY makes every segment but the last as long as possible.
+ */
+typedef enum SegmentRule { SEGMENT_LEAST, SEGMENT_GREEDY } SegmentRule;
+
+/* Cuts n_tokens into segments of at most `limit` tokens, and appends the end of each to `ends` (GArray of int64_t).
+ * Returns the number of broken nodes: over all cuts, the nodes that hold tokens on both sides of the cut, and the root
+ * once more for each. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few
+ * segments as possible, and of several such ways the one whose first segments are longest. Time and memory grow with
+ * n_tokens. */
+int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_t limit, SegmentRule rule,
+                      GArray *ends);
+
+/* ---- PREFIX.tree (tree_write.c, tree_read.c) ---- */
+
+/* Little-endian: "LOAMTREE", u64 version 1; the records of the documents; a JSON text with the languages and their node
+ * types; u64 offsets of the records and their end; then u64 number of documents, offset of the JSON text, offset of the
+ * offsets, and "LOAMTREE". A record is a sequence of varints (LEB128): 0 for a text without a tree, otherwise 1 + index
+ * of the language, number of nodes, and for each node begin - begin of the node before, end - begin, type. */
+
+typedef struct TreeWriter TreeWriter;
+/* The trees of PREFIX; grammars must outlive the writer. */
+TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GError **error);
+/* The next document. language: index of its grammar, -1 means a text without a tree. */
+bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
+/* Both free the writer; tree_writer_abort removes its files. *bytes, hash: size and xxh3-64 of the file, as 16
+ * hexadecimal digits. */
+bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GError **error);
+void tree_writer_abort(TreeWriter *writer);
+
+typedef struct Trees Trees; /* read-only; thread-safe */
+/* Opens PREFIX.tree. Every offset is checked against the file's size. */
+Trees *trees_open(const char *prefix, GError **error);
+void trees_close(Trees *trees);
+int64_t trees_documents(const Trees *trees);
+int64_t trees_bytes(const Trees *trees); /* of the file */
+/* Appends the nodes of a document of n_tokens tokens to `nodes` (TreeNode). *language: index for trees_type and
+ * trees_language; -1 means a text without a tree. A node outside the tokens or one that overlaps another is an error.
+ */
+bool trees_read(const Trees *trees, int64_t document, int64_t n_tokens, int *language, GArray *nodes, GError **error);
+const char *trees_language(const Trees *trees, int language);       /* "python" */
+const char *trees_type(const Trees *trees, int language, int type); /* "identifier" */
+/* Computes the hash that tree_writer_finish gave. */
+bool trees_hash(const Trees *trees, char hash[17], GError **error);

@@ -1,0 +1,57 @@
+/* byte_bpe/ends.c: where the ids of a text end in it. */
+#include "text/byte_bpe/model.h"
+#include "text/offset_map.h"
+
+#include <string.h>
+
+/* The ids of a text, word by word. */
+typedef struct Trace {
+    const ByteBpe *model;
+    const char *text;   /* as it was split into words */
+    const GArray *from; /* of uint32_t, by byte of `text`: its byte in the original text; NULL means the same byte */
+    size_t inserted;    /* bytes put before the original text: a prefix space */
+    const int32_t *ids;
+    int64_t n, i;
+    uint32_t *ends;
+} Trace;
+
+static size_t id_bytes(const ByteBpe *model, int32_t id)
+{
+    return id == model->unk ? 1 : g_bytes_get_size(model->bytes->pdata[id]);
+}
+
+static bool trace_word(void *context, const char *word, size_t bytes)
+{
+    Trace *trace = context;
+    size_t begin = (size_t)(word - trace->text), at = 0;
+    while (at < bytes && trace->i < trace->n) {
+        at += id_bytes(trace->model, trace->ids[trace->i]);
+        size_t end = begin + at - MIN(begin + at, trace->inserted);
+        trace->ends[trace->i++] = trace->from ? offset_map_at(trace->from, end) : (uint32_t)end;
+    }
+    /* Without an unknown piece, bytes that are no piece are dropped. */
+    return at == bytes || (at < bytes && trace->model->unk < 0);
+}
+
+bool byte_bpe_ends(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+                   uint32_t *ends)
+{
+    (void)starts_text;
+    const ByteBpe *model = opaque;
+    g_autofree char *other = NULL;
+    g_autoptr(GArray) from = NULL;
+    if (model->compose)
+        text = other = offset_map_compose(text, bytes, &from, &bytes);
+    bool spaced = model->add_prefix_space && bytes > 0 && *text != ' ';
+    if (spaced) {
+        char *with_space = g_strdup_printf(" %.*s", (int)bytes, text);
+        g_free(other);
+        text = other = with_space;
+        bytes++;
+    }
+    Trace trace = { model, text, from, spaced, ids, n, 0, ends };
+    EncodeScratch *scratch = encode_scratch_take(model->scratches, model->pre_tokenizer);
+    bool good = pre_tokenizer_each(model->pre_tokenizer, scratch->pre_tokenizer, text, bytes, trace_word, &trace);
+    g_async_queue_push_front(model->scratches, scratch);
+    return good && trace.i == n;
+}

@@ -1,0 +1,34 @@
+/* offset_map.h: which byte of a text a byte of its normalized form comes from. A map is a GArray of uint32_t: element i
+ * is the number of bytes of the text that the first i bytes of the normalized form come from; it has one element more
+ * than the normalized form has bytes, and never falls. */
+#pragma once
+
+#include <glib.h>
+#include <stdint.h>
+
+static inline uint32_t offset_map_at(const GArray *map, size_t i)
+{
+    return g_array_index(map, uint32_t, MIN(i, (size_t)map->len - 1));
+}
+
+/* The map of an empty text. g_array_unref. */
+static inline GArray *offset_map_new(void)
+{
+    GArray *map = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    const uint32_t start = 0;
+    g_array_append_val(map, start);
+    return map;
+}
+
+/* Adds n bytes that come from bytes [begin, end) of the text. Where both are equally long, byte from byte; otherwise
+ * every one of them from all. */
+static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t end)
+{
+    for (size_t i = 1; i <= n; i++) {
+        const uint32_t from = (uint32_t)(n == end - begin ? begin + i : end);
+        g_array_append_val(map, from);
+    }
+}
+
+/* The text in Unicode's normal form C, *n bytes long, and its map. Both are the caller's to free. */
+char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n);

@@ -1,0 +1,216 @@
+/* grammar.c: opening, finding and installing grammars. */
+#include "text/syntax/grammar.h"
+
+#include "base/file.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define MAX_LIBRARY ((size_t)256 << 20) /* bytes of a shared object; that of C# has 6 MB */
+#define MAX_TYPES   65535               /* node types of a grammar, as tree-sitter numbers them */
+
+struct Grammars {
+    GPtrArray *list; /* of Grammar * */
+};
+
+static void grammar_close(void *opaque)
+{
+    Grammar *grammar = opaque;
+    if (grammar->library)
+        dlclose(grammar->library);
+    g_strfreev(grammar->endings);
+    g_free(grammar->version);
+    g_free(grammar->name);
+    g_free(grammar);
+}
+
+/* Reads "NAME VERSION ENDING…"; `expected` is the name of the file without .so. */
+static bool read_facts(Grammar *grammar, const char *facts, const char *expected)
+{
+    g_auto(GStrv) words = g_strsplit(facts, " ", -1);
+    if (!words[0] || !words[1] || strcmp(words[0], expected) != 0)
+        return false;
+    grammar->name = g_strdup(words[0]);
+    grammar->version = g_strdup(words[1]);
+    grammar->endings = g_strdupv(words + 2);
+    return true;
+}
+
+static bool load(Grammar *grammar, const char *path, const char *name, GError **error)
+{
+    g_autofree char *symbol = g_strconcat("tree_sitter_", name, NULL);
+    grammar->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!grammar->library)
+        return fail_user(error, "%s: no shared object that can be opened: %s", path, dlerror());
+    void *function = dlsym(grammar->library, symbol);
+    const char *facts = dlsym(grammar->library, "loam_grammar");
+    if (!function || !facts || !read_facts(grammar, facts, name))
+        return fail_user(error, "%s: no grammar: %s is missing; tools/install-grammars makes grammars", path,
+                         !function ? symbol
+                         : !facts  ? "loam_grammar"
+                                   : "its own name in loam_grammar");
+    const TSLanguage *(*language)(void);
+    memcpy(&language, &function, sizeof language);
+    grammar->language = language();
+    uint32_t version = grammar->language ? ts_language_version(grammar->language) : 0;
+    if (version < TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION || version > TREE_SITTER_LANGUAGE_VERSION)
+        return fail_user(error, "%s: its tables are version %u, this tree-sitter reads %d to %d", path, version,
+                         TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION, TREE_SITTER_LANGUAGE_VERSION);
+    return ts_language_symbol_count(grammar->language) <= MAX_TYPES ||
+           fail_user(error, "%s: more than %d node types", path, MAX_TYPES);
+}
+
+char *grammars_folder(void)
+{
+    const char *given = g_getenv("LOAM_GRAMMARS");
+    return given && *given ? g_strdup(given) : g_build_filename(g_get_user_data_dir(), "loam", "grammars", NULL);
+}
+
+static gint compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of the files NAME.so of a folder, without .so, sorted. */
+static GPtrArray *list_names(const char *folder, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    GDir *dir = g_dir_open(folder, 0, &reason);
+    if (!dir) {
+        fail_user(error, "%s", reason->message);
+        return NULL;
+    }
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *name; (name = g_dir_read_name(dir));)
+        if (g_str_has_suffix(name, ".so") && name[0] != '.')
+            g_ptr_array_add(names, g_strndup(name, strlen(name) - 3));
+    g_dir_close(dir);
+    g_ptr_array_sort(names, compare_names);
+    return names;
+}
+
+static bool open_all(Grammars *grammars, const char *folder, GError **error)
+{
+    g_autoptr(GPtrArray) names = list_names(folder, error);
+    if (names && names->len > GRAMMARS_MAX)
+        return fail_user(error, "%s: %u grammars: at most %d", folder, names->len, GRAMMARS_MAX);
+    for (guint i = 0; names && i < names->len; i++) {
+        g_autofree char *file = g_strconcat(names->pdata[i], ".so", NULL);
+        g_autofree char *path = g_build_filename(folder, file, NULL); /* has a '/', so dlopen searches nowhere else */
+        g_ptr_array_add(grammars->list, g_new0(Grammar, 1));
+        if (!load(grammars->list->pdata[i], path, names->pdata[i], error))
+            return false;
+    }
+    return names != NULL;
+}
+
+Grammars *grammars_open(const char *folder, GError **error)
+{
+    g_autofree char *own = folder ? g_canonicalize_filename(folder, NULL) : grammars_folder();
+    Grammars *grammars = g_new0(Grammars, 1);
+    grammars->list = g_ptr_array_new_with_free_func(grammar_close);
+    if (!folder && !g_file_test(own, G_FILE_TEST_EXISTS))
+        return grammars;
+    if (!open_all(grammars, own, error))
+        g_clear_pointer(&grammars, grammars_close);
+    return grammars;
+}
+
+void grammars_close(Grammars *grammars)
+{
+    if (!grammars)
+        return;
+    g_ptr_array_unref(grammars->list);
+    g_free(grammars);
+}
+
+int grammars_count(const Grammars *grammars)
+{
+    return (int)grammars->list->len;
+}
+
+const Grammar *grammars_at(const Grammars *grammars, int i)
+{
+    return grammars->list->pdata[i];
+}
+
+static bool has_ending(const Grammar *grammar, const char *ending)
+{
+    for (char **own = grammar->endings; *own; own++)
+        if (strcmp(*own, ending) == 0)
+            return true;
+    return false;
+}
+
+static bool has_name(const Grammar *grammar, const char *name)
+{
+    for (char **alias = grammar->endings; *alias; alias++)
+        if (**alias == '=' && g_ascii_strcasecmp(*alias + 1, name) == 0)
+            return true;
+    return g_ascii_strcasecmp(grammar->name, name) == 0;
+}
+
+int grammars_find(const Grammars *grammars, const char *name)
+{
+    const char *base = strrchr(name, '/'), *point = strrchr(base ? base : name, '.');
+    for (int i = 0; i < grammars_count(grammars); i++)
+        if (point ? point[1] != '=' && has_ending(grammars_at(grammars, i), point + 1)
+                  : has_name(grammars_at(grammars, i), name))
+            return i;
+    return -1;
+}
+
+static bool copy_one(const Grammar *grammar, const char *from, const char *to, GError **error)
+{
+    g_autofree char *file = g_strconcat(grammar->name, ".so", NULL), *source = g_build_filename(from, file, NULL),
+                    *target = g_build_filename(to, file, NULL);
+    size_t bytes;
+    g_autofree char *data = io_read_file(source, MAX_LIBRARY, &bytes, error);
+    return data && io_write_file(target, data, bytes, error);
+}
+
+int grammars_install(const char *from, const char *to, GError **error)
+{
+    Grammars *grammars = grammars_open(from, error);
+    if (!grammars)
+        return -1;
+    int n = grammars_count(grammars);
+    bool good =
+        n > 0 || fail_user(error, "%s: no grammar, which is a file NAME.so; tools/install-grammars makes them", from);
+    good = good && io_make_directories(to, error);
+    for (int i = 0; good && i < n; i++)
+        good = copy_one(grammars_at(grammars, i), from, to, error);
+    grammars_close(grammars);
+    return good ? n : -1;
+}
+
+const char *grammar_name(const Grammar *grammar)
+{
+    return grammar->name;
+}
+
+const char *grammar_version(const Grammar *grammar)
+{
+    return grammar->version;
+}
+
+char *const *grammar_endings(const Grammar *grammar)
+{
+    return grammar->endings;
+}
+
+int grammar_abi(const Grammar *grammar)
+{
+    return (int)ts_language_version(grammar->language);
+}
+
+int grammar_types(const Grammar *grammar)
+{
+    return (int)ts_language_symbol_count(grammar->language);
+}
+
+const char *grammar_type(const Grammar *grammar, int type)
+{
+    const char *name = ts_language_symbol_name(grammar->language, (TSSymbol)type);
+    return name ? name : "";
+}

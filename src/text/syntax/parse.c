@@ -1,0 +1,95 @@
+/* parse.c: a program to the nodes of its syntax tree. */
+#include "text/syntax/grammar.h"
+
+#define MAX_BYTES ((int64_t)1 << 30) /* of a program, whatever the limits say: tree-sitter counts in u32 */
+
+const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "too slow", "not of its grammar", NULL };
+
+struct SyntaxParser {
+    TSParser *parser;
+};
+
+SyntaxParser *syntax_parser_open(void)
+{
+    SyntaxParser *parser = g_new0(SyntaxParser, 1);
+    parser->parser = ts_parser_new();
+    return parser;
+}
+
+void syntax_parser_close(SyntaxParser *parser)
+{
+    if (!parser)
+        return;
+    ts_parser_delete(parser->parser);
+    g_free(parser);
+}
+
+/* A walk over all nodes of a tree in preorder. */
+typedef struct Walk {
+    const SyntaxLimits *limits;
+    GArray *nodes;
+    int64_t depth;
+    uint64_t error_bytes;
+    int64_t error_depth; /* of the outermost ERROR node around; -1 means none */
+} Walk;
+
+static void visit(Walk *walk, TSNode at)
+{
+    const SyntaxNode node = { ts_node_start_byte(at), ts_node_end_byte(at), ts_node_symbol(at) };
+    bool is_error = node.type == (TSSymbol)-1;
+    if (walk->depth <= walk->error_depth)
+        walk->error_depth = -1;
+    if (is_error && walk->error_depth < 0) {
+        walk->error_depth = walk->depth;
+        walk->error_bytes += node.end - node.begin;
+    }
+    if (walk->depth > 0 && !is_error && node.end > node.begin && ts_node_is_named(at))
+        g_array_append_val(walk->nodes, node);
+}
+
+/* False where the tree is deeper than the limit. */
+static bool each_node(Walk *walk, TSNode root)
+{
+    TSTreeCursor cursor = ts_tree_cursor_new(root);
+    bool shallow = true, more = true;
+    while (shallow && more) {
+        visit(walk, ts_tree_cursor_current_node(&cursor));
+        if (ts_tree_cursor_goto_first_child(&cursor)) {
+            shallow = ++walk->depth <= walk->limits->max_depth;
+            continue;
+        }
+        while ((more = walk->depth > 0) && !ts_tree_cursor_goto_next_sibling(&cursor)) {
+            ts_tree_cursor_goto_parent(&cursor);
+            walk->depth--;
+        }
+    }
+    ts_tree_cursor_delete(&cursor);
+    return shallow;
+}
+
+static SyntaxOutcome take_nodes(const TSTree *tree, size_t bytes, const SyntaxLimits *limits, GArray *nodes)
+{
+    Walk walk = { .limits = limits, .nodes = nodes, .error_depth = -1 };
+    if (!each_node(&walk, ts_tree_root_node(tree)))
+        return SYNTAX_TOO_DEEP;
+    return (double)walk.error_bytes > limits->max_errors * (double)bytes ? SYNTAX_WRONG : SYNTAX_TREE;
+}
+
+SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                           const SyntaxLimits *limits, GArray *nodes)
+{
+    g_array_set_size(nodes, 0);
+    if (bytes > (size_t)MIN(limits->max_bytes, MAX_BYTES))
+        return SYNTAX_TOO_LONG;
+    ts_parser_set_language(parser->parser, grammar->language);
+    ts_parser_set_timeout_micros(parser->parser, (uint64_t)(limits->max_seconds * 1e6));
+    TSTree *tree = ts_parser_parse_string(parser->parser, NULL, text, (uint32_t)bytes);
+    ts_parser_reset(parser->parser);
+    if (!tree)
+        return SYNTAX_TOO_SLOW;
+    SyntaxOutcome outcome = take_nodes(tree, bytes, limits, nodes);
+    ts_tree_delete(tree);
+    if (outcome != SYNTAX_TREE)
+        g_array_set_size(nodes, 0);
+    return outcome;
+}

@@ -1,0 +1,70 @@
+/* syntax.h: the way into text/syntax: programs to syntax trees, by the parsers of tree-sitter. A grammar is a shared
+ * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… =ALIAS…", where
+ * the endings are those of file names and the aliases other names of the language. tools/install-grammars makes them.
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+#define GRAMMARS_MAX 63 /* grammars of a folder at most */
+
+typedef struct Grammar Grammar;
+typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
+
+/* $LOAM_GRAMMARS, otherwise loam/grammars in the user's folder of data (~/.local/share). g_free. */
+char *grammars_folder(void);
+/* Opens every NAME.so of a folder, which runs code in it. folder: NULL means grammars_folder(), which may be missing:
+ * then there is no grammar. */
+Grammars *grammars_open(const char *folder, GError **error);
+void grammars_close(Grammars *grammars);
+int grammars_count(const Grammars *grammars);
+const Grammar *grammars_at(const Grammars *grammars, int i);
+/* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1
+ * means that there is none. */
+int grammars_find(const Grammars *grammars, const char *name);
+/* Opens each NAME.so of the folder `from`, and copies them into the folder `to` if all are sound. Returns their number;
+ * -1 on an error. */
+int grammars_install(const char *from, const char *to, GError **error);
+
+const char *grammar_name(const Grammar *grammar);           /* "python" */
+const char *grammar_version(const Grammar *grammar);        /* "0.23.6" */
+char *const *grammar_endings(const Grammar *grammar);       /* "py", "pyi", then aliases "=NAME"; NULL-terminated */
+int grammar_abi(const Grammar *grammar);                    /* version of tree-sitter's table format: 13 or 14 */
+int grammar_types(const Grammar *grammar);                  /* number of node types */
+const char *grammar_type(const Grammar *grammar, int type); /* "identifier" */
+
+/* ---- parsing (parse.c) ---- */
+
+/* Beyond these limits a program counts as text without a tree. All but max_seconds give the same answer on every
+ * machine. */
+typedef struct SyntaxLimits {
+    int64_t max_bytes;  /* of a program */
+    int64_t max_depth;  /* nodes on the way from the root to a leaf */
+    double max_seconds; /* of parsing; 0 means no limit */
+    double max_errors;  /* share of the bytes inside of ERROR nodes, which hold what the grammar cannot derive */
+} SyntaxLimits;
+
+typedef enum SyntaxOutcome {
+    SYNTAX_TREE,
+    SYNTAX_TOO_LONG,
+    SYNTAX_TOO_DEEP,
+    SYNTAX_TOO_SLOW,
+    SYNTAX_WRONG, /* more than max_errors */
+    SYNTAX_OUTCOMES
+} SyntaxOutcome;
+extern const char *const syntax_outcome_names[]; /* "tree", "too long", … */
+
+typedef struct SyntaxNode {
+    uint32_t begin, end; /* the node covers bytes [begin, end), at least one */
+    uint16_t type;       /* see grammar_type */
+} SyntaxNode;
+
+typedef struct SyntaxParser SyntaxParser; /* one for each thread */
+SyntaxParser *syntax_parser_open(void);
+void syntax_parser_close(SyntaxParser *parser);
+/* Fills `nodes` (SyntaxNode) with the named nodes of a program in preorder: parents before children, siblings in their
+ * order. The root and ERROR nodes are left out, their children are not. Empty unless the result is SYNTAX_TREE. */
+SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                           const SyntaxLimits *limits, GArray *nodes);

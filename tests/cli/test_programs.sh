@@ -1,0 +1,52 @@
+# Grammars are installed, and programs cut along their trees: the same bytes for any number of workers, counts by language.
+. tests/cli/lib.sh "$1"
+grammars=$(dirname "$loam")/test-grammars
+export LOAM_GRAMMARS=$work/grammars
+
+expect 0 "no grammar in" "$loam" grammars list
+expect 1 "--from is missing" "$loam" grammars install
+expect 1 "want list or install" "$loam" grammars remove
+mkdir "$work/empty"
+expect 1 "no grammar, which is a file NAME.so" "$loam" grammars install --from "$work/empty"
+expect 1 "no grammar is installed" "$loam" prepare --ast --tokenizer bytes --out "$work/d" tests/text
+expect 0 "1 grammar" "$loam" grammars install --from "$grammars"
+expect 0 ".list .lst brackets" "$loam" grammars list
+
+mkdir "$work/src"
+awk 'BEGIN { for (i = 1; i <= 60; i++) { printf "(f%d", i; for (j = 0; j < i % 7; j++) printf " (a%s (b %s))", j, i * j
+    printf ")\n" } }' | tr '0-9' 'k-t' >"$work/all"
+split -l 3 -a 3 --additional-suffix=.list "$work/all" "$work/src/p"
+printf '(((((((((((((((((((deep)))))))))))))))))))\n' >"$work/src/deep.list"
+printf '( ( ( 1234567890 1234567890\n' >"$work/src/wrong.list"
+: >"$work/src/empty.list"
+printf '(a\r\n (b)\t\r\n)\r\n' >"$work/src/crlf.list"
+printf 'Words that are no program.\n' >"$work/src/read.md"
+args=(--ast --segment 31 --ast-max-depth 15 --tokenizer bytes)
+expect 0 "lists" "$loam" prepare "${args[@]}" --workers 1 --out "$work/one" "$work/src"
+grep -q "lists: 1 of 23 programs are text: too deep" "$work/out" || fail "$(cat "$work/out")"
+grep -q "lists: 1 of 23 programs are text: not of its grammar" "$work/out" || fail "$(cat "$work/out")"
+grep -q "^text  *1 " "$work/out" || fail "$(cat "$work/out")"
+expect 0 "lists" "$loam" prepare "${args[@]}" --workers 5 --out "$work/five" "$work/src"
+for suffix in bin idx tree json; do
+    cmp "$work/one.$suffix" "$work/five.$suffix" || fail "the workers change .$suffix"
+done
+echo "ok: the same bytes for any number of workers"
+expect 0 '"broken_least"' "$loam" prepare "${args[@]}" --json --valid 20% --out "$work/held" "$work/src"
+[ -s "$work/held-valid.tree" ] || fail "no trees of the documents held out"
+expect 0 "lists" "$loam" prepare "${args[@]}" --segment-rule greedy --out "$work/greedy" "$work/src"
+cmp -s "$work/one.idx" "$work/greedy.idx" && fail "the rule of segmentation changes nothing"
+
+# The language by a field of JSON lines: a name or a file name.
+printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Brackets"}' '{"text": "(d)", "kind": "lists"}' \
+    >"$work/j.jsonl"
+expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
+expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
+
+expect 1 "exclude each other" "$loam" prepare --ast --append-eod --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
+expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
+[ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
+cp "$work/five.tree" "$work/short.tree" && cp "$work/five.bin" "$work/short.bin" && cp "$work/five.idx" "$work/short.idx" &&
+    cp "$work/five.json" "$work/short.json" && truncate -s -8 "$work/short.tree"
+expect 1 "short.tree" "$loam" inspect dataset "$work/short"
