@@ -4,7 +4,8 @@
 #include "data/objectives/prefix_lm.h"
 #include "data/objectives/ul2.h"
 
-#define OBJECTIVES(X) X(span_corruption) X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm)
+#define OBJECTIVES(X)                                                                                                  \
+    X(span_corruption) X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm)
 
 #define NAME(name)    #name,
 #define POINTER(name) &name##_objective,

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_NODES 999 /* a tree with more nodes is ignored, as in AST-T5: more than 6,000 symbols in its own notation  \
-                       */
+#define MAX_NODES                                                                                                      \
+    999 /* a tree with more nodes is ignored, as in AST-T5: more than 6,000 symbols in its own notation                \
+         */
 
 #define AT(field) offsetof(SubtreeCorruptionSettings, field)
 static const OptionRow subtree_corruption_options[] = {
@@ -222,44 +223,6 @@ static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *cho
         insert_empty(rng, mask, n, empty_spans(config, settings->empty_spans, n), spans);
     name_spans(config, text->tokens, follows_it, spans);
     write_example(config, text, spans, out);
-}
-
-/* ---- putting spans back ---- */
-
-/* The index of a sentinel; -1 for other tokens. */
-static int32_t sentinel_index(const ObjectiveConfig *config, int32_t id)
-{
-    int32_t index = config->sentinels_rise ? id - config->first_sentinel : config->first_sentinel - id;
-    return index >= 0 && index < config->n_sentinels ? index : -1;
-}
-
-int64_t subtree_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out)
-{
-    int64_t n_inputs = example->n_inputs - 1, n_targets = example->n_targets - 1, n = 0; /* without EOS */
-    g_autofree int64_t *starts = g_new(int64_t, config->n_sentinels); /* of the tokens of a sentinel's span */
-    int32_t sentinels = 0;
-    if (n_inputs < 0 || n_targets < 0 || example->inputs[n_inputs] != config->eos ||
-        example->targets[n_targets] != config->eos)
-        return -1;
-    for (int64_t i = 0; i < n_targets; i++) {
-        int32_t index = sentinel_index(config, example->targets[i]);
-        if (index > sentinels || (index >= 0 && index < sentinels) || (i == 0 && index != 0))
-            return -1;
-        if (index >= 0)
-            starts[sentinels++] = i + 1;
-    }
-    for (int64_t i = 0; i < n_inputs; i++) {
-        int32_t index = sentinel_index(config, example->inputs[i]);
-        if (index >= sentinels)
-            return -1;
-        if (index < 0)
-            out[n++] = example->inputs[i];
-        for (int64_t t = index < 0 ? n_targets : starts[index];
-             t < n_targets && sentinel_index(config, example->targets[t]) < 0; t++)
-            if (n < config->raw_length)
-                out[n++] = example->targets[t];
-    }
-    return n;
 }
 
 const Objective subtree_corruption_objective = { .name = "subtree_corruption",

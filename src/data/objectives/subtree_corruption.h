@@ -14,7 +14,3 @@ typedef struct SubtreeCorruptionSettings {
 } SubtreeCorruptionSettings;
 
 extern const Objective subtree_corruption_objective;
-
-/* Puts the spans of the targets back into the inputs: the original tokens (without EOS) in `out`, (raw_length). Returns
- * their number, or -1 if the example is malformed. */
-int64_t subtree_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out);
