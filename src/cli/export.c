@@ -54,7 +54,7 @@ static bool export_hf(const char *path, const char *tokenizer, const HfForm *for
 {
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = path, .tokenizer = tokenizer };
-    bool done = loaded_model_open(&loaded, &source, error) && hf_export_as(loaded.model, loaded.tok, form, out, error);
+    bool done = loaded_model_open(&loaded, &source, error) && hf_export(loaded.model, loaded.tok, *form, out, error);
     if (done && loaded.tok == NULL)
         log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
     if (done)

@@ -56,7 +56,7 @@ void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_in
                int64_t n_targets, int32_t decoder_start);
 /* Appends a sequence to the only stream of a batch. */
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
-/* The stream whose tokens are counted as read: enc where it has a capacity, else dec. */
+/* The stream whose tokens train.length and tokens per second count: enc where it has a capacity, else dec. */
 const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */
 const TokenStream *batch_loss_stream(const Batch *batch);

@@ -1,8 +1,8 @@
 /* chunks.h: the text of a dataset, cut into chunks of at most raw_length tokens, one for each sample.
  * TEXT_CONCATENATED: the documents of an epoch, in an order drawn for that epoch, are joined and cut every raw_length -
  * overlap tokens. TEXT_DOCUMENTS: each document is cut by itself; the chunks of raw_length tokens have the lower
- * numbers, shuffled in every epoch, and the shorter rests of the documents the higher ones. The number of chunks and
- * the length of each are the same in every epoch. */
+ * numbers, shuffled in every epoch, and the shorter last chunks of the documents the higher ones. The number of chunks
+ * and the length of each are the same in every epoch. */
 #pragma once
 
 #include "data/dataset/dataset.h"
@@ -12,7 +12,7 @@ typedef struct ChunksSpec {
     ObjectiveText text;
     int64_t raw_length; /* tokens of a chunk at most */
     int64_t overlap;    /* TEXT_CONCATENATED: tokens that a chunk shares with the next one */
-    int64_t min_length; /* shorter rests are left out */
+    int64_t min_length; /* chunks with fewer tokens are left out */
     int32_t vocab;      /* vocabulary size; ids not below it are errors */
     int32_t separator;  /* id put after every document; -1 means none */
     uint64_t seed;

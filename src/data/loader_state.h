@@ -27,7 +27,7 @@ typedef struct Loader {
     bool held_out, static_masks;
     const Objective *objective;
     ObjectiveConfig config;   /* after Objective.plan */
-    bool *continues;          /* (vocab) for config.continues, or NULL */
+    bool *continues;          /* (vocab) memory of config.continues; NULL where that is NULL */
     PackPlan *plan;           /* NULL means that every sample is a packed sequence by itself */
     const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, over `chunks` */
     void *index;              /* index of `compat`; used instead of chunks and plan */

@@ -41,7 +41,7 @@ typedef struct Mixture {
 /* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path. mixture_free frees. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
-/* Fails where the rule says how to compute weights and the list gives them. */
+/* Fails where the list gives weights and the rule has a temperature or a cap, which are for lists without. */
 bool mixture_check(const Mixture *mixture, const MixtureRule *rule, GError **error);
 /* Sets the weights by a checked rule. rows, tokens: (n) of an epoch of each dataset. Returns the rows of an epoch of
  * the mixture. */

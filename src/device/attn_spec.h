@@ -21,8 +21,8 @@ typedef struct BlockLayout {
 } BlockLayout;
 
 /* Embeddings of distances in the scores, shared by all heads (Shaw et al. 2018; Huang et al. 2020):
- * score(i,j) = scale (q·k + q·e), with `keys` scale (q·k + q·e + k·e); e is the row of `table` (2P - 1, D) at
- * P - 1 + (i + Tk - Tq - j), for distances below P. Backward gives dtable = beta dtable + new. */
+ * score(i,j) = scale (q·k + q·e), with `keys` scale (q·k + q·e + k·e); e is row P - 1 + (i + Tk - Tq - j) of `table`
+ * (2P - 1, D). Tq and Tk are at most P, so every distance has a row. Backward gives dtable = beta dtable + new. */
 typedef struct AttnDistance {
     Tensor table, dtable; /* dtable: for backward alone */
     float beta;

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 typedef enum RelposRule {
-    RELPOS_T5, /* Raffel et al. 2020 */
-    RELPOS_AST /* AST-T5, COCO-LM: buckets for both directions, whatever `bidirectional` says */
+    RELPOS_T5, /* Raffel et al. 2020; buckets of long distances are rounded down */
+    RELPOS_AST /* AST-T5, COCO-LM: rounded up; keys before and after the query have buckets of their own, also where
+                  `bidirectional` is false */
 } RelposRule;
 
 typedef struct RelposSpec {

@@ -9,7 +9,8 @@ typedef struct Writer {
     Philox rng;
 } Writer;
 
-/* The tokens that precede an answer: the decoder start of an encoder-decoder, the prompt of a decoder alone. */
+/* The tokens that precede an answer, the last of which is the first input of decoder_step: the decoder start of an
+ * encoder-decoder, the prompt of a decoder alone. */
 static const int32_t *read_before(const Model *model, const Prompts *prompts, int32_t prompt,
                                   const GenerateOptions *options, int64_t *n)
 {
@@ -48,9 +49,9 @@ static void write_all(Decoder *decoder, const Model *model, const Prompts *promp
         out[r] = (Generation){ .ids = g_array_new(false, false, sizeof(int32_t)) };
         PhiloxKey key = philox_key(options->seed, PHILOX_SAMPLING, (uint32_t)(r % options->n));
         writers[r] = (Writer){ .out = &out[r], .rng = philox_open(key, (uint64_t)(first_prompt + r / options->n)) };
-        tokens[r] = decoder_first_token(decoder, r, options->decoder_start);
+        const int32_t *before = read_before(model, prompts, r / options->n, options, &n_before);
+        tokens[r] = before[n_before - 1];
         if (options->sampling.repetition_penalty != 1) {
-            const int32_t *before = read_before(model, prompts, r / options->n, options, &n_before);
             writers[r].said = g_array_new(false, false, sizeof(int32_t));
             g_array_append_vals(writers[r].said, before, (guint)n_before);
         }
@@ -99,9 +100,9 @@ static void search_all(Decoder *decoder, const Model *model, const Prompts *prom
     for (int32_t p = 0; p < n_prompts; p++) {
         beam.said = read_before(model, prompts, p, options, &beam.n_said);
         searches[p] = beam_open(&beam);
+        for (int32_t i = 0; i < beam.beams; i++)
+            tokens[p * beam.beams + i] = beam.said[beam.n_said - 1];
     }
-    for (int32_t r = 0; r < n_prompts * beam.beams; r++)
-        tokens[r] = decoder_first_token(decoder, r, options->decoder_start);
     while (advance_all(searches, over, n_prompts, &beam, decoder_step(decoder, tokens), from, tokens))
         decoder_reorder(decoder, from);
     for (int32_t p = 0; p < n_prompts; p++) {

@@ -3,8 +3,7 @@
  * through the decoder's blocks, whose caches keep the keys and values of the tokens before. */
 #include "model/decoder.h"
 #include "base/check.h"
-#include "model/heads.h"
-#include "model/row_moves.h"
+#include "model/transformer.h"
 
 #include <string.h>
 
@@ -21,7 +20,6 @@ struct Decoder {
     int32_t t, max_tokens; /* steps made; most steps */
     int32_t capacity;
     int32_t *prompt_rows; /* (R) rows of the cache that hold the prompt */
-    int32_t *last_token;  /* (P) of each prompt */
     int32_t *cu_q, *cu_k; /* (R + 1) cumulative lengths of a step's queries, one each, and of the keys that they see */
     int32_t *first_row;   /* (R) first row of the cache */
     int32_t *new_rows;    /* (R) row of the cache for this step's keys and values */
@@ -31,6 +29,51 @@ struct Decoder {
 };
 
 static const ModelLoss forward = { 0 };
+
+/* ---- copies of rows: fill and reorder the caches ---- */
+
+/* Copies of rows of a tensor to rows of another, which one gather and one scatter carry out. */
+typedef struct RowMoves {
+    int32_t n, *from, *to; /* on the host */
+    Tensor device_from, device_to;
+} RowMoves;
+
+static RowMoves moves_new(int64_t most)
+{
+    return (RowMoves){ .from = g_new(int32_t, most), .to = g_new(int32_t, most) };
+}
+
+static void moves_add(RowMoves *moves, int32_t from, int32_t to, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        moves->from[moves->n] = from + i;
+        moves->to[moves->n++] = to + i;
+    }
+}
+
+/* Copies the indices to the device and frees the host's. */
+static void moves_upload(RowMoves *moves, Device *dev, Arena *arena)
+{
+    if (moves->n > 0) {
+        moves->device_from = indices_upload(dev, arena, moves->from, moves->n, moves->n, "moves.from");
+        moves->device_to = indices_upload(dev, arena, moves->to, moves->n, moves->n, "moves.to");
+    }
+    g_free(moves->from);
+    g_free(moves->to);
+}
+
+/* y[to] = x[from]; all of x is read before y is written, so y may be x. */
+static void moves_make(const RowMoves *moves, Device *dev, Arena *scratch, Tensor y, Tensor x)
+{
+    size_t mark = arena_mark(scratch);
+    Tensor rows = arena_tensor(scratch, (DType)y.dtype, moves->n, y.d[1], "moves.rows");
+
+    op_gather(dev, rows, x, moves->device_from);
+    op_scatter(dev, y, rows, moves->device_to);
+    arena_reset(scratch, mark);
+}
+
+/* ---- opening ---- */
 
 /* The prompts, each without its last `left_out` tokens, after n_memory placeholders of memory tokens. */
 static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t left_out, int32_t n_memory)
@@ -54,6 +97,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     bool encodes = model->config.n_enc > 0, prefixed = model->config.prefix_lm;
 
     d->model = model;
+    d->pass.stack = &model->decoder;
     d->max_tokens = max_tokens;
     prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
@@ -62,13 +106,10 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     for (int32_t p = 0; p < prompts->n; p++)
         stream_add(&d->step_stream, p, 0, n_each);
     d->prompt_rows = g_new0(int32_t, n_rows);
-    d->last_token = g_new(int32_t, prompts->n);
     d->cu_q = g_new0(int32_t, n_rows + 1);
     d->cu_k = g_new0(int32_t, n_rows + 1);
     d->first_row = g_new0(int32_t, n_rows);
     d->new_rows = g_new0(int32_t, n_rows);
-    for (int32_t p = 0; p < prompts->n; p++)
-        d->last_token[p] = prompts->ids[prompts->cu[p + 1] - 1];
     for (int32_t r = 0; !encodes && r < n_rows; r++)
         d->prompt_rows[r] = prompts->cu[r / n_each + 1] - prompts->cu[r / n_each] - 1;
     d->capacity = max_tokens + (encodes ? 0 : d->prompts.max_len);
@@ -90,7 +131,6 @@ void decoder_close(Decoder *decoder)
     stream_free(&decoder->prompts);
     stream_free(&decoder->step_stream);
     g_free(decoder->prompt_rows);
-    g_free(decoder->last_token);
     g_free(decoder->cu_q);
     g_free(decoder->cu_k);
     g_free(decoder->first_row);
@@ -98,12 +138,6 @@ void decoder_close(Decoder *decoder)
     g_free(decoder->caches);
     g_free(decoder->logits);
     g_free(decoder);
-}
-
-static Tensor self_cache(Decoder *d, int64_t width)
-{
-    return arena_tensor(d->work.save, d->pass.cx.precision.compute, (int64_t)d->step_stream.max_tokens * d->capacity,
-                        2 * width, "decoder.self");
 }
 
 /* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
@@ -114,53 +148,43 @@ static void encode(Decoder *d)
 
     stack_pass_init(&pass, &model->encoder);
     pass.tokens = d->prompt_tokens;
-    stack_context(&model->encoder, &pass, d->work.save, &d->work.scratch, NULL, &forward);
-    stack_begin(&model->encoder, &pass);
-    Tensor encoder_output = stack_fwd(&model->encoder, &pass, &d->work.recompute, NO_TENSOR, &forward);
-    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
+    stack_begin(&pass);
+    Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
+    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
         linear_fwd(&walk.cx, d->caches[walk.i].cross, encoder_output, walk.w.cross.kv);
     stack_pass_clear(&pass);
 }
 
-/* Copies of the prompts' keys and values into the cache of each of their sequences. */
-static RowMoves prompt_moves(Decoder *d)
-{
-    int32_t n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
-    RowMoves moves = row_moves_new((int64_t)n * d->prompts.max_len);
-
-    for (int32_t r = 0; r < n; r++)
-        row_moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
-    row_moves_upload(&moves, d->model->dev, &d->work.scratch);
-    return moves;
-}
-
-/* Runs the prompts through the decoder and caches keys and values of all but their last tokens, which the first step
- * feeds. */
+/* Runs the prompts through the decoder and caches, for each of their sequences, keys and values of all but their last
+ * tokens, which the first step feeds. */
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
-    const Stack *stack = &model->decoder;
-    StackPass pass = { .tokens = d->prompt_tokens };
+    StackPass pass = { .stack = &model->decoder, .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work.scratch);
-    int32_t longest = d->prompts.max_len;
-    RowMoves moves = prompt_moves(d);
+    int32_t longest = d->prompts.max_len, n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
+    RowMoves moves = moves_new((int64_t)n * longest);
     StackW w = { 0 };
 
-    stack_context(stack, &pass, d->work.save, &d->work.scratch, NULL, &forward);
+    for (int32_t r = 0; r < n; r++)
+        moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
+    moves_upload(&moves, model->dev, &d->work.scratch);
+
+    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
     Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
                             "decoder.x");
-    params_acquire(model->params, stack->bucket, &w);
-    stack_positions(stack, &pass, &w, 1 - longest, 2 * longest - 1, longest);
-    stack_embed(stack, &pass, x, &w);
-    params_release(model->params, stack->bucket);
-    for (BlockWalk walk = stack_walk(stack, &pass); stack_walk_next(&walk);) {
+    params_acquire(model->params, BUCKET_DECODER, &w);
+    stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
+    stack_embed(&pass, x, &w);
+    params_release(model->params, BUCKET_DECODER);
+    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work.save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
-        row_moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self, kept.self.p.kv);
+        moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self, kept.self.p.kv);
         arena_reset(d->work.save, mark);
     }
-    row_moves_free(&moves);
     arena_reset(&d->work.scratch, scratch);
 }
 
@@ -206,21 +230,21 @@ static void upload_step(Decoder *d)
 static void begin(Decoder *d)
 {
     Model *model = d->model;
-    const Stack *stack = &model->decoder;
     bool encodes = model->config.n_enc > 0;
     int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
     StackW w = { 0 };
 
     upload_rows(d);
-    stack_context(stack, &d->pass, d->work.save, &d->work.scratch, &d->prompt_tokens, &forward);
-    params_acquire(model->params, stack->bucket, &w);
-    stack_positions(stack, &d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
-    params_release(model->params, stack->bucket);
-    for (int i = 0; i < model->config.n_dec; i++) {
-        d->caches[i].self = self_cache(d, width);
+    stack_context(&d->pass, &d->work, d->work.save, &d->prompt_tokens, &forward);
+    params_acquire(model->params, BUCKET_DECODER, &w);
+    stack_positions(&d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
+    params_release(model->params, BUCKET_DECODER);
+    int64_t rows = (int64_t)d->step_stream.max_tokens * d->capacity;
+    DType dtype = d->pass.cx.precision.compute;
+    for (BlockCache *cache = d->caches; cache < d->caches + model->config.n_dec; cache++) {
+        cache->self = arena_tensor(d->work.save, dtype, rows, 2 * width, "decoder.self");
         if (encodes)
-            d->caches[i].cross = arena_tensor(d->work.save, d->pass.cx.precision.compute, d->prompts.max_tokens,
-                                              2 * width, "decoder.cross");
+            cache->cross = arena_tensor(d->work.save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
     }
     size_t mark = arena_mark(d->work.save);
     if (encodes)
@@ -241,8 +265,8 @@ static void step(Decoder *d)
 
     upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
-    stack_embed(&model->decoder, &d->pass, x, &stack);
-    for (BlockWalk walk = stack_walk(&model->decoder, &d->pass); stack_walk_next(&walk);)
+    stack_embed(&d->pass, x, &stack);
+    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
         block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
@@ -276,55 +300,50 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
 /* Of a prompt and of steps: keeps every count of rows within 32 bits. */
 #define MOST_ROWS (1 << 20)
 
-/* The rows of a block's cache are numbered in 32 bits too. */
-static bool check_cache(const Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)
+static bool check_prompt(const int32_t *ids, int32_t n, int64_t max_tokens, int64_t vocab, GError **error)
 {
-    int64_t longest = 0;
-    for (int32_t p = 0; model->config.n_enc == 0 && p < prompts->n; p++)
-        longest = MAX(longest, prompts->cu[p + 1] - prompts->cu[p]);
-    int64_t rows = (int64_t)prompts->n * n_each * (longest + max_tokens);
-    return rows <= INT32_MAX || fail_user(error,
-                                          "%d prompts with %d sequences of up to %" G_GINT64_FORMAT
-                                          " tokens each at once: at most %d tokens in all",
-                                          prompts->n, n_each, longest + max_tokens, INT32_MAX);
+    if (n < 1 || n > MOST_ROWS || max_tokens < 1 || max_tokens > MOST_ROWS)
+        return fail_user(error, "decoding %d input tokens into at most %" G_GINT64_FORMAT ": both must be from 1 to %d",
+                         n, max_tokens, MOST_ROWS);
+    for (int32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= vocab)
+            return fail_user(error, "input token %d has id %d; the model's ids are 0 to %" G_GINT64_FORMAT, i, ids[i],
+                             vocab - 1);
+    return true;
 }
 
-static bool check_request(const Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens,
+static bool check_request(const ModelConfig *config, const Prompts *prompts, int32_t n_each, int64_t max_tokens,
                           GError **error)
 {
-    const int64_t vocab = model->config.vocab;
+    const int32_t *cu = prompts->cu;
+    bool encodes = config->n_enc > 0;
+    int64_t longest = 0;
 
     for (int32_t p = 0; p < prompts->n; p++) {
-        int32_t n_inputs = prompts->cu[p + 1] - prompts->cu[p];
-        if (n_inputs < 1 || n_inputs > MOST_ROWS || max_tokens < 1 || max_tokens > MOST_ROWS)
-            return fail_user(error,
-                             "decoding %d input tokens into at most %" G_GINT64_FORMAT ": both must be from 1 to %d",
-                             n_inputs, max_tokens, MOST_ROWS);
-        const int32_t *ids = prompts->ids + prompts->cu[p];
-        for (int32_t i = 0; i < n_inputs; i++)
-            if (ids[i] < 0 || ids[i] >= vocab)
-                return fail_user(error, "input token %d has id %d; the model's ids are 0 to %" G_GINT64_FORMAT, i,
-                                 ids[i], vocab - 1);
+        if (!check_prompt(prompts->ids + cu[p], cu[p + 1] - cu[p], max_tokens, config->vocab, error))
+            return false;
+        longest = MAX(longest, cu[p + 1] - cu[p]);
     }
-    if (model->config.n_dec == 0)
+    if (config->n_dec == 0)
         return fail_user(error, "this model has no decoder: it generates nothing");
     if ((int64_t)prompts->n * n_each > MOST_ROWS)
         return fail_user(error, "%d prompts with %d sequences each at once: at most %d in all", prompts->n, n_each,
                          MOST_ROWS);
-    return check_cache(model, prompts, n_each, max_tokens, error);
+    /* The rows of a block's cache are numbered in 32 bits too. */
+    int64_t cached = max_tokens + (encodes ? 0 : longest);
+    if ((int64_t)prompts->n * n_each * cached > INT32_MAX)
+        return fail_user(error,
+                         "%d prompts with %d sequences of up to %" G_GINT64_FORMAT
+                         " tokens each at once: at most %d tokens in all",
+                         prompts->n, n_each, cached, INT32_MAX);
+    return model_config_fits(config, encodes ? MAX(longest + config->memory_tokens, max_tokens) : cached - 1, error);
 }
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)
 {
     CHECK(prompts->n >= 1 && n_each >= 1, "%d prompts, %d sequences each", prompts->n, n_each);
-    if (!check_request(model, prompts, n_each, max_tokens, error))
+    if (!check_request(&model->config, prompts, n_each, max_tokens, error))
         return NULL;
-    for (int32_t p = 0; p < prompts->n; p++) {
-        bool encodes = model->config.n_enc > 0;
-        int64_t n_inputs = prompts->cu[p + 1] - prompts->cu[p] + model->config.memory_tokens;
-        if (!model_config_fits(&model->config, encodes ? MAX(n_inputs, max_tokens) : n_inputs - 1 + max_tokens, error))
-            return NULL;
-    }
     Decoder *d = decoder_new(model, prompts, n_each, (int32_t)max_tokens);
     if (!reserve(d, prompts, n_each, error)) {
         decoder_close(d);
@@ -332,13 +351,6 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     }
     begin(d);
     return d;
-}
-
-int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start)
-{
-    if (decoder->model->config.n_enc > 0)
-        return start;
-    return decoder->last_token[sequence / (decoder->step_stream.max_tokens / decoder->step_stream.n_seq)];
 }
 
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
@@ -356,19 +368,17 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
     Arena *scratch = &decoder->work.scratch;
     int32_t n = decoder->step_stream.max_tokens, n_each = n / decoder->step_stream.n_seq;
     size_t mark = arena_mark(scratch);
-    RowMoves moves = row_moves_new((int64_t)n * decoder->t);
+    RowMoves moves = moves_new((int64_t)n * decoder->t);
 
     for (int32_t r = 0; r < n; r++) {
         int32_t prompt = decoder->prompt_rows[r];
         CHECK(from[r] / n_each == r / n_each && from[r] >= 0, "sequence %d goes on from %d of another prompt", r,
               from[r]);
         if (from[r] != r)
-            row_moves_add(&moves, decoder->first_row[from[r]] + prompt, decoder->first_row[r] + prompt, decoder->t);
+            moves_add(&moves, decoder->first_row[from[r]] + prompt, decoder->first_row[r] + prompt, decoder->t);
     }
-    if (moves.n > 0)
-        row_moves_upload(&moves, model->dev, scratch);
+    moves_upload(&moves, model->dev, scratch);
     for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
-        row_moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
-    row_moves_free(&moves);
+        moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
     arena_reset(scratch, mark);
 }

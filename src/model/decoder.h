@@ -16,10 +16,9 @@ typedef struct Prompts {
  * limit on calls of decoder_step. Prompts that are too long and ids outside the vocabulary are LOAM_ERROR_USER. */
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
-/* The first token that sequence r is fed: `start`, or without an encoder the last token of its prompt. */
-int32_t decoder_first_token(const Decoder *decoder, int32_t sequence, int32_t start);
-/* Appends tokens[r] to sequence r; returns the logits (sequences, V) f32 of the token after it, which the
- * caller may change until the next call. */
+/* Appends tokens[r] to sequence r, the first time the decoder start or, without an encoder, the last token of its
+ * prompt. Returns the logits (sequences, V) f32 of the token after it, which the caller may change until the next call.
+ */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);
 /* Sequence r becomes a copy of sequence from[r], one of the same prompt (beam search). */
 void decoder_reorder(Decoder *decoder, const int32_t *from);

@@ -1,6 +1,6 @@
-#include "model/heads.h"
-
+/* heads.c: the heads of a model above its last block: their losses, and the logits of tokens. */
 #include "base/check.h"
+#include "model/transformer.h"
 
 #include <math.h>
 
@@ -8,21 +8,16 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* of its parameters */
-    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection */
-    bool smoothed;   /* its loss takes label smoothing and z-loss */
-    bool (*present)(const ModelConfig *config);
-    double (*count)(const Batch *batch); /* rows of weight 1 */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes label
+                        smoothing and z-loss */
+    bool (*present)(const ModelConfig *config); /* NULL means in every model */
+    double (*count)(const Batch *batch);        /* rows of weight 1 */
     HeadRows (*rows)(const Ctx *cx, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
     /* What its softmax runs over, and its loss. */
     void (*loss)(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
                  const XentSpec *xent);
 } Head;
-
-static bool tokens_present(const ModelConfig *config)
-{
-    return config->vocab > 0;
-}
 
 static double tokens_count(const Batch *batch)
 {
@@ -98,8 +93,6 @@ static const Head heads[HEAD_COUNT] = {
     [HEAD_TOKENS] = { .names = { "token", "loss_mlm", "accuracy", "target tokens" },
                       .bucket = BUCKET_LM_HEAD,
                       .vocabulary = true,
-                      .smoothed = true,
-                      .present = tokens_present,
                       .count = tokens_count,
                       .rows = tokens_rows,
                       .weights = tokens_weights,
@@ -124,61 +117,60 @@ void loss_count(ModelLoss *loss, const Batch *batch)
         loss->n_targets[h] += heads[h].count(batch);
 }
 
-static bool tied(const Model *model, const Head *head)
+/* The buckets of a head's parameters: its own, before it the embedding where that is the projection. Returns how many.
+ */
+static int head_buckets(const Model *model, const Head *head, int buckets[2])
 {
-    return head->vocabulary && model->config.tie_embeddings;
+    bool tied = head->vocabulary && model->config.tie_embeddings;
+    buckets[0] = BUCKET_SHARED;
+    buckets[tied] = head->bucket;
+    return 1 + tied;
 }
 
-static void weights_acquire(Model *model, const Head *head, ModelW *w)
+/* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed before. The head's
+ * buckets are first touched here, so they take the same beta. */
+static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss, ModelW *w, ModelW *g)
 {
-    if (tied(model, head))
-        params_acquire(model->params, BUCKET_SHARED, w);
-    params_acquire(model->params, head->bucket, w);
+    float beta = 0;
+    int buckets[2], n = head_buckets(model, head, buckets);
+
+    for (int i = 0; i < n; i++) {
+        params_acquire(model->params, buckets[i], w);
+        float found = loss->grad ? grads_acquire(model->params, buckets[i], g) : 0;
+        CHECK(i == 0 || found == beta, "the head's buckets in step");
+        beta = found;
+    }
+    HeadW weights = head->weights(&model->config, w, g);
+    weights.beta = beta;
+    return weights;
 }
 
-static void weights_release(Model *model, const Head *head)
+static void head_release(Model *model, const Head *head, const ModelLoss *loss)
 {
-    if (tied(model, head))
-        params_release(model->params, BUCKET_SHARED);
-    params_release(model->params, head->bucket);
-}
+    int buckets[2], n = head_buckets(model, head, buckets);
 
-/* The head's buckets are first touched here, both of them: they take the same beta, which is returned. */
-static float gradients_acquire(Model *model, const Head *head, ModelW *g)
-{
-    float beta = grads_acquire(model->params, head->bucket, g);
-    if (tied(model, head))
-        CHECK(grads_acquire(model->params, BUCKET_SHARED, g) == beta, "the head's buckets in step");
-    return beta;
-}
-
-static void gradients_ready(Model *model, const Head *head)
-{
-    if (tied(model, head))
-        grads_ready(model->params, BUCKET_SHARED);
-    grads_ready(model->params, head->bucket);
+    for (int i = 0; i < n; i++) {
+        if (loss->grad)
+            grads_ready(model->params, buckets[i]);
+        params_release(model->params, buckets[i]);
+    }
 }
 
 static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
                      const ModelLoss *loss)
 {
     const Head *head = &heads[id];
-    const XentSpec xent = { .label_smoothing = head->smoothed ? loss->label_smoothing : 0,
-                            .z_loss = head->smoothed ? loss->z_loss : 0,
+    const XentSpec xent = { .label_smoothing = head->vocabulary ? loss->label_smoothing : 0,
+                            .z_loss = head->vocabulary ? loss->z_loss : 0,
                             .scale = loss->grad ? (float)(1 / MAX(1, loss->n_targets[id])) : 0,
                             .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);
     ModelW w = { 0 }, g = { 0 };
     const HeadRows rows = head->rows(cx, batch);
+    const HeadW weights = head_acquire(model, head, loss, &w, &g);
 
-    weights_acquire(model, head, &w);
-    float beta = loss->grad ? gradients_acquire(model, head, &g) : 0;
-    HeadW weights = head->weights(&model->config, &w, &g);
-    weights.beta = beta;
     head->loss(cx, sums, dx, x, &weights, &rows, &xent);
-    if (loss->grad)
-        gradients_ready(model, head);
-    weights_release(model, head);
+    head_release(model, head, loss);
     arena_reset(cx->scratch, mark);
 }
 
@@ -191,7 +183,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     if (loss->grad)
         op_fill(cx->dev, dx, 0);
     for (HeadId h = 0; h < HEAD_COUNT; h++)
-        if (heads[h].present(&model->config))
+        if (heads[h].present == NULL || heads[h].present(&model->config))
             run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
     op_total_add(cx->dev, model->sums, sums);
     arena_reset(cx->scratch, mark);
@@ -199,13 +191,12 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
 
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
 {
-    const Head *head = &heads[HEAD_TOKENS];
-    ModelW w = { 0 }, none = { 0 };
+    const ModelLoss forward = { 0 };
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
 
-    weights_acquire(model, head, &w);
-    const HeadW weights = head->weights(&model->config, &w, &none);
     head_logits(cx, logits, x, &weights);
-    weights_release(model, head);
+    head_release(model, &heads[HEAD_TOKENS], &forward);
 }
 
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)

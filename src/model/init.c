@@ -42,41 +42,29 @@ static void set_fan(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 
 void init_set(ParamSpec *spec, InitRule rule, const ModelConfig *config)
 {
-    double out = (double)spec->rows, in = (double)spec->cols;
-    spec->std = 1 / sqrt(in);
-    switch (rule) {
-    case RULE_ZEROS:
-    case RULE_ONES:
-        spec->init = rule == RULE_ZEROS ? INIT_ZEROS : INIT_ONES;
-        spec->std = 0;
+    const double out = (double)spec->rows, in = (double)spec->cols;
+    const double score_scale = config->scale_scores ? 1 : (double)config->head_dim;
+    const struct {
+        InitKind kind;
+        double std;
+    } rules[] = {
+        [RULE_ZEROS] = { INIT_ZEROS, 0 },
+        [RULE_ONES] = { INIT_ONES, 0 },
+        [RULE_UNIT] = { INIT_NORMAL, 1 },
+        [RULE_EMBEDDING] = { INIT_NORMAL, 1 },
+        [RULE_HEAD] = { INIT_TRUNCATED_NORMAL, 1 / sqrt(in) },
+        [RULE_FAN_IN] = { INIT_NORMAL, 1 / sqrt(in) },
+        [RULE_FAN_IN_TRUNCATED] = { INIT_TRUNCATED_NORMAL, 1 / sqrt(in) },
+        [RULE_OUTPUT] = { INIT_NORMAL, 1 / sqrt(in) },
+        [RULE_OUTPUT_TRUNCATED] = { INIT_TRUNCATED_NORMAL, 1 / sqrt(in) },
+        [RULE_AREA] = { INIT_NORMAL, 1 / sqrt(in * out) },
+        [RULE_QUERY] = { INIT_NORMAL, 1 / sqrt(in * score_scale) },
+        [RULE_GLOROT] = { INIT_UNIFORM, sqrt(6 / (out + in)) },
+    };
+    spec->init = rules[rule].kind;
+    spec->std = rules[rule].std;
+    if (rule == RULE_ZEROS || rule == RULE_ONES)
         return;
-    case RULE_UNIT:
-    case RULE_EMBEDDING:
-        spec->init = INIT_NORMAL;
-        spec->std = 1;
-        break;
-    case RULE_FAN_IN:
-    case RULE_OUTPUT:
-        spec->init = INIT_NORMAL;
-        break;
-    case RULE_HEAD:
-    case RULE_FAN_IN_TRUNCATED:
-    case RULE_OUTPUT_TRUNCATED:
-        spec->init = INIT_TRUNCATED_NORMAL;
-        break;
-    case RULE_QUERY:
-        spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in * (config->scale_scores ? 1 : (double)config->head_dim));
-        break;
-    case RULE_AREA:
-        spec->init = INIT_NORMAL;
-        spec->std = 1 / sqrt(in * out);
-        break;
-    case RULE_GLOROT:
-        spec->init = INIT_UNIFORM;
-        spec->std = sqrt(6 / (out + in));
-        break;
-    }
     if (config->init == INIT_SCHEME_NORMAL)
         set_normal(spec, rule, config);
     if (config->init == INIT_SCHEME_FAIRSEQ)

@@ -23,8 +23,8 @@ const HeadNames *loss_names(HeadId head);
 
 typedef struct ModelLoss {
     float label_smoothing, z_loss; /* of HEAD_TOKENS */
-    double n_targets[HEAD_COUNT];  /* rows with a loss in the whole batch: gradients are of means over them; 0 counts as
-                                      1 */
+    double n_targets[HEAD_COUNT];  /* rows with a loss in all microbatches of the step: the gradient of a head is that
+                                      of its summed loss / n_targets; 0 counts as 1 */
     uint64_t seed;                 /* of the dropout masks of this update */
     bool train;                    /* dropout on */
     bool grad;
@@ -34,7 +34,7 @@ typedef struct ModelLoss {
 /* Adds the batch's rows with a loss to loss->n_targets. */
 void loss_count(ModelLoss *loss, const Batch *batch);
 
-/* Sums of op_xent's statistics over the rows of a head. */
+/* Sums over the rows of a head: op_xent's statistics, in the order of XENT_LOSS, XENT_NLL … */
 typedef struct HeadSums {
     double loss;    /* with label smoothing and z-loss */
     double nll;     /* nats */

@@ -1,4 +1,4 @@
-#include "model/heads.h"
+#include "model/transformer.h"
 
 #include "base/check.h"
 #include "base/text.h"
@@ -7,6 +7,7 @@
 #include <math.h>
 
 enum { SUMS = HEAD_COUNT * XENT_STATS };
+_Static_assert(sizeof(LossSums) == SUMS * sizeof(double), "HeadSums are the statistics of op_xent");
 
 static void open_slots(Model *model, int n_slots)
 {
@@ -71,22 +72,19 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     g_autofree int *uses = model_bucket_uses(config, stage);
     if (!freeze(specs, n_specs, frozen, error))
         return NULL;
-    Model *model = g_new0(Model, 1);
-
-    model->dev = dev;
-    model->frozen = g_strdupv((char **)(gintptr)frozen);
-    model->stage = stage;
-    model->config = model_config_copy(config);
-    model->roles = token_roles_none();
-    model->params = params_open(dev, specs, n_specs, uses, gradients);
-    if (model->params == NULL) {
+    ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
+    if (params == NULL) {
         g_autofree char *count = text_grouped(model_config_params(config));
         fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
-        model_config_clear(&model->config);
-        g_strfreev(model->frozen);
-        g_free(model);
         return NULL;
     }
+    Model *model = g_new(Model, 1);
+    *model = (Model){ .dev = dev,
+                      .config = model_config_copy(config),
+                      .stage = stage,
+                      .frozen = g_strdupv((char **)(gintptr)frozen),
+                      .roles = token_roles_none(),
+                      .params = params };
     model->sums = tensor_vector(device_alloc(dev, SUMS * sizeof(double)), DT_F64, SUMS);
     bool ok = stack_init(&model->encoder, dev, &model->config, model->params, stage, false);
     ok = stack_init(&model->decoder, dev, &model->config, model->params, stage, true) && ok;
@@ -114,7 +112,6 @@ void model_close(Model *model)
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     params_close(model->params);
-    g_free(model->tokenizer_hash);
     g_strfreev(model->frozen);
     model_config_clear(&model->config);
     token_roles_clear(&model->roles);
@@ -136,17 +133,6 @@ TokenRoles *model_roles(Model *model)
     return &model->roles;
 }
 
-const char *model_tokenizer_hash(const Model *model)
-{
-    return model->tokenizer_hash;
-}
-
-void model_set_tokenizer_hash(Model *model, const char *hash)
-{
-    g_free(model->tokenizer_hash);
-    model->tokenizer_hash = g_strdup(hash);
-}
-
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     slot_begin(model, 0, batch, loss);
@@ -159,19 +145,11 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 
 void model_take_sums(Model *model, LossSums *sums)
 {
-    double found[SUMS] = { 0 };
-    LossSums taken;
+    LossSums taken = { 0 };
 
-    tensor_download(model->dev, found, model->sums);
+    tensor_download(model->dev, &taken, model->sums);
     op_fill(model->dev, model->sums, 0);
     device_synchronise(model->dev);
-    for (int h = 0; h < HEAD_COUNT; h++) {
-        const double *stats = found + h * XENT_STATS;
-        taken.head[h] = (HeadSums){ .loss = stats[XENT_LOSS],
-                                    .nll = stats[XENT_NLL],
-                                    .correct = stats[XENT_CORRECT],
-                                    .weight = stats[XENT_WEIGHT] };
-    }
     loss_sums_add(sums, &taken);
 }
 
@@ -213,8 +191,7 @@ void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled
     Slot *slot = slot_open(model, 0, batch, batch->enc.max_seq, &forward);
     const Ctx *cx = &slot->encoder.cx;
 
-    stack_begin(&model->encoder, &slot->encoder);
-    Tensor x = stack_fwd(&model->encoder, &slot->encoder, &model->work.recompute, NO_TENSOR, &forward);
+    Tensor x = stack_fwd(&slot->encoder, NO_TENSOR);
     read_text(cx, hidden, x);
     if (pooled == NULL)
         return;

@@ -12,10 +12,10 @@ typedef struct Model Model;
 
 /* A whole model, its parameters zeros: params_init or an import sets them. gradients: whether it may be trained. */
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
-/* One stage of a model, with the parameters that it uses, for the functions of slot.h; model_reserve and
- * model_take_sums take it too, all other functions below take a whole model. frozen: patterns of names (* and ?; ends
- * with NULL) of parameters that are never updated and have no gradients; NULL means none. Parameters that are stored as
- * one matrix, such as self.q, self.k and self.v, are frozen together or not at all. */
+/* Opens one stage of a model, with only the parameters that the stage uses. slot.h has its forward and backward; of
+ * the functions below that compute, model_reserve and model_take_sums alone accept a stage. frozen: patterns (* and ?;
+ * ends with NULL) for the names of parameters that are never updated and have no gradients; NULL means none. Parameters
+ * that are stored as one matrix, such as self.q, self.k and self.v, are frozen together or not at all. */
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
                         GError **error);
 void model_close(Model *model);
@@ -23,9 +23,6 @@ const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
 /* token_roles_none until the caller of model_open sets them. */
 TokenRoles *model_roles(Model *model);
-/* tokenizer_hash of the tokenizer that the model was trained with; NULL means unknown. */
-const char *model_tokenizer_hash(const Model *model);
-void model_set_tokenizer_hash(Model *model, const char *hash);
 
 /* Microbatches that may be in flight at once (slot.h), 1 unless set. Comes before model_reserve. */
 void model_set_slots(Model *model, int n_slots);

@@ -133,8 +133,7 @@ bool model_config_learned_positions(const ModelConfig *config);
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
 /* Whether scores have embeddings of distances: relative_key or relative_key_query. */
 bool model_config_distances(const ModelConfig *config);
-/* Whether sequences are at most max_positions long: with learned positions, embeddings of distances and sparse layouts.
- */
+/* Whether sequences are at most max_positions long: with learned positions, distance embeddings, sparse layouts. */
 bool model_config_bounds_length(const ModelConfig *config);
 /* Whether the model takes sequences of `length` tokens. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);

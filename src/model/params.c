@@ -4,50 +4,57 @@
 #include "base/check.h"
 #include "model/init.h"
 
-typedef enum Dim {
-    DIM_NONE,
-    DIM_VOCAB,
-    DIM_WIDTH,
-    DIM_TWICE_WIDTH,
-    DIM_ATTENTION,
-    DIM_HEAD,
-    DIM_KV,
-    DIM_FFN,
-    DIM_HEADS,
-    DIM_BUCKETS,
-    DIM_POSITIONS,
-    DIM_SEGMENTS,
-    DIM_MEMORY,
-    DIM_CLASSES,
-    DIM_DISTANCES
-} Dim;
+/* Sizes that a dimension of a parameter may have. */
+#define DIMS(DIM)                                                                                                      \
+    DIM(NONE, 0)                                                                                                       \
+    DIM(VOCAB, config->vocab)                                                                                          \
+    DIM(WIDTH, config->width)                                                                                          \
+    DIM(TWICE_WIDTH, 2 * config->width)                                                                                \
+    DIM(ATTENTION, config->heads * config->head_dim)                                                                   \
+    DIM(HEAD, config->head_dim)                                                                                        \
+    DIM(KV, model_config_kv_heads(config) * config->head_dim)                                                          \
+    DIM(FFN, config->ffn)                                                                                              \
+    DIM(HEADS, config->heads)                                                                                          \
+    DIM(BUCKETS, config->rel_buckets)                                                                                  \
+    DIM(POSITIONS, config->max_positions + config->position_offset)                                                    \
+    DIM(SEGMENTS, config->token_types)                                                                                 \
+    DIM(MEMORY, config->memory_tokens)                                                                                 \
+    DIM(CLASSES, 2)                                                                                                    \
+    DIM(DISTANCES, 2 * config->max_positions - 1)
 
-/* Properties of a model, an encoder or decoder, or a block. A parameter is present where all properties that it needs
- * are. */
-typedef enum Feature {
-    ALWAYS = 0,
-    UNTIED = 1 << 0, /* the projection to the vocabulary is not the embedding */
-    CROSS = 1 << 1,  /* cross-attention */
-    GATED = 1 << 2,
-    NOT_GATED = 1 << 3,
-    BIAS = 1 << 4,
-    NORM_BIAS = 1 << 5,
-    SELF_NORM = 1 << 6,
-    FINAL_NORM = 1 << 7,
-    EMBED_NORM = 1 << 8,
-    RELPOS = 1 << 9, /* a table of relative biases that all blocks share */
-    POSITIONS = 1 << 10,
-    SEGMENTS = 1 << 11,
-    TRANSFORM = 1 << 12,
-    HEAD_BIAS = 1 << 13,
-    POOLER = 1 << 14,
-    SENTENCE = 1 << 15,
-    OWN_RELPOS = 1 << 16,    /* a table of relative biases in each block */
-    TOKEN_QUERIES = 1 << 17, /* a query depends on its token alone, not on context */
-    CONTEXT_QUERIES = 1 << 18,
-    MEMORY = 1 << 19,   /* memory tokens */
-    DISTANCES = 1 << 20 /* embeddings of distances in the scores */
-} Feature;
+#define DIM_NAME(name, size) DIM_##name,
+typedef enum Dim { DIMS(DIM_NAME) } Dim;
+
+/* Properties of block i of an encoder or decoder, and when it has them. A parameter is present where all properties
+ * that it needs are. The parameters of no block need none that depends on i, those of no stack none that depends on
+ * decoder. */
+#define FEATURES(FEATURE)                                                                                              \
+    FEATURE(UNTIED, !config->tie_embeddings)                                                                           \
+    FEATURE(CROSS, decoder && config->n_enc > 0)                                                                       \
+    FEATURE(GATED, config->gated)                                                                                      \
+    FEATURE(NOT_GATED, !config->gated)                                                                                 \
+    FEATURE(BIAS, config->bias)                                                                                        \
+    FEATURE(NORM_BIAS, config->norm_bias)                                                                              \
+    FEATURE(SELF_NORM, i > 0 || config->first_norm)                                                                    \
+    FEATURE(FINAL_NORM, config->final_norm)                                                                            \
+    FEATURE(EMBED_NORM, config->embed_norm)                                                                            \
+    FEATURE(RELPOS, model_config_relative_bias(config, decoder) && !config->rel_per_block)                             \
+    FEATURE(OWN_RELPOS, model_config_relative_bias(config, decoder) && config->rel_per_block)                          \
+    FEATURE(POSITIONS, model_config_learned_positions(config))                                                         \
+    FEATURE(SEGMENTS, config->token_types > 0)                                                                         \
+    FEATURE(TRANSFORM, config->head_transform)                                                                         \
+    FEATURE(HEAD_BIAS, config->head_bias)                                                                              \
+    FEATURE(POOLER, config->pooler)                                                                                    \
+    FEATURE(SENTENCE, config->sentence_head)                                                                           \
+    FEATURE(CONTEXT_QUERIES, !decoder && config->context_queries)                                                      \
+    FEATURE(TOKEN_QUERIES, decoder || !config->context_queries)                                                        \
+    FEATURE(MEMORY, !decoder && config->memory_tokens > 0)                                                             \
+    FEATURE(DISTANCES, model_config_distances(config))
+
+#define FEATURE_BIT(name, there)  name##_BIT,
+#define FEATURE_FLAG(name, there) name = 1 << name##_BIT,
+enum { FEATURES(FEATURE_BIT) };
+typedef enum Feature { ALWAYS, FEATURES(FEATURE_FLAG) } Feature;
 
 typedef struct ParamDef {
     const char *name; /* without the scope's name_prefix */
@@ -62,6 +69,14 @@ typedef struct ParamDef {
 #define NO_GROUP (-1)
 
 /* clang-format off */
+/* A matrix (rows, cols) with a bias (rows), and a norm. */
+#define LINEAR(name, member, rows, cols, rule, needs, bias_needs) \
+    { name, W(member.w), NO_GROUP, rows, cols, rule, true, needs }, \
+    { name ".bias", W(member.b), NO_GROUP, rows, DIM_NONE, RULE_ZEROS, false, bias_needs }
+#define NORM(name, member, needs) \
+    { name, W(member.w), NO_GROUP, DIM_WIDTH, DIM_NONE, RULE_ONES, false, needs }, \
+    { name ".bias", W(member.b), NO_GROUP, DIM_WIDTH, DIM_NONE, RULE_ZEROS, false, (needs) | NORM_BIAS }
+
 #define W(member) offsetof(ModelW, member)
 static const ParamDef shared_params[] = {
     { "shared",              W(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_EMBEDDING,        true,  ALWAYS },
@@ -70,17 +85,13 @@ static const ParamDef shared_params[] = {
 static const ParamDef lm_head_params[] = {
     { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_HEAD,             true,  UNTIED },
     { "lm_head.bias",        W(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
-    { "transform.dense",     W(transform.dense.w), NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  TRANSFORM },
-    { "transform.dense.bias", W(transform.dense.b), NO_GROUP, DIM_WIDTH,  DIM_NONE,  RULE_ZEROS,            false, TRANSFORM | BIAS },
-    { "transform.norm",      W(transform.norm.w),  NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ONES,             false, TRANSFORM },
-    { "transform.norm.bias", W(transform.norm.b),  NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ZEROS,            false, TRANSFORM | NORM_BIAS },
+    LINEAR("transform.dense", transform.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, TRANSFORM, TRANSFORM | BIAS),
+    NORM("transform.norm", transform.norm, TRANSFORM),
 };
 
 static const ParamDef pooler_params[] = {
-    { "pooler",              W(pooler.dense.w),    NO_GROUP, DIM_WIDTH,   DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  POOLER },
-    { "pooler.bias",         W(pooler.dense.b),    NO_GROUP, DIM_WIDTH,   DIM_NONE,  RULE_ZEROS,            false, POOLER },
-    { "sentence",            W(sentence.w),  NO_GROUP, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, true,  SENTENCE },
-    { "sentence.bias",       W(sentence.b),  NO_GROUP, DIM_CLASSES, DIM_NONE,  RULE_ZEROS,            false, SENTENCE },
+    LINEAR("pooler", pooler.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, POOLER, POOLER),
+    LINEAR("sentence", sentence, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SENTENCE, SENTENCE),
 };
 #undef W
 
@@ -90,17 +101,14 @@ static const ParamDef stack_params[] = {
     { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
     { "memory",          W(embed.memory_tokens), NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
     { "segments",        W(embed.token_types), NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
-    { "embed_norm",      W(embed.norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, EMBED_NORM },
-    { "embed_norm.bias", W(embed.norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, EMBED_NORM | NORM_BIAS },
-    { "final_norm",      W(final_norm.w),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ONES,   false, FINAL_NORM },
-    { "final_norm.bias", W(final_norm.b),    NO_GROUP, DIM_WIDTH,     DIM_NONE,  RULE_ZEROS,  false, FINAL_NORM | NORM_BIAS },
+    NORM("embed_norm", embed.norm, EMBED_NORM),
+    NORM("final_norm", final_norm, FINAL_NORM),
 };
 #undef W
 
 #define W(member) offsetof(BlockW, member)
 static const ParamDef block_params[] = {
-    { "self.norm",       W(self.norm.w),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, SELF_NORM },
-    { "self.norm.bias",  W(self.norm.b),  NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, SELF_NORM | NORM_BIAS },
+    NORM("self.norm", self.norm, SELF_NORM),
     { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
     { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
@@ -113,93 +121,36 @@ static const ParamDef block_params[] = {
     { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
     { "self.distance",   W(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
-    { "self.o",          W(self.o.w),     NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  ALWAYS },
-    { "self.o.bias",     W(self.o.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
-    { "cross.norm",      W(cross.norm.w), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, CROSS },
-    { "cross.norm.bias", W(cross.norm.b), NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, CROSS | NORM_BIAS },
-    { "cross.q",         W(cross.q.w),    NO_GROUP,      DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  CROSS },
-    { "cross.q.bias",    W(cross.q.b),    NO_GROUP,      DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    LINEAR("self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
+    NORM("cross.norm", cross.norm, CROSS),
+    LINEAR("cross.q", cross.q, DIM_ATTENTION, DIM_WIDTH, RULE_QUERY, CROSS, CROSS | BIAS),
     { "cross.k",         W(cross.k.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
     { "cross.v",         W(cross.v.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
     { "cross.k.bias",    W(cross.k.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
     { "cross.v.bias",    W(cross.v.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
-    { "cross.o",         W(cross.o.w),    NO_GROUP,      DIM_WIDTH,     DIM_ATTENTION, RULE_OUTPUT,           true,  CROSS },
-    { "cross.o.bias",    W(cross.o.b),    NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
-    { "mlp.norm",        W(mlp.norm.w),   NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ONES,             false, ALWAYS },
-    { "mlp.norm.bias",   W(mlp.norm.b),   NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, NORM_BIAS },
+    LINEAR("cross.o", cross.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, CROSS, CROSS | BIAS),
+    NORM("mlp.norm", mlp.norm, ALWAYS),
     { "mlp.wi_0",        W(mlp.wi_0.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
     { "mlp.wi_1",        W(mlp.wi_1.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
     { "mlp.wi_0.bias",   W(mlp.wi_0.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
     { "mlp.wi_1.bias",   W(mlp.wi_1.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
-    { "mlp.wi",          W(mlp.wi.w),     NO_GROUP,      DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  NOT_GATED },
-    { "mlp.wi.bias",     W(mlp.wi.b),     NO_GROUP,      DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, NOT_GATED | BIAS },
-    { "mlp.wo",          W(mlp.wo.w),     NO_GROUP,      DIM_WIDTH,     DIM_FFN,       RULE_OUTPUT_TRUNCATED, true,  ALWAYS },
-    { "mlp.wo.bias",     W(mlp.wo.b),     NO_GROUP,      DIM_WIDTH,     DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    LINEAR("mlp.wi", mlp.wi, DIM_FFN, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, NOT_GATED, NOT_GATED | BIAS),
+    LINEAR("mlp.wo", mlp.wo, DIM_WIDTH, DIM_FFN, RULE_OUTPUT_TRUNCATED, ALWAYS, BIAS),
 };
 #undef W
 /* clang-format on */
 
+#define DIM_SIZE(name, size) [DIM_##name] = size,
 static int64_t dim_size(Dim dim, const ModelConfig *config)
 {
-    switch (dim) {
-    case DIM_NONE:
-        return 0;
-    case DIM_VOCAB:
-        return config->vocab;
-    case DIM_WIDTH:
-        return config->width;
-    case DIM_TWICE_WIDTH:
-        return 2 * config->width;
-    case DIM_HEAD:
-        return config->head_dim;
-    case DIM_ATTENTION:
-        return config->heads * config->head_dim;
-    case DIM_KV:
-        return model_config_kv_heads(config) * config->head_dim;
-    case DIM_FFN:
-        return config->ffn;
-    case DIM_HEADS:
-        return config->heads;
-    case DIM_BUCKETS:
-        return config->rel_buckets;
-    case DIM_POSITIONS:
-        return config->max_positions + config->position_offset;
-    case DIM_MEMORY:
-        return config->memory_tokens;
-    case DIM_SEGMENTS:
-        return config->token_types;
-    case DIM_CLASSES:
-        return 2;
-    case DIM_DISTANCES:
-        return 2 * config->max_positions - 1;
-    }
-    CHECK(false, "dimension %d", (int)dim);
+    const int64_t sizes[] = { DIMS(DIM_SIZE) };
+    return sizes[dim];
 }
 
-static unsigned flag(bool there, Feature feature)
+#define FEATURE_OF(name, there) ((there) ? (unsigned)name : 0u) |
+static unsigned features(const ModelConfig *config, bool decoder, int i)
 {
-    return there ? (unsigned)feature : 0;
-}
-
-/* Features of a model. */
-static unsigned features(const ModelConfig *config)
-{
-    return flag(!config->tie_embeddings, UNTIED) | flag(config->gated, GATED) | flag(!config->gated, NOT_GATED) |
-           flag(config->bias, BIAS) | flag(config->norm_bias, NORM_BIAS) | flag(config->final_norm, FINAL_NORM) |
-           flag(config->embed_norm, EMBED_NORM) | flag(model_config_learned_positions(config), POSITIONS) |
-           flag(model_config_distances(config), DISTANCES) | flag(config->token_types > 0, SEGMENTS) |
-           flag(config->head_transform, TRANSFORM) | flag(config->head_bias, HEAD_BIAS) | flag(config->pooler, POOLER) |
-           flag(config->sentence_head, SENTENCE);
-}
-
-/* Features of an encoder or a decoder and of its blocks. */
-static unsigned stack_features(const ModelConfig *config, bool decoder)
-{
-    bool relpos = model_config_relative_bias(config, decoder);
-    bool context = !decoder && config->context_queries;
-    return features(config) | (context ? CONTEXT_QUERIES : TOKEN_QUERIES) |
-           flag(relpos, config->rel_per_block ? OWN_RELPOS : RELPOS) | flag(decoder && config->n_enc > 0, CROSS) |
-           flag(!decoder && config->memory_tokens > 0, MEMORY);
+    return FEATURES(FEATURE_OF) 0u;
 }
 
 /* The list that the functions below append to. */
@@ -233,11 +184,12 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
 static void add_stack(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
-    unsigned has = stack_features(config, decoder);
+    unsigned has = features(config, decoder, 0);
+    StagePart part = stage_part(config, stage, decoder);
 
-    if (!stage_embeds(config, stage, decoder))
+    if (!part.embeds)
         has &= ~(unsigned)(POSITIONS | MEMORY | SEGMENTS | EMBED_NORM);
-    if (!stage_finishes(config, stage, decoder))
+    if (!part.finishes)
         has &= ~(unsigned)FINAL_NORM;
     add_scope(list, stack_params, G_N_ELEMENTS(stack_params), decoder ? BUCKET_DECODER : BUCKET_ENCODER, has,
               decoder ? "decoder." : "encoder.");
@@ -246,14 +198,13 @@ static void add_stack(SpecList *list, Stage stage, bool decoder)
 static void add_blocks(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;
-    Stage blocks = stage_blocks(config, stage, decoder);
+    StagePart part = stage_part(config, stage, decoder);
     int block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0);
-    unsigned has = stack_features(config, decoder);
 
-    for (int i = blocks.first; i < blocks.end; i++) {
+    for (int i = part.first; i < part.end; i++) {
         g_autofree char *name_prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
-        add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i,
-                  has | flag(i > 0 || config->first_norm, SELF_NORM), name_prefix);
+        add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i, features(config, decoder, i),
+                  name_prefix);
     }
 }
 
@@ -263,9 +214,9 @@ int *model_bucket_uses(const ModelConfig *config, Stage stage)
     bool heads = stage_has_heads(config, stage);
 
     for (int decoder = 0; decoder < 2; decoder++) {
-        Stage blocks = stage_blocks(config, stage, decoder);
-        uses[BUCKET_SHARED] += stage_embeds(config, stage, decoder);
-        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = blocks.end > blocks.first;
+        StagePart part = stage_part(config, stage, decoder);
+        uses[BUCKET_SHARED] += part.embeds;
+        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = part.end > part.first;
     }
     uses[BUCKET_SHARED] += heads && config->tie_embeddings;
     uses[BUCKET_LM_HEAD] = heads;
@@ -281,7 +232,7 @@ ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_spec
                   2 * G_N_ELEMENTS(stack_params) + (size_t)(stage.end - stage.first) * G_N_ELEMENTS(block_params);
     SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
     g_autofree int *uses = model_bucket_uses(config, stage);
-    unsigned has = features(config);
+    unsigned has = features(config, false, 0);
 
     if (uses[BUCKET_SHARED] > 0)
         add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, has, "");

@@ -5,7 +5,8 @@
 #include "nn/block.h"
 #include "param/param.h"
 
-/* A tensor that the model does not have is absent (NO_TENSOR). */
+/* Parameters outside the encoder and the decoder. Acquiring one of the three buckets below fills the bucket's fields. A
+ * tensor that the model does not have is absent (NO_TENSOR). */
 typedef struct ModelW {
     Tensor shared;        /* (V,C) embedding of encoder and decoder; where tied also the projection to the vocabulary */
     Tensor lm_head;       /* (V,C) projection to the vocabulary, where not tied */
@@ -24,9 +25,9 @@ typedef struct StackW {
 
 /* Buckets of the ParamStore, and the struct of each. */
 enum {
-    BUCKET_SHARED,  /* ModelW: the embedding */
-    BUCKET_LM_HEAD, /* ModelW */
-    BUCKET_POOLER,  /* ModelW */
+    BUCKET_SHARED,  /* ModelW: shared */
+    BUCKET_LM_HEAD, /* ModelW: lm_head, head_bias, transform */
+    BUCKET_POOLER,  /* ModelW: pooler, sentence */
     BUCKET_ENCODER, /* StackW */
     BUCKET_DECODER, /* StackW */
     BUCKET_BLOCK    /* BlockW: block i of the encoder is BUCKET_BLOCK + i; then the blocks of the decoder follow */

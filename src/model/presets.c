@@ -1,9 +1,8 @@
-/* presets.c: published model shapes by name, as settings of options. */
+/* presets.c: published model shapes by name, as settings of options. Each has a size of its own and the settings of its
+ * kind, which differ from the defaults, those of T5 v1.1. */
 #include "base/text.h"
 #include "model/model_config.h"
 
-/* presets.c: published shapes. Each has a size of its own and the settings of its kind, which differ from the defaults,
- * those of T5 v1.1. */
 #define V1_0 "activation=relu gated=false tie_embeddings=true scale_logits=true dropout=0.1"
 #define V1_1 ""
 #define UMT5 "rel_per_block=true"
@@ -98,52 +97,31 @@
     ROW("llama-tiny", LLAMA " kv_heads=2", 0, 4, 256, 688, 4, 64, "auto")                                              \
     ROW("tinyllama-1.1b", LLAMA " kv_heads=4", 0, 22, 2048, 5632, 32, 64, "32000")
 
-typedef struct Preset {
-    const char *kind, *n_enc, *n_dec, *width, *ffn, *heads, *head_dim, *vocab;
-} Preset;
-
 #define PRESET_NAME(name, ...) name,
-#define PRESET_ROW(name, kind, n_enc, n_dec, width, ffn, heads, head_dim, vocab)                                       \
-    { kind, #n_enc, #n_dec, #width, #ffn, #heads, #head_dim, vocab },
+#define PRESET_SETTINGS(name, kind, n_enc, n_dec, width, ffn, heads, head_dim, vocab)                                  \
+    "n_enc=" #n_enc " n_dec=" #n_dec " width=" #width " ffn=" #ffn " heads=" #heads " head_dim=" #head_dim             \
+    " vocab=" vocab " " kind,
 
 const char *const model_preset_names[] = { PRESETS(PRESET_NAME) NULL };
-static const Preset presets[] = { PRESETS(PRESET_ROW) };
-
-static const Preset *find(const char *name)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(presets); i++)
-        if (g_str_equal(model_preset_names[i], name))
-            return &presets[i];
-    return NULL;
-}
-
-static void add_setting(GPtrArray *settings, const char *name, const char *value, const char *origin)
-{
-    g_autofree char *option = g_strconcat("model.", name, NULL);
-    option_settings_add(settings, option, value, origin);
-}
+static const char *const presets[] = { PRESETS(PRESET_SETTINGS) };
 
 bool model_preset_settings(const char *name, GPtrArray *settings, GError **error)
 {
-    const Preset *preset = find(name);
-    if (preset == NULL) {
+    size_t i = 0;
+    while (model_preset_names[i] && !g_str_equal(model_preset_names[i], name))
+        i++;
+    if (model_preset_names[i] == NULL) {
         g_autofree char *nearest = text_nearest_few(name, model_preset_names);
         return fail_user(error, "model.preset %s is unknown; nearest are %s; `loam help --presets` lists them all",
                          name, nearest);
     }
-    const char *shape[][2] = {
-        { "n_enc", preset->n_enc }, { "n_dec", preset->n_dec }, { "width", preset->width },
-        { "ffn", preset->ffn },     { "heads", preset->heads }, { "head_dim", preset->head_dim },
-        { "vocab", preset->vocab },
-    };
     g_autofree char *origin = g_strdup_printf("preset %s", name);
-    g_auto(GStrv) kind = g_strsplit(preset->kind, " ", -1);
-    for (size_t i = 0; i < G_N_ELEMENTS(shape); i++)
-        add_setting(settings, shape[i][0], shape[i][1], origin);
-    for (char **setting = kind; *setting; setting++) {
+    g_auto(GStrv) values = g_strsplit(presets[i], " ", -1);
+    for (char **setting = values; *setting; setting++) {
         g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
+        g_autofree char *option = g_strconcat("model.", parts[0], NULL);
         if (parts[0] && parts[1])
-            add_setting(settings, parts[0], parts[1], origin);
+            option_settings_add(settings, option, parts[1], origin);
     }
     return true;
 }

@@ -1,7 +1,6 @@
 #include "model/slot.h"
 
 #include "base/check.h"
-#include "model/heads.h"
 #include "model/transformer.h"
 
 static Slot *slot_at(Model *model, int index, SlotState expected)
@@ -61,31 +60,29 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
     if (encodes) {
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
-        stack_context(&model->encoder, &slot->encoder, slot->save, &model->work.scratch, NULL, loss);
+        stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
+        if (stack_blocks(&model->encoder) > 0)
+            stack_begin(&slot->encoder);
     }
     if (decodes && stack_blocks(&model->decoder) > 0) {
         slot->decoder.tokens = tokens_upload(model->dev, slot->save, &batch->dec);
-        stack_context(&model->decoder, &slot->decoder, slot->save, &model->work.scratch,
-                      encodes ? &slot->encoder.tokens : NULL, loss);
+        stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
+        stack_begin(&slot->decoder);
     }
     return slot;
 }
 
-/* Allocates the stacks' residual streams; returns where the message of the stage before goes. */
-static StageMessage begin_stacks(Model *model, Slot *slot)
+/* Where the message of the stage before goes. */
+static StageMessage received(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;
     StageMessage in = { 0 };
 
-    if (stack_blocks(enc) > 0)
-        stack_begin(enc, &slot->encoder);
-    if (stack_blocks(dec) > 0)
-        stack_begin(dec, &slot->decoder);
     if (stack_blocks(enc) > 0) {
-        in.x = enc->embeds ? NO_TENSOR : slot->encoder.x[0];
+        in.x = enc->part.embeds ? NO_TENSOR : slot->encoder.x[0];
         return in;
     }
-    in.x = dec->embeds ? NO_TENSOR : slot->decoder.x[0];
+    in.x = dec->part.embeds ? NO_TENSOR : slot->decoder.x[0];
     if (model->config.n_enc > 0)
         in.encoder_output = slot->encoder_output =
             slot_tensor(model, slot, model->dev->precision.compute, slot->encoder.tokens.n, "slot.received");
@@ -102,21 +99,20 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
           (int)config->n_enc, (int)config->n_dec);
     Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);
     slot->state = SLOT_BEGUN;
-    return begin_stacks(model, slot);
+    return received(model, slot);
 }
 
 Tensor slot_run(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;
-    Arena *recompute = &model->work.recompute;
     Tensor y = NO_TENSOR;
 
     if (stack_blocks(enc) > 0)
-        y = stack_fwd(enc, &slot->encoder, recompute, NO_TENSOR, &slot->loss);
-    if (enc->finishes)
+        y = stack_fwd(&slot->encoder, NO_TENSOR);
+    if (enc->part.finishes)
         slot->encoder_output = y;
     if (stack_blocks(dec) > 0)
-        y = stack_fwd(dec, &slot->decoder, recompute, slot->encoder_output, &slot->loss);
+        y = stack_fwd(&slot->decoder, slot->encoder_output);
     return y;
 }
 
@@ -139,7 +135,7 @@ StageMessage slot_fwd(Model *model, int index)
         return out;
     }
     out.encoder_output = slot->encoder_output;
-    if (!model->encoder.finishes || stack_blocks(&model->decoder) > 0)
+    if (!model->encoder.part.finishes || stack_blocks(&model->decoder) > 0)
         out.x = y;
     return slot->sent = out;
 }
@@ -165,22 +161,21 @@ StageMessage slot_bwd(Model *model, int index)
 {
     Slot *slot = slot_at(model, index, SLOT_FORWARD);
     const Stack *enc = &model->encoder, *dec = &model->decoder;
-    Arena *recompute = &model->work.recompute;
     Tensor dx = slot->gradient.x, d_encoder_output = slot->gradient.encoder_output;
 
     if (stack_blocks(dec) > 0) {
-        if (dec->finishes && model->config.n_enc > 0) {
+        if (dec->part.finishes && model->config.n_enc > 0) {
             d_encoder_output = gradient_of(model, slot, slot->encoder_output);
             op_fill(model->dev, d_encoder_output, 0);
         }
-        stack_bwd(dec, &slot->decoder, recompute, dx, slot->encoder_output, d_encoder_output, &slot->loss);
+        stack_bwd(&slot->decoder, dx, slot->encoder_output, d_encoder_output);
     }
     if (stack_blocks(enc) > 0) {
         dx = tensor_present(d_encoder_output) ? d_encoder_output : dx;
-        stack_bwd(enc, &slot->encoder, recompute, dx, NO_TENSOR, NO_TENSOR, &slot->loss);
+        stack_bwd(&slot->encoder, dx, NO_TENSOR, NO_TENSOR);
         d_encoder_output = NO_TENSOR;
     }
     slot->state = SLOT_FREE;
-    bool embeds = stack_blocks(enc) > 0 ? enc->embeds : dec->embeds;
+    bool embeds = stack_blocks(enc) > 0 ? enc->part.embeds : dec->part.embeds;
     return (StageMessage){ embeds ? NO_TENSOR : dx, d_encoder_output };
 }

@@ -15,11 +15,11 @@ const char *const sparse_pattern_names[] = { [SPARSE_NONE] = "none",
                                              [SPARSE_SLIDING] = "sliding",
                                              NULL };
 
-/* sparsity.c: the layout of a head is drawn as a matrix of flags, then listed. */
-/* One head's layout. */
+/* One head's layout, drawn as a matrix of flags before it is listed. */
 typedef struct Grid {
     const Sparsity *is;
-    bool *seen; /* (n query blocks, n key blocks): attended to */
+    const GArray *local, *global; /* is->local and is->global, as parse_list reads them */
+    bool *seen;                   /* (n query blocks, n key blocks): attended to */
     int64_t n;
     int64_t head;
     Philox *rng;
@@ -28,11 +28,12 @@ typedef struct Grid {
 
 /* ---- lists of blocks ---- */
 
-/* "2,7-8" as pairs (first, last) of numbers from `least` on; NULL if it is not such a list. */
-static GArray *parse_list(const char *text, int64_t least)
+/* "2,7-8" as pairs (first, last) of numbers from `least` on; NULL if it is not such a list. No text means `otherwise`.
+ */
+static GArray *parse_list(const char *text, const char *otherwise, int64_t least)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(int64_t));
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    g_auto(GStrv) items = g_strsplit(text && *text ? text : otherwise, ",", -1);
 
     for (char **item = items; *item; item++) {
         g_auto(GStrv) ends = g_strsplit(g_strstrip(*item), "-", 2);
@@ -48,16 +49,6 @@ static GArray *parse_list(const char *text, int64_t least)
     return list->len ? g_steal_pointer(&list) : NULL;
 }
 
-static GArray *local_sizes(const Sparsity *is)
-{
-    return parse_list(is->local && *is->local ? is->local : "4", 1);
-}
-
-static GArray *global_blocks(const Sparsity *is)
-{
-    return parse_list(is->global && *is->global ? is->global : "0", 0);
-}
-
 static int64_t list_at(const GArray *list, guint i)
 {
     return g_array_index(list, int64_t, i);
@@ -71,16 +62,22 @@ static void see(Grid *grid, int64_t row, int64_t key)
         grid->seen[row * grid->n + key] = true;
 }
 
-static void see_column(Grid *grid, int64_t key)
+/* A global block: every block attends to it and, with `rows`, it to every block. */
+static void see_global(Grid *grid, int64_t block, bool rows)
 {
-    for (int64_t row = 0; row < grid->n; row++)
-        see(grid, row, key);
+    for (int64_t other = 0; other < grid->n; other++) {
+        see(grid, other, block);
+        if (rows)
+            see(grid, block, other);
+    }
 }
 
-static void see_row(Grid *grid, int64_t row)
+/* The blocks of is->global are global. */
+static void see_listed(Grid *grid, bool rows)
 {
-    for (int64_t key = 0; key < grid->n; key++)
-        see(grid, row, key);
+    for (guint i = 0; i < grid->global->len; i += 2)
+        for (int64_t key = list_at(grid->global, i); key <= MIN(list_at(grid->global, i + 1), grid->n - 1); key++)
+            see_global(grid, key, rows);
 }
 
 /* Blocks [first, end) attend to each other. */
@@ -118,69 +115,45 @@ static void see_random(Grid *grid, int64_t per_row)
 
 /* ---- patterns ---- */
 
-static int64_t first_local(const Sparsity *is)
-{
-    g_autoptr(GArray) sizes = local_sizes(is);
-    return list_at(sizes, 0);
-}
-
 static void fixed(Grid *grid)
 {
     const Sparsity *is = grid->is;
-    int64_t local = first_local(is), whole = grid->n - grid->n % local;
+    int64_t local = list_at(grid->local, 0), whole = grid->n - grid->n % local;
     int64_t first = local - (1 + grid->head % is->rotations) * is->n_global;
 
     for (int64_t at = 0; at < grid->n; at += local)
         see_square(grid, at, MIN(at + local, grid->n));
     for (int64_t at = 0; at < grid->n; at += local) {
         int64_t begin = at < whole ? at + first : MAX(0, MIN(whole + first, grid->n - is->n_global));
-        for (int64_t key = begin; key < MIN(begin + is->n_global, grid->n); key++) {
-            see_column(grid, key);
-            if (is->horizontal)
-                see_row(grid, key);
-        }
+        for (int64_t key = begin; key < MIN(begin + is->n_global, grid->n); key++)
+            see_global(grid, key, is->horizontal);
     }
-}
-
-/* rows: global blocks also attend to every block. */
-static void see_global(Grid *grid, bool rows)
-{
-    g_autoptr(GArray) list = global_blocks(grid->is);
-    for (guint i = 0; i < list->len; i += 2)
-        for (int64_t key = list_at(list, i); key <= MIN(list_at(list, i + 1), grid->n - 1); key++) {
-            see_column(grid, key);
-            if (rows)
-                see_row(grid, key);
-        }
 }
 
 static void variable(Grid *grid)
 {
-    g_autoptr(GArray) sizes = local_sizes(grid->is);
     int64_t begin = 0;
-    for (guint i = 0; begin < grid->n; i = MIN(i + 2, sizes->len - 2)) {
-        int64_t end = MIN(begin + list_at(sizes, i), grid->n);
+    for (guint i = 0; begin < grid->n; i = MIN(i + 2, grid->local->len - 2)) {
+        int64_t end = MIN(begin + list_at(grid->local, i), grid->n);
         see_square(grid, begin, end);
         begin = end;
     }
     see_random(grid, MAX(grid->is->n_random, 0));
-    see_global(grid, grid->is->horizontal);
+    see_listed(grid, grid->is->horizontal);
 }
 
 static void bigbird(Grid *grid)
 {
     see_random(grid, grid->is->n_random < 0 ? 1 : grid->is->n_random);
     see_window(grid);
-    for (int64_t key = 0; key < MIN(grid->is->n_global, grid->n); key++) {
-        see_column(grid, key);
-        see_row(grid, key);
-    }
+    for (int64_t key = 0; key < MIN(grid->is->n_global, grid->n); key++)
+        see_global(grid, key, true);
 }
 
 static void longformer(Grid *grid)
 {
     see_window(grid);
-    see_global(grid, true);
+    see_listed(grid, true);
 }
 
 static void (*const patterns[])(Grid *grid) = { [SPARSE_FIXED] = fixed,
@@ -196,9 +169,8 @@ static int64_t blocks_of(const Sparsity *is, int64_t positions)
     return (positions + is->block - 1) / is->block;
 }
 
-static bool check_fixed(const Sparsity *is, GError **error)
+static bool check_fixed(const Sparsity *is, int64_t local, GError **error)
 {
-    int64_t local = first_local(is);
     if (is->n_global < 1 || local % is->n_global != 0)
         return fail_user(error,
                          "model.sparse_n_global is %" G_GINT64_FORMAT
@@ -215,8 +187,8 @@ static bool check_fixed(const Sparsity *is, GError **error)
 
 bool sparsity_check(const Sparsity *is, int64_t positions, GError **error)
 {
-    g_autoptr(GArray) local = local_sizes(is);
-    g_autoptr(GArray) global = global_blocks(is);
+    g_autoptr(GArray) local = parse_list(is->local, "4", 1);
+    g_autoptr(GArray) global = parse_list(is->global, "0", 0);
 
     if (is->pattern == SPARSE_NONE)
         return true;
@@ -234,7 +206,7 @@ bool sparsity_check(const Sparsity *is, int64_t positions, GError **error)
         return fail_user(error, "model.sparse_global \"%s\": write numbers of blocks, such as 0 or 0,7-8", is->global);
     if (is->window % 2 == 0)
         return fail_user(error, "model.sparse_window is %" G_GINT64_FORMAT ": it must be odd", is->window);
-    return is->pattern != SPARSE_FIXED || check_fixed(is, error);
+    return is->pattern != SPARSE_FIXED || check_fixed(is, list_at(local, 0), error);
 }
 
 static void fill_head(BlockLayout *layout, int32_t *first, GArray *keys, const Grid *grid)
@@ -253,12 +225,14 @@ BlockLayout *sparsity_layout(const Sparsity *is, int64_t positions, int64_t head
     BlockLayout *layout = g_new0(BlockLayout, 1);
     Philox rng = philox_open(philox_key((uint64_t)is->seed, PHILOX_SPARSITY, (uint32_t)layer), 0);
     GArray *keys = g_array_new(FALSE, FALSE, sizeof(int32_t));
+    g_autoptr(GArray) local = parse_list(is->local, "4", 1);
+    g_autoptr(GArray) global = parse_list(is->global, "0", 0);
     g_autofree bool *seen = g_new(bool, n *n);
     int32_t *first = g_new0(int32_t, n_heads * n + 1);
 
     *layout = (BlockLayout){ .size = (int32_t)is->block, .blocks = (int32_t)n, .heads = (int32_t)n_heads };
     for (int64_t head = 0; head < n_heads; head++) {
-        Grid grid = { .is = is, .seen = seen, .n = n, .head = head, .rng = &rng, .causal = causal };
+        Grid grid = { is, local, global, seen, n, head, &rng, causal };
         memset(seen, 0, (size_t)(n * n) * sizeof *seen);
         patterns[is->pattern](&grid);
         fill_head(layout, first, keys, &grid);

@@ -1,81 +1,109 @@
 #include "model/stack.h"
 
-static Tensor layout_firsts(Arena *arena, const BlockLayout *layout)
+#include <math.h>
+
+/* ---- the configuration as layers read it ---- */
+
+static ModelSpec model_spec(const ModelConfig *config)
 {
-    return arena_vector(arena, DT_I32, (int64_t)layout->heads * layout->blocks + 1, "layout.first");
+    return (ModelSpec){ .heads = (int32_t)config->heads,
+                        .kv_heads = (int32_t)model_config_kv_heads(config),
+                        .activation = (Activation)config->activation,
+                        .norm = (NormKind)config->norm,
+                        .post_norm = config->post_norm,
+                        .eps = (float)config->norm_eps,
+                        .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+                        .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,
+                        .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
+                        .dropout = (float)config->dropout,
+                        .attention_dropout = (float)model_config_attention_dropout(config),
+                        .activation_dropout = (float)model_config_activation_dropout(config),
+                        .final_dropout = (float)(config->inner_dropout ? config->dropout : 0) };
 }
 
-static Tensor layout_keys(Arena *arena, const BlockLayout *layout)
+/* The LayerSpec of the embedding and the final norm. */
+static LayerSpec outer_spec(const ModelConfig *config, bool decoder)
 {
-    return arena_vector(arena, DT_I32, layout->first.host[layout->heads * layout->blocks], "layout.keys");
+    return (LayerSpec){ .decoder = decoder,
+                        .relpos = { .n_buckets = (int32_t)config->rel_buckets,
+                                    .max_distance = (int32_t)config->rel_max_distance,
+                                    .rule = (RelposRule)config->rel_rule,
+                                    .bidirectional = !decoder } };
 }
 
-/* Copies the integers of the layouts to the device. false: no memory. */
-static bool upload_layouts(Stack *stack)
+/* The LayerSpec of block i. layout: of its self-attention; NULL means dense. */
+static LayerSpec block_spec(const ModelConfig *config, bool decoder, int i, const BlockLayout *layout)
 {
-    Device *dev = stack->dev;
-    Arena arena;
+    LayerSpec spec = outer_spec(config, decoder);
+    bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
+    int64_t window = decoder ? config->window - 1 : config->window / 2;
 
-    arena_init(&arena, "layouts", NULL, 0);
-    for (int i = 0; i < stack_blocks(stack); i++) {
-        layout_firsts(&arena, stack->layouts[i]);
-        layout_keys(&arena, stack->layouts[i]);
-    }
-    size_t bytes = arena.peak;
-    stack->layout_memory = device_alloc(dev, bytes);
-    if (stack->layout_memory == NULL)
-        return false;
-    arena_init(&arena, "layouts", stack->layout_memory, bytes);
-    for (int i = 0; i < stack_blocks(stack); i++) {
-        BlockLayout *layout = stack->layouts[i];
-        Tensor first = layout_firsts(&arena, layout), keys = layout_keys(&arena, layout);
-        tensor_upload(dev, first, layout->first.host);
-        tensor_upload(dev, keys, layout->keys.host);
-        layout->first.device = first.p;
-        layout->keys.device = keys.p;
-    }
-    return true;
+    spec.index = i;
+    spec.window = local ? (int32_t)MAX(1, window) : 0;
+    spec.layout = layout;
+    spec.score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
+    spec.local_rotary = local;
+    return spec;
+}
+
+/* ---- a stage's part of an encoder or a decoder ---- */
+
+/* Copies n integers of a layout to the device. false: no memory. */
+static bool upload(Device *dev, BothSides *side, int64_t n)
+{
+    Tensor copy = tensor_vector(device_alloc(dev, (size_t)n * sizeof(int32_t)), DT_I32, n);
+    side->device = copy.p;
+    if (copy.p)
+        tensor_upload(dev, copy, side->host);
+    return copy.p != NULL;
+}
+
+static bool upload_layout(Device *dev, BlockLayout *layout)
+{
+    int64_t rows = (int64_t)layout->heads * layout->blocks;
+    return upload(dev, &layout->first, rows + 1) && upload(dev, &layout->keys, layout->first.host[rows]);
 }
 
 bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder)
 {
-    Stage blocks = stage_blocks(config, stage, decoder);
+    bool sparse = config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT), done = true;
     *stack = (Stack){ .dev = dev,
                       .config = config,
                       .params = params,
-                      .decoder = decoder,
-                      .first = blocks.first,
-                      .end = blocks.end,
-                      .embeds = stage_embeds(config, stage, decoder),
-                      .finishes = stage_finishes(config, stage, decoder),
+                      .part = stage_part(config, stage, decoder),
                       .spec = model_spec(config),
-                      .outer = layer_spec_outer(config, decoder),
+                      .outer = outer_spec(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
+    stack->layouts = g_new0(BlockLayout *, stack_blocks(stack));
     stack->layers = g_new(LayerSpec, stack_blocks(stack));
-    if (config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT))
-        stack->layouts = g_new(BlockLayout *, stack_blocks(stack));
-    for (int here = 0, i = stack->first; i < stack->end; here++, i++) {
-        if (stack->layouts)
+    for (int here = 0, i = stack->part.first; i < stack->part.end; here++, i++) {
+        if (sparse) {
             stack->layouts[here] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
-        stack->layers[here] = layer_spec_block(config, decoder, i, stack->layouts ? stack->layouts[here] : NULL);
+            done = upload_layout(dev, stack->layouts[here]) && done;
+        }
+        stack->layers[here] = block_spec(config, decoder, i, stack->layouts[here]);
     }
-    return !stack->layouts || upload_layouts(stack);
+    return done;
 }
 
 void stack_clear(Stack *stack)
 {
-    device_free(stack->dev, stack->layout_memory);
-    for (int i = 0; stack->layouts && i < stack_blocks(stack); i++)
-        sparsity_layout_free(stack->layouts[i]);
+    for (int i = 0; i < stack_blocks(stack); i++)
+        if (stack->layouts[i]) {
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->first.device);
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->keys.device);
+            sparsity_layout_free(stack->layouts[i]);
+        }
     g_free(stack->layouts);
     g_free(stack->layers);
 }
 
 void stack_pass_init(StackPass *pass, const Stack *stack)
 {
-    *pass =
-        (StackPass){ .x = g_new0(Tensor, stack_blocks(stack) + 1), .blocks = g_new0(BlockSave, stack_blocks(stack)) };
+    *pass = (StackPass){ .stack = stack,
+                         .x = g_new0(Tensor, stack_blocks(stack) + 1),
+                         .blocks = g_new0(BlockSave, stack_blocks(stack)) };
 }
 
 void stack_pass_clear(StackPass *pass)
@@ -84,67 +112,43 @@ void stack_pass_clear(StackPass *pass)
     g_free(pass->blocks);
 }
 
-void stack_context(const Stack *stack, StackPass *pass, Arena *save, Arena *scratch, const Tokens *encoder_tokens,
-                   const ModelLoss *loss)
+void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *encoder_tokens, const ModelLoss *loss)
 {
+    const Stack *stack = pass->stack;
+    pass->loss = loss;
+    pass->recompute = &work->recompute;
     pass->cx = (Ctx){ .dev = stack->dev,
                       .precision = stack->dev->precision,
                       .model = &stack->spec,
                       .layer = &stack->outer,
                       .save = save,
-                      .scratch = scratch,
+                      .scratch = &work->scratch,
                       .tokens = &pass->tokens,
                       .encoder_tokens = encoder_tokens,
                       .seed = loss->seed,
                       .train = loss->train };
 }
 
-BlockWalk stack_walk(const Stack *stack, const StackPass *pass)
+bool stack_walk_next(BlockWalk *walk)
 {
-    return (BlockWalk){ .stack = stack, .pass = pass, .here = -1 };
-}
+    const Stack *stack = walk->pass->stack;
+    int n = stack_blocks(stack);
 
-BlockWalk stack_walk_back(const Stack *stack, const StackPass *pass)
-{
-    return (BlockWalk){ .stack = stack, .pass = pass, .back = true, .here = stack_blocks(stack) };
-}
-
-static void leave_block(BlockWalk *walk)
-{
-    int bucket = walk->stack->block_bucket + walk->i;
-
-    if (walk->back)
-        grads_ready(walk->stack->params, bucket);
-    params_release(walk->stack->params, bucket);
-}
-
-static void enter_block(BlockWalk *walk)
-{
-    const Stack *stack = walk->stack;
-    int bucket = stack->block_bucket + stack->first + walk->here;
-
-    walk->i = stack->first + walk->here;
+    if (walk->n_visited > 0 && walk->back)
+        grads_ready(stack->params, stack->block_bucket + walk->i);
+    if (walk->n_visited > 0)
+        params_release(stack->params, stack->block_bucket + walk->i);
+    if (walk->n_visited == n)
+        return false;
+    walk->n_visited++;
+    walk->here = walk->back ? n - walk->n_visited : walk->n_visited - 1;
+    walk->i = stack->part.first + walk->here;
     walk->cx = walk->pass->cx;
     walk->cx.layer = &stack->layers[walk->here];
     walk->w = walk->g = (BlockW){ 0 };
-    params_acquire(stack->params, bucket, &walk->w);
+    params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
     if (walk->back)
-        walk->beta = grads_acquire(stack->params, bucket, &walk->g);
-}
-
-static bool is_here(const BlockWalk *walk)
-{
-    return walk->here >= 0 && walk->here < stack_blocks(walk->stack);
-}
-
-bool stack_walk_next(BlockWalk *walk)
-{
-    if (is_here(walk))
-        leave_block(walk);
-    walk->here += walk->back ? -1 : 1;
-    if (!is_here(walk))
-        return false;
-    enter_block(walk);
+        walk->beta = grads_acquire(stack->params, stack->block_bucket + walk->i, &walk->g);
     return true;
 }
 
@@ -158,9 +162,9 @@ static void make_sinusoids(Tensor table, const Ctx *cx, const ModelConfig *confi
         op_fill(cx->dev, tensor_slice_rows(table, zero, 1), 0);
 }
 
-void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32_t first, int32_t n,
-                     int32_t n_positions)
+void stack_positions(StackPass *pass, const StackW *w, int32_t first, int32_t n, int32_t n_positions)
 {
+    const Stack *stack = pass->stack;
     const ModelConfig *config = stack->config;
     Ctx *cx = &pass->cx;
     int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
@@ -175,7 +179,7 @@ void stack_positions(const Stack *stack, StackPass *pass, const StackW *w, int32
         op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
         op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
-    if (config->position == POSITION_SINUSOIDAL && stack->embeds) {
+    if (config->position == POSITION_SINUSOIDAL && stack->part.embeds) {
         pass->sinusoids = arena_tensor(cx->save, cx->precision.compute, n_positions, config->width, "stack.sinusoids");
         make_sinusoids(pass->sinusoids, cx, config);
     }
@@ -199,8 +203,9 @@ static EmbeddingW embed_weights(const Stack *stack, const StackW *w, Tensor tabl
     return embed;
 }
 
-void stack_embed(const Stack *stack, StackPass *pass, Tensor x, const StackW *w)
+void stack_embed(StackPass *pass, Tensor x, const StackW *w)
 {
+    const Stack *stack = pass->stack;
     ModelW shared = { 0 };
 
     params_acquire(stack->params, BUCKET_SHARED, &shared);
@@ -231,8 +236,9 @@ Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save
     return y;
 }
 
-void stack_begin(const Stack *stack, StackPass *pass)
+void stack_begin(StackPass *pass)
 {
+    const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
@@ -242,22 +248,24 @@ void stack_begin(const Stack *stack, StackPass *pass)
 /* Dropout after the final norm; rate 0 where the final norm is in another stage. */
 static Dropout final_dropout(const Stack *stack, const Ctx *cx)
 {
-    return stack->finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
+    return stack->part.finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
 }
 
-Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor encoder_output, const ModelLoss *loss)
+Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
 {
+    const Stack *stack = pass->stack;
+    const ModelLoss *loss = pass->loss;
     const Ctx *cx = &pass->cx;
-    Arena *arena = loss->recompute ? recompute : cx->save;
+    Arena *arena = loss->recompute ? pass->recompute : cx->save;
     bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
     int32_t max_len = cx->tokens->seq.max_len;
     StackW w = { 0 };
 
     params_acquire(stack->params, stack->bucket, &w);
-    stack_positions(stack, pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
-    if (stack->embeds)
-        stack_embed(stack, pass, pass->x[0], &w);
-    for (BlockWalk walk = stack_walk(stack, pass); stack_walk_next(&walk);) {
+    stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
+    if (stack->part.embeds)
+        stack_embed(pass, pass->x[0], &w);
+    for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
         run_block(&walk, arena, encoder_output);
         if (forget)
@@ -272,9 +280,9 @@ Tensor stack_fwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor e
 }
 
 /* Backward of the embedding. beta: of all gradients but the shared table's. */
-static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, const StackW *w, const StackW *g,
-                            float beta)
+static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const StackW *g, float beta)
 {
+    const Stack *stack = pass->stack;
     int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
     const Ctx *cx = &pass->cx;
     ModelW shared = { 0 }, dshared = { 0 };
@@ -289,9 +297,9 @@ static void embed_gradients(const Stack *stack, StackPass *pass, Tensor dx, cons
     params_release(stack->params, BUCKET_SHARED);
 }
 
-void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy, Tensor encoder_output,
-               Tensor d_encoder_output, const ModelLoss *loss)
+void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
 {
+    const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
     size_t mark = arena_mark(cx->scratch);
     RelposSpec relpos = stack->outer.relpos;
@@ -309,18 +317,18 @@ void stack_bwd(const Stack *stack, StackPass *pass, Arena *recompute, Tensor dy,
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    for (BlockWalk walk = stack_walk_back(stack, pass); stack_walk_next(&walk);) {
-        size_t block = arena_mark(recompute);
-        if (loss->recompute)
-            run_block(&walk, recompute, encoder_output);
+    for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
+        size_t block = arena_mark(pass->recompute);
+        if (pass->loss->recompute)
+            run_block(&walk, pass->recompute, encoder_output);
         block_bwd(&walk.cx, dy, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
-        arena_reset(recompute, block);
+        arena_reset(pass->recompute, block);
     }
     relpos.first = 1 - cx->tokens->seq.max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
-    if (stack->embeds)
-        embed_gradients(stack, pass, dy, &w, &g, beta);
+    if (stack->part.embeds)
+        embed_gradients(pass, dy, &w, &g, beta);
     grads_ready(stack->params, stack->bucket);
     params_release(stack->params, stack->bucket);
     arena_reset(cx->scratch, mark);

@@ -5,8 +5,7 @@
 
 #define TARGET        "optimizer/target/"
 #define MAX_BLOCKS    1000
-#define MAX_DISTANCE  128 /* of relative positions: T5X has one for all models, and the file does not say */
-#define DECODER_START 0   /* the token that a decoder of T5X reads first, whatever the padding */
+#define DECODER_START 0 /* the token that a decoder of T5X reads first, whatever the padding */
 
 /* Every matrix but the embedding is (in, out). */
 static const TensorName body[] = {
@@ -64,6 +63,7 @@ static int64_t count_blocks(const TensorFile *file, const char *pattern)
     return n;
 }
 
+/* The file does not say model.rel_max_distance and model.norm_eps: T5X has one for all models, the defaults. */
 static bool read_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *embedding, *bias, *query, *up;
@@ -79,7 +79,6 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
     config->width = embedding->shape[1];
     config->heads = bias->shape[0];
     config->rel_buckets = bias->shape[1];
-    config->rel_max_distance = MAX_DISTANCE;
     config->ffn = up->shape[1];
     config->n_enc = count_blocks(file, "encoder/layers_#/attention/query/kernel");
     config->n_dec = count_blocks(file, "decoder/layers_#/self_attention/query/kernel");
@@ -89,7 +88,6 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
     config->head_dim = query->shape[1] / config->heads;
     config->activation = config->gated ? ACT_GELU_TANH : ACT_RELU;
     config->dropout = config->gated ? 0 : 0.1; /* T5 1.1 was pre-trained without; the file does not say */
-    config->norm_eps = 1e-6;
     return config->width > 0 && config->ffn > 0 && config->head_dim > 0 && config->n_enc > 0 && config->n_dec > 0
                ? model_config_check(config, error)
                : fail_user(error, "its arrays make no encoder and decoder of T5");

@@ -204,11 +204,8 @@ Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, co
         !check_expected(names, tensors, config, wanted, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
-    ParamStore *params = model ? model_params(model) : NULL;
-    for (int i = 0; model && i < params_count(params); i++)
-        if (!read_param(names, tensors, params, i, error)) {
-            model_close(model);
-            return NULL;
-        }
+    for (int i = 0; model && i < params_count(model_params(model)); i++)
+        if (!read_param(names, tensors, model_params(model), i, error))
+            g_clear_pointer(&model, model_close);
     return model;
 }

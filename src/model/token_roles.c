@@ -40,12 +40,10 @@ void token_roles_complete(TokenRoles *roles, const Tokenizer *tok)
 
 /* ---- state.json ---- */
 
-typedef struct IdField {
+static const struct {
     const char *name;
     size_t offset;
-} IdField;
-
-static const IdField id_fields[] = {
+} id_fields[] = {
     { "decoder_start", offsetof(TokenRoles, decoder_start) },
     { "generation_start", offsetof(TokenRoles, generation_start) },
     { "pad", offsetof(TokenRoles, pad) },

@@ -1,4 +1,4 @@
-/* transformer.h: the private fields of Model and Slot, for the files of src/model. */
+/* transformer.h: the private fields of Model and Slot, and functions that the files of src/model share. */
 #pragma once
 
 #include "model/slot.h"
@@ -30,7 +30,6 @@ struct Model {
     char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
-    char *tokenizer_hash;   /* or NULL */
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
@@ -39,8 +38,8 @@ struct Model {
 
 /* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arena, uploads the batch and sets the contexts. n_memory_seq: limit on the sequences
- * that memory tokens are added to. */
+/* Empties the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq:
+ * limit on the sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Forward through the stage's blocks; y (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
@@ -51,3 +50,13 @@ StackPass *slot_last(const Model *model, Slot *slot);
  * memory and FLOPs. */
 Model *model_open_dry(const Model *model, bool gradients);
 void model_close_dry(Model *model);
+
+/* ---- heads.c: the heads above the last block ---- */
+
+/* Adds the sums of the losses of all heads to model->sums. x (N,C): the output of the last stack, whose context is cx.
+ * With loss->grad dx (N,C) is their gradient, and the gradients of the heads' parameters are added to. */
+void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss);
+/* logits (N,V) f32 of HEAD_TOKENS, in host memory; waits for the device. */
+void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
+/* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): x at the first token of each of S sequences. */
+void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

@@ -26,8 +26,9 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
 void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
                        float beta, const ContextQuerySave *save);
 
-/* Self-attention multiplies by qkv, cross-attention by q and kv; q, k, v and kv are views into qkv or kv. With
- * context-dependent queries `context` takes the place of q, and qkv is k above v. */
+/* qkv is one matrix: the rows of q, then those of k, then those of v, which lie in the memory of qkv. Self-attention
+ * computes queries, keys and values as one product with it. With context-dependent queries it has no q, whose place
+ * `context` takes. Cross-attention has q, and k and v as parts of one matrix kv. */
 typedef struct AttentionW {
     NormW norm;
     LinearW q, k, v;       /* (A,C), (K,C), (K,C) */

@@ -119,7 +119,7 @@ typedef struct HeadRows {
 } HeadRows;
 
 /* Cross-entropy over the classes of each row, with the logits of a chunk of rows at a time, never all (L,V) at once.
- * sums (XENT_STATS) f64: sums over L of the statistics of op_xent. With xent->grad the gradient is added to dx (N,C),
+ * sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad the gradient is added to dx (N,C),
  * and the gradients of the head are written. */
 void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
                const XentSpec *xent);

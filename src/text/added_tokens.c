@@ -110,18 +110,6 @@ typedef struct Search {
     bool specials;
 } Search;
 
-/* The longest token that starts at `at`; NULL if none does. */
-static const AddedToken *longest_at(const Search *search, const char *at)
-{
-    const Trie *trie = &search->pass->trie;
-    const AddedToken *found = NULL;
-    uint32_t unit = 0;
-    for (; at < search->end && (unit = trie_step(trie, unit, (uint8_t)*at)); at++)
-        if (trie->units[unit].value >= 0)
-            found = token_at(search->pass, (guint)trie->units[unit].value);
-    return found;
-}
-
 static bool stands_alone(const Search *search, const char *start, const char *stop)
 {
     bool before = start > search->text && is_word(g_utf8_get_char(g_utf8_prev_char(start)));
@@ -144,12 +132,14 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
 {
     while (search->at < search->end) {
         const char *at = search->at;
-        const AddedToken *token = search->pass->starts[(uint8_t)*at] ? longest_at(search, at) : NULL;
-        if (token == NULL) {
-            search->at++;
+        int32_t index;
+        size_t bytes = 0;
+        if (search->pass->starts[(uint8_t)*at])
+            bytes = trie_longest(&search->pass->trie, at, (size_t)(search->end - at), &index);
+        search->at += MAX(bytes, 1);
+        if (bytes == 0)
             continue;
-        }
-        search->at = at + strlen(token->content);
+        const AddedToken *token = token_at(search->pass, (guint)index);
         if ((token->special && !search->specials) || (token->single_word && !stands_alone(search, at, search->at)))
             continue;
         *start = at;

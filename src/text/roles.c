@@ -86,7 +86,7 @@ TokenRole token_role_of(const char *entry, const char **piece)
 json_t *token_roles_given(const char *const *entries)
 {
     json_t *given = json_object();
-    for (; *entries; entries++) {
+    for (; entries && *entries; entries++) {
         const char *piece;
         TokenRole role = token_role_parse(*entries, &piece);
         if (role < TOKEN_ROLES)
@@ -95,24 +95,16 @@ json_t *token_roles_given(const char *const *entries)
     return given;
 }
 
-/* Whether one of the entries is this piece. */
-static bool is_entry(const char *const *entries, const char *wanted)
-{
-    const char *piece;
-    for (; *entries; entries++) {
-        token_role_parse(*entries, &piece);
-        if (strcmp(piece, wanted) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The entry that has the role by convention; NULL means there is none. */
 static const char *known_by_convention(TokenRole role, const char *const *entries)
 {
+    const char *name;
     for (const char *const *piece = token_role_pieces(role); *piece; piece++)
-        if (is_entry(entries, *piece))
-            return *piece;
+        for (const char *const *entry = entries; *entry; entry++) {
+            token_role_parse(*entry, &name);
+            if (strcmp(name, *piece) == 0)
+                return *piece;
+        }
     return NULL;
 }
 

@@ -40,7 +40,7 @@ const char *const *token_role_pieces(TokenRole role);
 TokenRole token_role_parse(const char *entry, const char **piece);
 /* token_role_parse, but for "PIECE" returns the role that this piece has by convention, if any. */
 TokenRole token_role_of(const char *entry, const char **piece);
-/* {"pad_token": "<pad>", …}: the entries (NULL-terminated) written as "ROLE=PIECE". A new reference. */
+/* {"pad_token": "<pad>", …}: the entries (NULL-terminated, or NULL) written as "ROLE=PIECE"; json_decref. */
 json_t *token_roles_given(const char *const *entries);
 /* A user's error if two entries have the same role, or if one is given a role that another has by convention. */
 bool token_roles_check(const char *const *entries, GError **error);

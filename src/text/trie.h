@@ -42,3 +42,16 @@ static inline int32_t trie_find(const Trie *trie, const char *text, size_t bytes
             return -1;
     return trie->units[unit].value;
 }
+
+/* Length in bytes of the longest key that text starts with, and its value; 0 if there is none. */
+static inline size_t trie_longest(const Trie *trie, const char *text, size_t bytes, int32_t *value)
+{
+    size_t found = 0;
+    uint32_t unit = 0;
+    for (size_t i = 0; i < bytes && (unit = trie_step(trie, unit, (unsigned char)text[i])); i++)
+        if (trie->units[unit].value >= 0) {
+            *value = trie->units[unit].value;
+            found = i + 1;
+        }
+    return found;
+}

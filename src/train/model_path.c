@@ -123,20 +123,20 @@ typedef struct OpenModel {
     Device *dev;
     bool gradients;
     Model *model;
+    char *tokenizer_hash; /* of the tokenizer that the model was trained with; NULL means unknown */
 } OpenModel;
 
 static bool open_checkpoint(const char *folder, void *context, GError **error)
 {
     OpenModel *open = context;
     ModelConfig config = { 0 };
-    g_autofree char *hash = NULL;
     open->model = NULL;
-    if (checkpoint_config(folder, &config, &hash, error))
+    g_clear_pointer(&open->tokenizer_hash, g_free);
+    if (checkpoint_config(folder, &config, &open->tokenizer_hash, error))
         open->model = model_open(open->dev, &config, open->gradients, error);
     model_config_clear(&config);
     if (open->model == NULL)
         return false;
-    model_set_tokenizer_hash(open->model, hash);
     const Checkpoint checkpoint = { .model = model_config(open->model),
                                     .params = model_params(open->model),
                                     .roles = model_roles(open->model) };
@@ -146,24 +146,31 @@ static bool open_checkpoint(const char *folder, void *context, GError **error)
     return loaded;
 }
 
-Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error)
+static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path, GError **error)
 {
     if (io_exists(path, "config.json")) {
         if (tokenizer_path)
             *tokenizer_path = tokenizer_find(path, NULL);
-        return hf_import(dev, path, gradients, error);
+        return hf_import(open->dev, path, open->gradients, error);
     }
-    OpenModel open = { .dev = dev, .gradients = gradients };
-    g_autofree char *folder = checkpoint_open(path, open_checkpoint, &open, error);
+    g_autofree char *folder = checkpoint_open(path, open_checkpoint, open, error);
     if (folder && tokenizer_path)
         *tokenizer_path = find_tokenizer(folder);
-    return open.model;
+    return open->model;
+}
+
+Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error)
+{
+    OpenModel open = { .dev = dev, .gradients = gradients };
+    Model *model = open_path(path, &open, tokenizer_path, error);
+    g_free(open.tokenizer_hash);
+    return model;
 }
 
 /* Compares the tokenizer's hash with the one that the model was trained with. given: the user named this tokenizer. */
-static bool check_hash(const LoadedModel *loaded, bool given, GError **error)
+static bool check_hash(const LoadedModel *loaded, const char *trained, bool given, GError **error)
 {
-    const char *trained = model_tokenizer_hash(loaded->model), *hash = tokenizer_hash(loaded->tok);
+    const char *hash = tokenizer_hash(loaded->tok);
     if (trained == NULL || strcmp(trained, hash) == 0)
         return true;
     if (!given)
@@ -180,7 +187,9 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
 {
     g_autofree char *found = NULL;
     *loaded = (LoadedModel){ .dev = cpu_device_open(source->threads) };
-    loaded->model = model_open_path(source->path, loaded->dev, false, &found, error);
+    OpenModel open = { .dev = loaded->dev };
+    loaded->model = open_path(source->path, &open, &found, error);
+    g_autofree char *trained = open.tokenizer_hash;
     if (loaded->model == NULL)
         return false;
     const char *path = source->tokenizer ? source->tokenizer : found ? found : source->otherwise;
@@ -188,7 +197,7 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
         return source->advice == NULL ||
                fail_user(error, "%s has no tokenizer with it; %s", source->path, source->advice);
     loaded->tok = tokenizer_open(path, error);
-    return loaded->tok && check_hash(loaded, source->tokenizer != NULL, error);
+    return loaded->tok && check_hash(loaded, trained, source->tokenizer != NULL, error);
 }
 
 void loaded_model_close(LoadedModel *loaded)

@@ -322,7 +322,7 @@ static void an_interrupted_run_leaves_nothing(void)
 {
     g_autofree char *corpus = write_corpus("long.jsonl", 3000, 1), *prefix = g_build_filename(folder, "stopped", NULL);
     const volatile sig_atomic_t interrupted = 1;
-    const PrepareOptions options = { .out = prefix, .interrupted = &interrupted };
+    const PrepareOptions options = { .out = prefix, .corpus.interrupted = &interrupted };
     guint names = count_names();
     PrepareStats stats;
     g_autoptr(GError) error = NULL;
@@ -408,7 +408,7 @@ static void an_endless_stream_of_duplicates_is_interrupted(void)
     g_autofree char *pipe = g_build_filename(folder, "endless", NULL),
                     *prefix = g_build_filename(folder, "stopped", NULL);
     volatile sig_atomic_t interrupted = 0;
-    const PrepareOptions options = { .out = prefix, .interrupted = &interrupted };
+    const PrepareOptions options = { .out = prefix, .corpus.interrupted = &interrupted };
     PrepareStats stats;
     g_autoptr(GError) error = NULL;
     signal(SIGPIPE, SIG_IGN);

@@ -33,7 +33,7 @@ static void a_transformer_lm_is_the_xglm_of_the_same_weights(void)
     g_assert_true(config->final_norm && !config->post_norm && !config->tie_embeddings);
     g_assert_cmpint(config->heads, ==, 5);
     g_assert_cmpfloat(config->dropout, ==, 0.1);
-    g_assert_true(hf_export(model, NULL, out, &error));
+    g_assert_true(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     model_close(model);
     device_close(dev);
     expect_same_file(tensors, XGLM);

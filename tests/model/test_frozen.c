@@ -1,5 +1,6 @@
 /* Frozen parameters: they stay as they are, cost no gradient and no optimizer state, and the others learn as ever. */
 #include "kind_model.h"
+#include "model/params.h"
 #include "param/optim.h"
 
 static Model *open_frozen(Device *dev, const ModelConfig *config, const char *const *frozen)
@@ -20,10 +21,34 @@ static float *weights_of(Model *model, int index)
     return values;
 }
 
-static void pass(Model *model, Batch *batch, ModelLoss *loss)
+static void pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     grads_begin(model_params(model), 1);
     model_pass(model, batch, loss);
+}
+
+static void count_ready(void *counts, int bucket)
+{
+    ((int *)counts)[bucket]++;
+}
+
+/* A bucket with a gradient is ready once, after which nobody waits; one without, all frozen, never is. */
+static void check_buckets(Model *model, const Batch *batch, const ModelLoss *loss)
+{
+    const ModelConfig *config = model_config(model);
+    ParamStore *params = model_params(model);
+    int n = BUCKET_BLOCK + stage_whole(config).end;
+    g_autofree int *ready = g_new0(int, n), *expected = model_bucket_uses(config, stage_whole(config));
+    g_autofree bool *learns = g_new0(bool, n);
+
+    for (int i = 0; i < params_count(params); i++)
+        learns[params_spec(params, i)->bucket] |= !params_spec(params, i)->frozen;
+    grads_on_ready(params, count_ready, ready);
+    pass(model, batch, loss);
+    for (int b = 0; b < n; b++)
+        g_assert_cmpint(ready[b], ==, learns[b] && expected[b] > 0);
+    grads_norm(params); /* aborts where a bucket is still awaited */
+    grads_on_ready(params, NULL, NULL);
 }
 
 static bool same_bytes(Tensor a, Tensor b)
@@ -68,6 +93,40 @@ static void check_training(Model *model, Batch *batch, ModelLoss *loss)
     optimizer_close(opt);
 }
 
+static double step_flops(const ModelConfig *config, const Batch *batch, const ModelLoss *loss,
+                         const char *const *frozen)
+{
+    Device *null = device_open_null();
+    Model *model = open_frozen(null, config, frozen);
+    pass(model, batch, loss);
+    double flops = null->counts.flops;
+    model_close(model);
+    device_close(null);
+    return flops;
+}
+
+/* The product of a frozen matrix's gradient, 2 rows cols FLOPs a token, is left out. */
+static void check_flops(const ModelConfig *config, const Batch *batch, const ModelLoss *loss, const char *const *frozen)
+{
+    static const char *const none[] = { NULL };
+    Device *null = device_open_null();
+    Model *model = open_frozen(null, config, frozen);
+    double least = 0;
+    for (int i = 0; i < params_count(model_params(model)); i++) {
+        const ParamSpec *spec = params_spec(model_params(model), i);
+        bool of_encoder =
+            g_str_has_prefix(spec->name, "encoder.") || g_regex_match_simple("\\.cross\\.[kv]$", spec->name, 0, 0);
+        bool linear = g_regex_match_simple("(self|cross|mlp)\\.(q|k|v|o|wi|wi_0|wi_1|wo)$", spec->name, 0, 0);
+        if (spec->frozen && linear)
+            least +=
+                2.0 * (double)(spec->rows * spec->cols) * (of_encoder ? batch->enc.max_tokens : batch->dec.max_tokens);
+    }
+    double saved = step_flops(config, batch, loss, none) - step_flops(config, batch, loss, frozen);
+    g_assert_cmpfloat(saved, >=, least);
+    model_close(model);
+    device_close(null);
+}
+
 static void frozen_parts_stay(const void *data)
 {
     static const char *const none[] = { NULL }, *const embedding[] = { "shared", NULL },
@@ -90,6 +149,8 @@ static void frozen_parts_stay(const void *data)
         tiny_reserve(model, batch, &loss);
         pass(model, batch, &loss);
         check_gradients(model, whole);
+        check_buckets(model, batch, &loss);
+        check_flops(&config, batch, &loss, choices[i]);
         if (bytes.gradients < bytes.weights && bytes.gradients > 0)
             check_training(model, batch, &loss);
         model_close(model);

@@ -65,7 +65,7 @@ static Model *import(Device *dev, const char *folder)
 static void export(Model *model, const Tokenizer *tok, const char *folder)
 {
     GError *error = NULL;
-    hf_export(model, tok, folder, &error);
+    hf_export(model, tok, (HfForm){ .dtype = "F32" }, folder, &error);
     g_assert_no_error(error);
 }
 
@@ -319,7 +319,7 @@ static void a_head_equal_to_the_embedding_is_tied(void)
     /* Scaled logits without tied embeddings: nothing in Hugging Face's T5. */
     GError *error = NULL;
     g_autofree char *out = g_build_filename(scratch, "no-such-t5", NULL);
-    g_assert_false(hf_export(model, NULL, out, &error));
+    g_assert_false(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     g_assert_nonnull(strstr(error->message, "without tied embeddings"));
     g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
     g_clear_error(&error);
@@ -422,7 +422,7 @@ static void a_model_that_no_class_holds_is_not_exported(void)
     model_close(model);
     model = alibi;
     g_autofree char *out = g_build_filename(scratch, "alibi", NULL);
-    g_assert_false(hf_export(model, NULL, out, &error));
+    g_assert_false(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_nonnull(strstr(error->message, "GPT2LMHeadModel of Hugging Face, the nearest to this model, has no such "
                                             "model.position"));
@@ -470,7 +470,7 @@ static void export_leaves_other_peoples_files_alone(void)
     Model *model = import(dev, FIXTURES "t5-v1.0");
     g_autofree char *out = g_build_filename(scratch, "taken", NULL), *kept = scratch_path("taken", "thesis.tex");
     put_file(out, "thesis.tex", "x", 1);
-    g_assert_false(hf_export(model, NULL, out, &error));
+    g_assert_false(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_true(g_file_test(kept, G_FILE_TEST_EXISTS));
     g_clear_error(&error);
@@ -482,7 +482,7 @@ static void export_leaves_other_peoples_files_alone(void)
     put_file(tmp, "thesis.tex", "x", 1);
     for (int n = 1;; n++) {
         io_fail_at(n, ENOSPC);
-        bool done = hf_export(model, NULL, target, &error);
+        bool done = hf_export(model, NULL, (HfForm){ .dtype = "F32" }, target, &error);
         io_fail_at(0, 0);
         if (done)
             break;
@@ -508,7 +508,7 @@ static void a_tokenizer_goes_along(void)
     Device *dev = device_open_cpu(1);
     Model *small = import(dev, FIXTURES "t5-v1.0");
     g_autofree char *out = g_build_filename(scratch, "with-tokenizer", NULL);
-    g_assert_false(hf_export(small, tok, out, &error));
+    g_assert_false(hf_export(small, tok, (HfForm){ .dtype = "F32" }, out, &error));
     g_assert_nonnull(strstr(error->message, "has 1000 tokens, the model only 101"));
     g_clear_error(&error);
 

@@ -98,7 +98,7 @@ static void bare_models_come_and_go(void)
         g_assert_true(config->n_dec == 0 && config->tie_embeddings);
         g_assert_false(config->sentence_head || config->head_transform || config->head_bias);
         GError *error = NULL;
-        hf_export(model, NULL, out, &error);
+        hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error);
         g_assert_no_error(error);
         g_autofree char *text = config_of(out);
         g_assert_nonnull(strstr(text, cases[i].class));

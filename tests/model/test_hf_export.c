@@ -23,7 +23,7 @@ static char *export(Model *model, const char *name)
 {
     GError *error = NULL;
     char *folder = g_build_filename(scratch, name, NULL);
-    hf_export(model, NULL, folder, &error);
+    hf_export(model, NULL, (HfForm){ .dtype = "F32" }, folder, &error);
     g_assert_no_error(error);
     return folder;
 }

@@ -57,7 +57,7 @@ static void a_torch_file_is_the_model_of_its_safetensors(gconstpointer data)
     Device *dev = device_open_cpu(1);
     Model *model = hf_import(dev, folder, false, &error);
     g_assert_no_error(error);
-    g_assert_true(hf_export(model, NULL, out, &error));
+    g_assert_true(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     model_close(model);
     device_close(dev);
 

@@ -149,7 +149,8 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
                                              .without_last_end = !whole_file,
                                              .skip_errors = on_error && strcmp(on_error, "skip") == 0,
                                              .max_bytes = max_document << 20,
-                                             .longer = " (--max-document takes longer ones)" },
+                                             .longer = " (--max-document takes longer ones)",
+                                             .interrupted = &interrupted },
                                  .out = out,
                                  .workers = workers,
                                  .append_eod = append_eod || fairseq, /* fairseq appends EOS to every line */
@@ -159,8 +160,7 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
                                  .keep_newlines = keep_newlines,
                                  .min_tokens = min_tokens,
                                  .max_tokens = max_tokens,
-                                 .keep_duplicates = keep_duplicates,
-                                 .interrupted = &interrupted };
+                                 .keep_duplicates = keep_duplicates };
     return !valid || parse_share(valid, &options->valid, error);
 }
 

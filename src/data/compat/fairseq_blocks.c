@@ -117,10 +117,7 @@ void fairseq_batches_shuffle(const FairseqBatches *batches, uint32_t seed, int64
 /* ---- samples ---- */
 
 typedef struct Fairseq {
-    const Dataset *data;
-    const Objective *objective;
-    const ObjectiveConfig *config;
-    uint32_t seed;
+    CompatSpec spec;
     int64_t n_blocks;
     FairseqBlock *blocks;
     FairseqBatches *batches; /* NULL means held-out data: blocks in the order of the text */
@@ -129,9 +126,10 @@ typedef struct Fairseq {
     int32_t *tokens;         /* (raw_length) */
 } Fairseq;
 
-static void make_blocks(Fairseq *task, const CompatSpec *spec)
+static void make_blocks(Fairseq *task)
 {
-    const Indexed *set = task->data->set;
+    const CompatSpec *spec = &task->spec;
+    const Indexed *set = spec->data->set;
     int64_t n = indexed_sequences(set);
     g_autofree int32_t *sizes = g_new(int32_t, n);
     for (int64_t i = 0; i < n; i++)
@@ -152,12 +150,9 @@ static void *open_task(const CompatSpec *spec, int64_t *n_samples, GError **erro
                   most, UINT32_MAX);
         return NULL;
     }
-    Fairseq *task = g_new0(Fairseq, 1);
-    *task = (Fairseq){
-        .data = spec->data, .objective = spec->objective, .config = spec->config, .seed = spec->seed, .epoch = -1
-    };
-    task->tokens = g_new(int32_t, spec->config->raw_length);
-    make_blocks(task, spec);
+    Fairseq *task = g_new(Fairseq, 1);
+    *task = (Fairseq){ .spec = *spec, .epoch = -1, .tokens = g_new(int32_t, spec->config->raw_length) };
+    make_blocks(task);
     *n_samples = task->n_blocks;
     return task;
 }
@@ -177,7 +172,7 @@ static void visit_epoch(Fairseq *task, int64_t epoch)
     const FairseqBatches *batches = task->batches;
     g_autofree uint32_t *order = g_new(uint32_t, batches->n_batches);
     int64_t n = 0;
-    fairseq_batches_shuffle(batches, task->seed, epoch, order);
+    fairseq_batches_shuffle(batches, task->spec.seed, epoch, order);
     for (int64_t i = 0; i < batches->n_batches; i++)
         for (uint32_t at = batches->starts[order[i]]; at < batches->starts[order[i] + 1]; at++)
             task->visited[n++] = batches->blocks[at];
@@ -188,9 +183,9 @@ static void visit_epoch(Fairseq *task, int64_t epoch)
 static bool read_block(const Fairseq *task, const FairseqBlock *block, GError **error)
 {
     bool inside = block->offset > 0;
-    task->tokens[0] = task->config->eos;
-    return dataset_read(task->data, block->item, block->offset - inside, block->length + inside, task->config->vocab,
-                        task->tokens + !inside, error);
+    task->tokens[0] = task->spec.config->eos;
+    return dataset_read(task->spec.data, block->item, block->offset - inside, block->length + inside,
+                        task->spec.config->vocab, task->tokens + !inside, error);
 }
 
 /* Epochs are numbered from 1 in fairseq. */
@@ -203,7 +198,7 @@ static bool fill(void *memory, int64_t epoch, int64_t sample, Example *out, GErr
     if (!read_block(task, block, error))
         return false;
     const Text text = { .tokens = task->tokens, .n = block->length + 1 };
-    task->objective->apply(task->config, NULL, NULL, &text, out);
+    task->spec.objective->apply(task->spec.config, NULL, NULL, &text, out);
     return true;
 }
 

@@ -25,8 +25,8 @@ typedef struct FairseqBatches {
     uint32_t *starts; /* (n_batches + 1) batch b is blocks[starts[b]] … blocks[starts[b + 1] - 1] */
 } FairseqBatches;
 
-/* size: samples, or tokens, of a batch at most, where every block counts as long as the longest one. A batch of 8
- * blocks or more has a multiple of 8. */
+/* size: samples, or tokens, of a batch at most, where every block counts as long as the longest one. The number
+ * of blocks of a batch is below 8 or a multiple of 8. */
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed);
 void fairseq_batches_free(FairseqBatches *batches);
 /* order: (n_batches) the batches as epoch 1, 2, … visits them. */

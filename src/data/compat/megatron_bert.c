@@ -198,9 +198,7 @@ void megatron_bert_sample(const ObjectiveConfig *config, uint32_t seed, int64_t 
 /* ---- samples of a dataset ---- */
 
 typedef struct MegatronBert {
-    const Dataset *data;
-    const ObjectiveConfig *config;
-    uint32_t seed;
+    CompatSpec spec;
     MegatronBertSpan *spans;
     int64_t n_spans;
     uint32_t *order;     /* (n_spans) order of the samples in an epoch; NULL means the order of the mapping */
@@ -246,9 +244,7 @@ static void *open_mapped(const CompatSpec *spec, int64_t *n_samples, GError **er
         return NULL;
     }
     MegatronBert *bert = g_new(MegatronBert, 1);
-    *bert = (MegatronBert){ .data = spec->data,
-                            .config = spec->config,
-                            .seed = spec->seed,
+    *bert = (MegatronBert){ .spec = *spec,
                             .spans = spans,
                             .n_spans = *n_samples,
                             .tokens = g_array_new(false, false, sizeof(int32_t)),
@@ -288,7 +284,7 @@ static int64_t find_sample(MegatronBert *bert, int64_t epoch, int64_t index)
     if (!bert->order)
         return index;
     if (bert->epoch != epoch)
-        torch_randperm(bert->seed + (uint32_t)epoch, bert->order, (uint32_t)bert->n_spans);
+        torch_randperm(bert->spec.seed + (uint32_t)epoch, bert->order, (uint32_t)bert->n_spans);
     bert->epoch = epoch;
     return bert->order[index];
 }
@@ -303,12 +299,12 @@ static bool fill(void *memory, int64_t epoch, int64_t index, Example *out, GErro
     int64_t *cu = (int64_t *)(void *)bert->cu->data;
     cu[0] = 0;
     for (int64_t i = 0; i < n; i++)
-        cu[i + 1] = cu[i] + indexed_length(bert->data->set, span.first + i);
+        cu[i + 1] = cu[i] + indexed_length(bert->spec.data->set, span.first + i);
     g_array_set_size(bert->tokens, (guint)cu[n]);
     int32_t *tokens = (int32_t *)(void *)bert->tokens->data;
-    if (!dataset_read(bert->data, span.first, 0, cu[n], bert->config->vocab, tokens, error))
+    if (!dataset_read(bert->spec.data, span.first, 0, cu[n], bert->spec.config->vocab, tokens, error))
         return false;
-    megatron_bert_sample(bert->config, bert->seed, sample, span.target, tokens, cu, n, out);
+    megatron_bert_sample(bert->spec.config, bert->spec.seed, sample, span.target, tokens, cu, n, out);
     return true;
 }
 

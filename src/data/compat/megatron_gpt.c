@@ -94,9 +94,7 @@ void megatron_gpt_index_free(MegatronGptIndex *index)
 /* ---- samples ---- */
 
 typedef struct MegatronGpt {
-    const Dataset *data;
-    const Objective *objective;
-    const ObjectiveConfig *config;
+    CompatSpec spec;
     MegatronGptIndex *index;
     int32_t *tokens; /* (raw_length) */
 } MegatronGpt;
@@ -114,7 +112,7 @@ static void *open_gpt(const CompatSpec *spec, int64_t *n_samples, GError **error
         return NULL;
     *n_samples = index->n_samples;
     MegatronGpt *gpt = g_new(MegatronGpt, 1);
-    *gpt = (MegatronGpt){ spec->data, spec->objective, spec->config, index, g_new(int32_t, spec->config->raw_length) };
+    *gpt = (MegatronGpt){ *spec, index, g_new(int32_t, spec->config->raw_length) };
     return gpt;
 }
 
@@ -130,18 +128,18 @@ static void close_gpt(void *memory)
 static bool fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     MegatronGpt *gpt = memory;
-    const Indexed *set = gpt->data->set;
+    const Indexed *set = gpt->spec.data->set;
     int64_t number = gpt->index->shuffle[sample], at = gpt->index->starts[number], from = gpt->index->offsets[number];
-    int64_t n = gpt->config->raw_length;
+    int64_t n = gpt->spec.config->raw_length;
     for (int64_t done = 0; done < n; at++, from = 0) {
         uint32_t document = gpt->index->order[at];
         int64_t take = MIN(indexed_length(set, document) - from, n - done);
-        if (!dataset_read(gpt->data, document, from, take, gpt->config->vocab, gpt->tokens + done, error))
+        if (!dataset_read(gpt->spec.data, document, from, take, gpt->spec.config->vocab, gpt->tokens + done, error))
             return false;
         done += take;
     }
     const Text text = { .tokens = gpt->tokens, .n = n };
-    gpt->objective->apply(gpt->config, NULL, NULL, &text, out);
+    gpt->spec.objective->apply(gpt->spec.config, NULL, NULL, &text, out);
     return true;
 }
 

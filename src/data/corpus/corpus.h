@@ -9,7 +9,7 @@
  * Memory is bounded by the longest document. */
 #pragma once
 
-#include "base/error.h"
+#include "data/corpus/byte_stream.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct CorpusOptions {
                                    language, lang and path */
 } CorpusOptions;
 
-/* What has been met so far. */
+/* Of the files and documents that corpus_next has read so far. */
 typedef struct CorpusCounts {
     int64_t skipped;                    /* documents skipped by skip_errors */
     int64_t ignored;                    /* files in folders that are no text */

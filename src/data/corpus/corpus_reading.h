@@ -1,5 +1,6 @@
-/* corpus_reading.h: the inside of Corpus, and how the files of its folder share the work: corpus.c goes from file to
- * file, corpus_text.c and corpus_json.c read the documents of one file, corpus_reading.c its bytes and lines. */
+/* corpus_reading.h: the inside of Corpus, and how the files of its folder share the work: corpus_files.c lists the
+ * files, corpus.c goes from file to file, corpus_text.c and corpus_json.c read the documents of one file,
+ * corpus_reading.c its bytes and lines. */
 #pragma once
 
 #include "data/corpus/byte_stream.h"
@@ -45,7 +46,7 @@ struct Corpus {
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
-    bool at_end, broken;   /* at_end: all of the file is in `chunk`; broken: nothing more can be read from it */
+    bool at_end, broken;   /* at_end: the whole file has been read; broken: nothing more can be read from it */
     bool skipping;         /* the rest of a bad document is being skipped */
     bool crlf;             /* the lines of the file end in CRLF */
     bool crlf_remarked[2]; /* a warning said so, of a text without and with its CRs */
@@ -56,7 +57,7 @@ struct Corpus {
     size_t text_bytes; /* of a .txt read whole, the rest of `document` belongs to the next document */
 };
 
-/* What a call found. */
+/* What a call that reads a document or a line has met. */
 typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
 
 /* ---- corpus_reading.c ---- */

@@ -56,10 +56,9 @@ int split_read_name(const char *path, int *part, double shares[SPLIT_PARTS], GEr
     const char *at = strrchr(path, '@'), *colon = at ? strchr(at, ':') : NULL;
     if (colon == NULL || at == path)
         return 0;
-    for (*part = 0; split_names[*part]; ++*part)
-        if (strncmp(at + 1, split_names[*part], (size_t)(colon - at) - 1) == 0 &&
-            strlen(split_names[*part]) == (size_t)(colon - at) - 1)
-            break;
+    g_autofree char *name = g_strndup(at + 1, (size_t)(colon - at) - 1);
+    for (*part = 0; split_names[*part] && strcmp(name, split_names[*part]) != 0;)
+        ++*part;
     if (split_names[*part] == NULL)
         return 0;
     if (split_parse(shares, colon + 1, error))

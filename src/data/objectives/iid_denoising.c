@@ -133,7 +133,6 @@ const Objective iid_denoising_objective = { .name = "iid_denoising",
                                             .streams = STREAMS_BOTH,
                                             .text = TEXT_CONCATENATED,
                                             .min_length = 1,
-                                            .target_share = 1,
                                             .plan = plan,
                                             .choose = choose,
                                             .apply = apply };

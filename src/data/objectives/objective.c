@@ -26,7 +26,9 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
 
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config)
 {
-    return objective->target_share > 0 ? objective->target_share : config->noise_density;
+    if (objective->streams == STREAMS_ENCODER)
+        return config->noise_density;
+    return objective->target_share > 0 ? objective->target_share : 1;
 }
 
 void example_init(Example *example, const ObjectiveConfig *config)

@@ -180,7 +180,8 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
             g_propagate_error(error, g_steal_pointer(&job->error));
             return false;
         }
-        if (run->options->interrupted && *run->options->interrupted)
+        const volatile sig_atomic_t *interrupted = run->options->corpus.interrupted;
+        if (interrupted && *interrupted)
             return fail_user(error, "interrupted; nothing was written");
         if (job->last)
             return true;
@@ -208,7 +209,6 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
         return fail_user(error, "--append-eod: the tokenizer %s has no end-of-sequence token",
                          tokenizer_path(run->tok));
     CorpusOptions corpus = options->corpus;
-    corpus.interrupted = options->interrupted;
     corpus.outputs = files;
     run->corpus = corpus_open(paths, n_paths, &corpus, error);
     if (!run->corpus || !io_make_directories(folder, error))

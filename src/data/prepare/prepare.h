@@ -10,7 +10,7 @@
 
 /* The options of loam prepare. */
 typedef struct PrepareOptions {
-    CorpusOptions corpus;
+    CorpusOptions corpus;           /* `interrupted` ends the run with an error */
     const char *out;                /* path prefix of the dataset */
     double valid;                   /* share of documents to hold out, chosen by a hash of their text */
     int workers;                    /* threads that tokenize; 0 means every core */
@@ -24,8 +24,6 @@ typedef struct PrepareOptions {
     bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
     const ProgramOptions *programs; /* parse documents and cut them into segments, each a document of the dataset; NULL
                                        means that documents are text */
-    const volatile sig_atomic_t
-        *interrupted; /* NULL, or a flag that a signal handler sets to end the run with an error */
 } PrepareOptions;
 
 #define PREPARE_FIELDS 16 /* fields at most with corpus.fields_apart, each of which becomes a dataset */

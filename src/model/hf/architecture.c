@@ -28,6 +28,6 @@ void hf_fit(const HfArchitecture *arch, ModelConfig *config)
     config->n_dec = no_decoder ? 0 : was.n_dec;
     shape_plain(config);
     arch->shape(config, &was);
-    if (arch->split_width)
+    if (!arch->own_head_dim)
         config->head_dim = config->width / config->heads;
 }

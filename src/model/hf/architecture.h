@@ -11,18 +11,16 @@
 typedef struct HfArchitecture {
     const char *model_type;  /* of config.json: "bert" */
     TensorNames names;       /* names.model is the class: "BertForPreTraining" */
-    const char *second_bias; /* of lm_head.bias, where embeddings are not tied: the name under which transformers 5
-                                reads it; NULL means that there is one name only */
+    const char *second_bias; /* a second tensor with the values of lm_head.bias, which transformers 5 reads instead
+                                where embeddings are not tied; NULL means that there is none */
     const HfKey *keys;       /* ends with an entry of NULL */
     const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
     Family family;           /* FAMILY_T5 is FAMILY_BERT where there is no decoder */
-    bool split_width;        /* head_dim is width / heads, without a remainder; else an option of its own */
+    bool own_head_dim;       /* config.json says head_dim; else it is width / heads, without a remainder */
     struct {
         int pad, bos, eos;
-    } default_ids; /* token ids where config.json names none; -1 means none */
-    /* What config.json does not say of training: InitScheme, and dropout inside the feed-forward network. */
-    int init;
-    bool init_scale_outputs, inner_dropout;
+    } default_ids;           /* token ids where config.json names none; -1 means none */
+    bool init_scale_outputs; /* the option, of which config.json says nothing */
     /* config has pre-norm RMSNorm, no biases and no heads. Sets what this architecture has otherwise, and takes from
      * `was`, the configuration before, the options that it leaves free. */
     void (*shape)(ModelConfig *config, const ModelConfig *was);

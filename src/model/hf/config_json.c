@@ -45,14 +45,14 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     config->preset = (char *)"";
     if (arch == NULL)
         return NULL;
-    config->init = arch->init;
+    config->init = arch->family == FAMILY_T5 ? INIT_SCHEME_T5 : INIT_SCHEME_NORMAL;
     config->init_scale_outputs = arch->init_scale_outputs;
-    config->inner_dropout = arch->inner_dropout;
+    config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
     if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
         !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
-    if (arch->split_width && config->width % config->heads != 0) {
+    if (!arch->own_head_dim && config->width % config->heads != 0) {
         fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
                   config->width, config->heads);
         return NULL;

@@ -14,9 +14,8 @@ json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, co
  * hold the model. */
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error);
 
-/* Reads special tokens and generation settings from both files of a folder into initialized roles.
- * generation_config.json may be missing; ids that it names win over those of config.json. An id beyond the vocabulary
- * is left out, with a warning. */
+/* Reads special tokens and generation settings of a folder into initialized roles; generation_config.json, if it is
+ * there, wins over config.json. An id beyond the vocabulary is left out, with a warning. */
 bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                    GError **error);
 /* generation_config.json of a model with a decoder. json_decref. */

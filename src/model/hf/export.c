@@ -11,58 +11,57 @@
 
 #define POSITIONS "bert." HF_BERT_POSITIONS
 
-/* The parameter that a tensor is read from when it is written. */
+enum { MOST_PARTS = 3 };
+
+/* The parameters that a tensor is made of when it is written. */
 typedef struct Source {
     ParamStore *params;
-    int index;
+    int n, index[MOST_PARTS];
+    const TensorName *names[MOST_PARTS];
 } Source;
 
 static void fetch(const void *context, void *out)
 {
     const Source *source = context;
-    params_read(source->params, source->index, NULL, DT_F32, out);
+    for (int i = 0; i < source->n; i++) {
+        const ParamSpec *spec = params_spec(source->params, source->index[i]);
+        const TensorName *name = source->names[i];
+        bool alone = !name->transposed && name->n_parts == 0;
+        g_autofree float *values = alone ? NULL : g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
+        params_read(source->params, source->index[i], NULL, DT_F32, alone ? out : values);
+        if (!alone)
+            tensor_name_write(out, name, spec, values);
+    }
 }
 
-static void add_unchanged(SafeWriter *writer, const char *name, ParamStore *params, int index)
-{
-    const Source source = { params, index };
-    const ParamSpec *spec = params_spec(params, index);
-    const int64_t shape[] = { spec->rows, spec->cols };
-    safetensors_writer_add_later(writer, name, "F32", spec->cols ? 2 : 1, shape, fetch,
-                                 g_memdup2(&source, sizeof source));
-}
+/* The tensors of a folder, and what each is made of: name -> Source *, borrowed from the writer. */
+typedef struct Tensors {
+    SafeWriter *writer;
+    GHashTable *sources;
+    ParamStore *params;
+} Tensors;
 
-/* Adds the tensor that holds a parameter: the parameter itself where the tensor holds it alone and untransposed, else a
- * copy in `made` (name -> float *), which parameters of the same tensor share. */
-static void add_tensor(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, ParamStore *params, int index)
+/* Adds a parameter to tensor `theirs`, which may hold other parameters too. */
+static void add_param(const Tensors *tensors, const char *theirs, const TensorName *name, int index)
 {
-    const ParamSpec *spec = params_spec(params, index);
-    char *theirs;
-    int64_t shape[2], count = spec->rows * MAX(spec->cols, 1);
-    const TensorName *name = tensor_name_of(&arch->names, spec->name, &theirs);
-    CHECK(name, "parameter %s has no name in %s", spec->name, arch->names.model);
+    const ParamSpec *spec = params_spec(tensors->params, index);
+    int64_t shape[2];
     int rank = tensor_name_shape(name, spec, shape);
-    if (!name->transposed && name->n_parts == 0) {
-        add_unchanged(writer, theirs, params, index);
-        g_free(theirs);
-        return;
+    Source *source = g_hash_table_lookup(tensors->sources, theirs);
+    if (source == NULL) {
+        source = g_new0(Source, 1);
+        source->params = tensors->params;
+        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, fetch, source);
+        g_hash_table_insert(tensors->sources, g_strdup(theirs), source);
     }
-    float *whole = g_hash_table_lookup(made, theirs);
-    if (whole == NULL) {
-        whole = g_new0(float, (gsize)(count * MAX(name->n_parts, 1)));
-        safetensors_writer_add(writer, theirs, "F32", rank, shape, whole);
-        g_hash_table_insert(made, g_strdup(theirs), whole);
-    }
-    g_autofree float *values = g_new(float, (gsize)count);
-    params_read(params, index, NULL, DT_F32, values);
-    tensor_name_write(whole, name, spec, values);
-    g_free(theirs);
+    CHECK(source->n < MOST_PARTS, "%s has more than %d parts", theirs, MOST_PARTS);
+    source->names[source->n] = name;
+    source->index[source->n++] = index;
 }
 
 /* Adds the tensors of the parameters that a model of configuration `config` has. The others are heads: a warning names
  * them. */
-static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitecture *arch, const ModelConfig *config,
-                       ParamStore *params)
+static void add_params(const Tensors *tensors, const TensorNames *names, const ModelConfig *config)
 {
     int n;
     g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
@@ -70,12 +69,16 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
     g_autoptr(GString) left = g_string_new(NULL);
     for (int i = 0; i < n; i++)
         g_hash_table_add(kept, specs[i].name);
-    for (int i = 0; i < params_count(params); i++) {
-        const char *name = params_spec(params, i)->name;
-        if (g_hash_table_contains(kept, name))
-            add_tensor(writer, made, arch, params, i);
-        else
-            g_string_append_printf(left, "%s%s", left->len ? ", " : "", name);
+    for (int i = 0; i < params_count(tensors->params); i++) {
+        const char *ours = params_spec(tensors->params, i)->name;
+        if (!g_hash_table_contains(kept, ours)) {
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", ours);
+            continue;
+        }
+        g_autofree char *theirs = NULL;
+        const TensorName *name = tensor_name_of(names, ours, &theirs);
+        CHECK(name, "parameter %s has no name in %s", ours, names->model);
+        add_param(tensors, theirs, name, i);
     }
     if (left->len)
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
@@ -83,38 +86,32 @@ static void add_params(SafeWriter *writer, GHashTable *made, const HfArchitectur
 
 /* `config` is the model's, without the heads for which its architecture has no class. */
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
-                          const HfForm *form, GError **error)
+                          HfForm form, GError **error)
 {
-    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    static const TensorName unchanged = { 0 };
+    g_autofree float *unused = NULL;
     SafeWriter *writer = safetensors_writer_new();
+    const Tensors tensors = { writer, sources, params };
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(writer, made, arch, config, params);
+    add_params(&tensors, &arch->names, config);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
-        add_unchanged(writer, "lm_head.weight", params, params_index(params, "shared"));
+        add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
-        float *unused = g_new0(float, (gsize)(rows[0] * rows[1]));
-        g_hash_table_insert(made, g_strdup(POSITIONS), unused);
+        unused = g_new0(float, (gsize)(rows[0] * rows[1]));
         safetensors_writer_add(writer, POSITIONS, "F32", 2, rows, unused);
     }
     int bias = params_index(params, "lm_head.bias");
     if (arch->second_bias && bias >= 0 && !config->tie_embeddings)
-        add_unchanged(writer, arch->second_bias, params, bias);
-    if (strcmp(form->dtype, "F32") != 0)
-        safetensors_writer_store_as(writer, form->dtype);
-    bool done = safetensors_writer_write_folder(writer, folder, form->shard_bytes, error);
+        add_param(&tensors, arch->second_bias, &unchanged, bias);
+    if (strcmp(form.dtype, "F32") != 0)
+        safetensors_writer_store_as(writer, form.dtype);
+    bool done = safetensors_writer_write_folder(writer, folder, form.shard_bytes, error);
     safetensors_writer_free(writer);
     return done;
-}
-
-/* For a model that generates: a T5, whose ids are known without a tokenizer, or a GPT with a token that ends texts. */
-static bool write_generation(const char *folder, const ModelConfig *config, const TokenRoles *roles, GError **error)
-{
-    if (config->n_dec == 0 || (roles->eos.n == 0 && roles->generation == NULL))
-        return true;
-    return hf_write_object(folder, "generation_config.json", hf_roles_generation(roles, config), error);
 }
 
 /* The defaults of T5: pad 0, end 1. */
@@ -128,8 +125,12 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
-                write_generation(folder, config, &roles, error);
+    /* generation_config.json is for a T5, whose ids are known without a tokenizer, and a GPT whose texts have an end.
+     */
+    bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation);
+    bool done =
+        hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
+        (!generates || hf_write_object(folder, "generation_config.json", hf_roles_generation(&roles, config), error));
     token_roles_clear(&roles);
     return done;
 }
@@ -144,37 +145,23 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-static const HfArchitecture *exportable_architecture(const ModelConfig *config, const Tokenizer *tok,
-                                                     ModelConfig *fitted, GError **error)
-{
-    const HfArchitecture *arch = hf_architecture_of(config, fitted, error);
-    if (arch && tok && tokenizer_size(tok) > config->vocab) {
-        fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
-                  tokenizer_size(tok), config->vocab);
-        return NULL;
-    }
-    return arch;
-}
-
-bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error)
+bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
     ModelConfig config;
-    const HfArchitecture *arch = exportable_architecture(model_config(model), tok, &config, error);
+    const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
     if (arch == NULL || !folder_is_free(folder, error))
         return false;
+    if (tok && tokenizer_size(tok) > config.vocab)
+        return fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
+                         tokenizer_size(tok), config.vocab);
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, arch, &config, model_roles(model), tok, form->dtype, error) &&
+    if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);
     return false;
-}
-
-bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error)
-{
-    return hf_export_as(model, tok, &(HfForm){ .dtype = "F32" }, folder, error);
 }

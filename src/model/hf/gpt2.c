@@ -55,22 +55,15 @@ static void write_gpt2(json_t *root, const ModelConfig *config, const TokenRoles
 {
     json_object_set_new(root, "n_inner", json_integer(config->ffn));
     json_object_set_new(root, "embd_pdrop", json_real(config->dropout));
-    hf_id_write_or_null(root, "bos_token_id", roles->bos);
-    hf_eos_write(root, roles);
+    hf_ends_write(root, roles);
 }
 
 const HfArchitecture hf_gpt2 = {
     .model_type = "gpt2",
-    .names = { .model = "GPT2LMHeadModel",
-               .prefix = "transformer.",
-               .body = body,
-               .heads = hf_lm_head,
-               .ignored = ignored },
+    .names = { "GPT2LMHeadModel", "transformer.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
-    .split_width = true,
     .default_ids = { -1, 50256, 50256 },
-    .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_gpt2,
     .write = write_gpt2,

@@ -12,9 +12,7 @@ typedef struct HfForm {
 
 /* Writes config.json, generation_config.json, model.safetensors (or shards) and, unless tok is NULL, the tokenizer's
  * files. FOLDER must be absent or empty; it appears whole or not at all. */
-bool hf_export_as(Model *model, const Tokenizer *tok, const HfForm *form, const char *folder, GError **error);
-/* hf_export_as in F32 and one file. */
-bool hf_export(Model *model, const Tokenizer *tok, const char *folder, GError **error);
+bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error);
 
 /* Opens the model of a folder; gradients: with memory for them. A missing, unexpected or misshapen tensor is an error
  * that names it; buffers of older transformers releases are ignored. Embeddings are tied unless the file holds an

@@ -35,13 +35,6 @@ static const char *holder_of(const TensorFile *file)
     return "";
 }
 
-/* A file of a bare model (BertModel) has names without the prefix ("bert."), except for heads. */
-static bool is_bare(const TensorNames *names, const TensorFile *file, const char *holder)
-{
-    g_autofree char *start = g_strconcat(holder, names->prefix, NULL);
-    return !any_starts_with(file, start);
-}
-
 /* The current name of a tensor: old BERT files have TensorFlow's names for the weights of norms. g_free. */
 static char *modern_name(const char *name)
 {
@@ -56,7 +49,8 @@ static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *f
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     const char *holder = holder_of(file);
-    bool bare = is_bare(names, file, holder);
+    g_autofree char *start = g_strconcat(holder, names->prefix, NULL);
+    bool bare = !any_starts_with(file, start); /* a bare model (BertModel): no prefix ("bert."), but before heads */
     for (int i = 0; i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
         if (!g_str_has_prefix(tensor->name, holder))

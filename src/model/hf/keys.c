@@ -181,11 +181,6 @@ void hf_id_write(json_t *root, const char *key, int id)
         json_object_set_new(root, key, json_integer(id));
 }
 
-void hf_id_write_or_null(json_t *root, const char *key, int id)
-{
-    json_object_set_new(root, key, id >= 0 ? json_integer(id) : json_null());
-}
-
 void hf_eos_write(json_t *root, const TokenRoles *roles)
 {
     const TokenList *eos = &roles->eos;
@@ -193,6 +188,12 @@ void hf_eos_write(json_t *root, const TokenRoles *roles)
     for (int32_t i = 0; json_is_array(ids) && i < eos->n; i++)
         json_array_append_new(ids, json_integer(eos->ids[i]));
     json_object_set_new(root, "eos_token_id", ids);
+}
+
+void hf_ends_write(json_t *root, const TokenRoles *roles)
+{
+    json_object_set_new(root, "bos_token_id", roles->bos >= 0 ? json_integer(roles->bos) : json_null());
+    hf_eos_write(root, roles);
 }
 
 void hf_warn_unused_rate(const json_t *root, const char *key, double used)

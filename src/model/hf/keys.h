@@ -42,10 +42,10 @@ bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error
 
 /* Writes an id; -1 writes nothing. */
 void hf_id_write(json_t *root, const char *key, int id);
-/* Writes an id; -1 writes null, for a key whose absence means an id of transformers' own. */
-void hf_id_write_or_null(json_t *root, const char *key, int id);
-/* Writes eos_token_id: an id, or the list of several; null where there is none. */
+/* Writes eos_token_id: an id, or the list of several. Where there is none it writes null, since an absent key means an
+ * id of transformers' own. hf_ends_write writes bos_token_id likewise, and eos_token_id. */
 void hf_eos_write(json_t *root, const TokenRoles *roles);
+void hf_ends_write(json_t *root, const TokenRoles *roles);
 int hf_activation_of(const char *name); /* "gelu_new"; -1 means that loam has no such activation */
 const char *hf_activation_name(int activation);
 /* Warns of a dropout rate that loam does not have where it differs from the rate that loam uses instead. */

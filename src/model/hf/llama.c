@@ -57,17 +57,16 @@ static void write_llama(json_t *root, const ModelConfig *config, const TokenRole
     json_object_set_new(root, "head_dim", json_integer(config->head_dim));
     json_object_set_new(root, "rope_theta", json_real(config->rotary_base));
     json_object_set_new(root, "rope_parameters", hf_rotary_json(config->rotary_base));
-    hf_id_write_or_null(root, "bos_token_id", roles->bos);
-    hf_eos_write(root, roles);
+    hf_ends_write(root, roles);
 }
 
 const HfArchitecture hf_llama = {
     .model_type = "llama",
-    .names = { .model = "LlamaForCausalLM", .prefix = "model.", .body = body, .heads = hf_lm_head, .ignored = ignored },
+    .names = { "LlamaForCausalLM", "model.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
+    .own_head_dim = true,
     .default_ids = { -1, 1, 2 },
-    .init = INIT_SCHEME_NORMAL,
     .read = read_llama,
     .write = write_llama,
     .shape = shape,

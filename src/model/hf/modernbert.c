@@ -76,10 +76,9 @@ static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
     return true;
 }
 
-static const char *const rates[] = { "embedding_dropout", "attention_dropout", "mlp_dropout" };
-
 static bool read_modernbert(const json_t *root, ModelConfig *config, GError **error)
 {
+    static const char *const rates[] = { "embedding_dropout", "attention_dropout", "mlp_dropout" };
     const HfKey head = HF_ACTIVATION("classifier_activation", head_activation, "gelu");
     if (!hf_key_read(root, &head, config, error))
         return false;
@@ -125,12 +124,10 @@ static bool check_modernbert(const ModelConfig *config, GError **error)
 
 const HfArchitecture hf_modernbert = {
     .model_type = "modernbert",
-    .names = { .model = "ModernBertForMaskedLM", .prefix = "model.", .body = body, .heads = heads },
+    .names = { "ModernBertForMaskedLM", "model.", body, heads, NULL },
     .keys = keys,
     .family = FAMILY_BERT,
-    .split_width = true,
     .default_ids = { -1, -1, -1 },
-    .init = INIT_SCHEME_NORMAL,
     .init_scale_outputs = true,
     .read = read_modernbert,
     .write = write_modernbert,

@@ -181,10 +181,9 @@ static bool check_umt5(const ModelConfig *config, GError **error)
 
 #define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
     {                                                                                                                  \
-        .model_type = type,                                                                                            \
-        .names = { .model = class, .prefix = "", .body = body, .heads = hf_lm_head, .ignored = ignored },              \
-        .keys = keys, .more_keys = table, .family = FAMILY_T5, .default_ids = { 0, -1, 1 }, .init = INIT_SCHEME_T5,    \
-        .inner_dropout = true, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer, .check = checker \
+        .model_type = type, .names = { class, "", body, hf_lm_head, ignored }, .keys = keys, .more_keys = table,       \
+        .family = FAMILY_T5, .own_head_dim = true, .default_ids = { 0, -1, 1 }, .shape = shaper, .read = reader,       \
+        .write = write_t5, .infer = inferrer, .check = checker                                                         \
     }
 
 const HfArchitecture hf_t5 =

@@ -123,12 +123,6 @@ static bool keep_settings(const char *folder, json_t *config, GError **error)
     return true;
 }
 
-/* Copies the tokenizer's own files, except a .tiktoken file, which only tiktoken reads. */
-static bool copy_own_files(const char *folder, const Tokenizer *tok, GError **error)
-{
-    return g_str_has_suffix(tokenizer_path(tok), ".tiktoken") || tokenizer_copy(tok, folder, error);
-}
-
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error)
 {
     if (!tokenizer_has_json(tok)) {
@@ -138,7 +132,8 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
     int ids[TOKEN_ROLES];
     find_roles(tok, model, ids);
     json_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
-    bool done = copy_own_files(folder, tok, error) && keep_settings(folder, config, error) &&
+    bool only_tiktoken_reads = g_str_has_suffix(tokenizer_path(tok), ".tiktoken");
+    bool done = (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_settings(folder, config, error) &&
                 hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&
                 hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
                 write_json(folder, tok, model, ids, error);

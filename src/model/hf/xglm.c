@@ -62,22 +62,15 @@ static int pad_of(const ModelConfig *config, int id)
 static void write_xglm(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     hf_id_write(root, "pad_token_id", pad_of(config, roles->pad));
-    hf_id_write_or_null(root, "bos_token_id", roles->bos);
-    hf_eos_write(root, roles);
+    hf_ends_write(root, roles);
 }
 
 const HfArchitecture hf_xglm = {
     .model_type = "xglm",
-    .names = { .model = "XGLMForCausalLM",
-               .prefix = "model.",
-               .body = fairseq_lm_body,
-               .heads = hf_lm_head,
-               .ignored = ignored },
+    .names = { "XGLMForCausalLM", "model.", fairseq_lm_body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,
-    .split_width = true,
     .default_ids = { 1, 0, 2 },
-    .init = INIT_SCHEME_NORMAL,
     .read = read_xglm,
     .write = write_xglm,
     .shape = shape,

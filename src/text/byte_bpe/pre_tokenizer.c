@@ -1,6 +1,7 @@
 #include "text/byte_bpe/pre_tokenizer.h"
 
 #include "text/unicode.h"
+#include "text/white_space.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ static bool newer_pages[0x110000 >> PAGE_BITS]; /* whether a page holds a charac
 /* \p{L}, \p{N} and \s as Hugging Face's tokenizers define them; \s is Unicode's White_Space. */
 static uint8_t find_class(gunichar c)
 {
-    if ((c >= 9 && c <= 13) || c == 0x85)
+    if (is_white_space(c))
         return SPACE;
     switch (unicode_type(c)) {
     case G_UNICODE_UPPERCASE_LETTER:
@@ -44,10 +45,6 @@ static uint8_t find_class(gunichar c)
     case G_UNICODE_LETTER_NUMBER:
     case G_UNICODE_OTHER_NUMBER:
         return NUMBER;
-    case G_UNICODE_SPACE_SEPARATOR:
-    case G_UNICODE_LINE_SEPARATOR:
-    case G_UNICODE_PARAGRAPH_SEPARATOR:
-        return SPACE;
     default:
         return OTHER;
     }

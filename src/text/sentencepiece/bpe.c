@@ -124,17 +124,6 @@ static void encode_stretch(Stretch *stretch, size_t bytes)
         hand_out(stretch, symbol_at(stretch, i)->start, symbol_at(stretch, i)->bytes, 0);
 }
 
-/* Length in bytes of the longest piece that text starts with; at least that of its first character. */
-static size_t longest(const Trie *trie, const char *text, size_t bytes, size_t char_bytes)
-{
-    size_t found = char_bytes;
-    uint32_t unit = 0;
-    for (size_t i = 0; i < bytes && (unit = trie_step(trie, unit, (unsigned char)text[i])); i++)
-        if (trie->units[unit].value >= 0)
-            found = MAX(found, i + 1);
-    return found;
-}
-
 void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_t bytes, SpPieceFn fn, void *context)
 {
     Stretch stretch = { model, trie, text, NULL, NULL, NULL, fn, context };
@@ -149,7 +138,8 @@ void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_
             start = at;
         }
         char_bytes = MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at);
-        reach = MAX(reach, at + longest(trie, text + at, bytes - at, char_bytes));
+        size_t longest = trie_longest(trie, text + at, bytes - at, &(int32_t){ 0 });
+        reach = MAX(reach, at + MAX(longest, char_bytes));
     }
     stretch.text = text + start;
     if (bytes > start)

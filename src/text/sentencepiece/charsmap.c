@@ -58,17 +58,7 @@ const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, s
     return found;
 }
 
-/* Whether no key starts with c and any ASCII character after it, or is c. */
-static bool is_alone(const CharsMap *map, char c)
-{
-    size_t key_bytes;
-    for (char next = 0; next >= 0 && next < 127; next++)
-        if (charsmap_find(map, (char[]){ c, next }, 2, &key_bytes))
-            return false;
-    return true;
-}
-
-/* Whether keys go on from c with an ASCII character; then more than one character after c would matter. */
+/* Whether keys go on from c with an ASCII character. */
 static bool has_ascii_child(const CharsMap *map, unsigned char c)
 {
     if (map->n_units == 0)
@@ -94,8 +84,11 @@ void charsmap_init(CharsMap *map, const char *data, size_t bytes)
         map->n_units = trie_bytes / sizeof(uint32_t);
         map->texts = g_memdup2(data + sizeof trie_bytes + trie_bytes, bytes - sizeof trie_bytes - trie_bytes);
     }
-    for (int c = 1; c < 128; c++)
-        map->copies[c] = is_alone(map, (char)c) && !has_ascii_child(map, (unsigned char)c);
+    for (int c = 1; c < 128; c++) {
+        size_t key_bytes;
+        bool is_key = charsmap_find(map, &(char){ (char)c }, 1, &key_bytes) != NULL;
+        map->copies[c] = !is_key && !has_ascii_child(map, (unsigned char)c);
+    }
 }
 
 void charsmap_clear(CharsMap *map)

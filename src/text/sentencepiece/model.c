@@ -208,12 +208,5 @@ int sp_byte_of(const char *piece)
 
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes)
 {
-    size_t found = 0;
-    uint32_t unit = 0;
-    if (!model->has_user_symbols)
-        return 0;
-    for (size_t i = 0; i < bytes && (unit = trie_step(&model->symbols, unit, (unsigned char)text[i])); i++)
-        if (model->symbols.units[unit].value >= 0)
-            found = i + 1;
-    return found;
+    return model->has_user_symbols ? trie_longest(&model->symbols, text, bytes, &(int32_t){ 0 }) : 0;
 }

@@ -85,11 +85,10 @@ static const char *find_mask(const json_t *roles, const VocabBuilder *builder)
 /* In BPE the space before a word is part of it, so a mask token takes it (lstrip); WordPiece has no spaces. */
 bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GError **error)
 {
-    static const char *const none[] = { NULL };
     const TokenizerTraining *training = builder->training;
     g_autofree char *path = g_build_filename(training->out, "tokenizer_config.json", NULL);
     g_autoptr(GArray) added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    json_t *roles = token_roles_given(training->special_tokens ? training->special_tokens : none);
+    json_t *roles = token_roles_given(training->special_tokens);
     const char *mask = *builder->prefix == 0 ? find_mask(roles, builder) : NULL;
     for (int id = 0; id < builder->n_specials; id++) {
         AddedToken token = { .content = builder->names->pdata[id], .id = id, .special = true };

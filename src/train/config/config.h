@@ -1,9 +1,10 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "train", "optim"). The option rows of a group stand with the module that owns its struct. */
+ * "task", "train", "optim"). The option rows of a group stand with the module that owns its struct. */
 #pragma once
 
 #include "base/amount.h"
 #include "data/loader.h"
+#include "data/task/task.h"
 #include "model/loss.h"
 #include "model/model_config.h"
 #include "param/optim.h"
@@ -36,6 +37,7 @@ typedef struct Config {
     ModelConfig model;
     TokenizerConfig tokenizer;
     DataConfig data;
+    TaskConfig task;
     TrainConfig train;
     OptimConfig optim;
 } Config;

@@ -23,12 +23,16 @@ static Config resolved(const Config *config)
     copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
     copy.data.train = sources_resolve(config->data.train, false);
     copy.data.valid = sources_resolve(config->data.valid, true);
+    copy.task.data = *config->task.data ? sources_resolve(config->task.data, false) : g_strdup("");
+    copy.task.valid = g_file_test(config->task.valid, G_FILE_TEST_EXISTS) ? sources_resolve_path(config->task.valid)
+                                                                          : g_strdup(config->task.valid);
     return copy;
 }
 
 static void clear_resolved(Config *copy)
 {
-    char *paths[] = { copy->run.dir, copy->tokenizer.path, copy->train.init, copy->data.train, copy->data.valid };
+    char *paths[] = { copy->run.dir,    copy->tokenizer.path, copy->train.init, copy->data.train,
+                      copy->data.valid, copy->task.data,      copy->task.valid };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         g_free(paths[i]);
 }

@@ -130,7 +130,8 @@ static bool open_directory(Trainer *t, GError **error)
     const char *dir = t->config.run.dir;
     g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
     t->changes = g_ptr_array_new_with_free_func(g_free);
-    return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
+    return (t->locked || run_lock(dir, error)) && log_to_file(log, error) &&
+           config_check_run(&t->config, t->changes, error);
 }
 
 /* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
@@ -182,8 +183,9 @@ bool trainer_open(Trainer *t, GError **error)
         !config_check_tokens(config, t->tok, error))
         return false;
     t->dev = cpu_device_open((int)config->train.threads);
-    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
-        !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
+    if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
+        !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error) ||
+        !config_save_run(config, t->tok, error))
         return false;
     start_decoders(t);
     plan_steps(t);
@@ -209,5 +211,7 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
+    g_free(t->task_train);
+    g_free(t->task_valid);
     log_to_file(NULL, NULL);
 }

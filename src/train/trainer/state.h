@@ -1,6 +1,7 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
  * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
- * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints). */
+ * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints), task_data.c
+ * (the dataset of a task). */
 #pragma once
 
 #include "data/prefetch.h"
@@ -40,6 +41,8 @@ typedef struct Trainer {
     int64_t skipped;                    /* consecutive steps without an update */
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
     int64_t best_data;                  /* hash of the held-out samples that an evaluation uses */
+    char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
+    bool locked;                        /* the run directory is locked */
     TrainState saved;                   /* contents of the newest undamaged checkpoint; attempts -1 means none */
 } Trainer;
 
@@ -55,6 +58,8 @@ typedef struct StepStats {
  * what was opened, also after an error. */
 bool trainer_open(Trainer *t, GError **error);
 void trainer_close(Trainer *t);
+/* Where a task is set: makes its datasets unless the run has them, and sets data.train and data.valid to them. */
+bool trainer_prepare_task(Trainer *t, GError **error);
 /* Loads the newest undamaged checkpoint of run.dir; a run without any starts from random weights, or from train.init.
  */
 bool trainer_resume(Trainer *t, GError **error);
