@@ -22,6 +22,7 @@ typedef struct PromptFormat {
     const char *field; /* field of JSON lines with the prompt, a string or ids; NULL means lines that are not JSON */
     bool any_length;   /* accepts more than MAX_PROMPT_TOKENS tokens: the caller truncates */
     bool as_ids;       /* text is token ids, separated by spaces */
+    bool as_lines;     /* lines are taken as they are: a prompt is its text, without ids */
 } PromptFormat;
 
 /* The format for the model's family: EOS after T5's text; [CLS] and [SEP] around BERT's; nothing around GPT's, bos of

@@ -9,7 +9,7 @@
  * Memory is bounded by the longest document. */
 #pragma once
 
-#include "base/error.h"
+#include "data/corpus/byte_stream.h"
 
 #include <signal.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
+ * "task", "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
 #pragma once
 
 #include "base/amount.h"
 #include "data/loader.h"
+#include "data/task/task.h"
 #include "device/device.h"
 #include "model/loss.h"
 #include "model/model_config.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
-#include "param/schedule.h"
 
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
@@ -40,6 +40,7 @@ typedef struct Config {
     ModelConfig model;
     TokenizerConfig tokenizer;
     DataConfig data;
+    TaskConfig task;
     TrainConfig train;
     OptimConfig optim;
     LossScaleConfig loss_scale;
