@@ -9,7 +9,7 @@ void log_info(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void log_warning(const char *format, ...) G_GNUC_PRINTF(1, 2); /* "warning: …" */
 /* A line for the log file only, about something that standard error shows in another way. */
 void log_file_only(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Appends every later line, after the time of day, to a file; NULL stops that. */
+/* Appends every later line, after its date and time in UTC, to a file; NULL stops that. */
 bool log_to_file(const char *path, GError **error);
 
 /* Whether a line was lost because standard error is a pipe that nobody reads any more. */

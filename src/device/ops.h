@@ -47,13 +47,13 @@ enum { XENT_LOSS, XENT_NLL, XENT_CORRECT, XENT_WEIGHT, XENT_STATS };
 typedef struct StepScalars {
     float lr;       /* of this update, schedule included */
     float clip;     /* factor on every gradient; 1 when not clipped */
-    int64_t update; /* u = 1, 2, … */
+    int64_t update; /* number of this update: 1, 2, … */
 } StepScalars;
 
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
-     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
+     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps), t = StepScalars.update. */
     bool scale_by_rms;
     int64_t count; /* elements of the whole tensor, for rms(w) */
 } AdamwSpec;

@@ -78,5 +78,5 @@ void grads_begin(ParamStore *store, int64_t n_microbatches);
  * finishes them: the place where a reduction over ranks starts. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
-/* When all buckets are ready: zeroes gradients that nothing wrote, and returns the global L2 norm. */
+/* When all buckets are ready: zeroes the gradients of buckets not acquired in this step, returns the L2 norm of all. */
 double grads_norm(ParamStore *store);
