@@ -48,18 +48,6 @@ static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, ui
     return (PhiloxWords){ { c0, c1, c2, c3 } };
 }
 
-/* The words of channels 4 channel4 to 4 channel4 + 3 of a token's hidden state. */
-static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t channel4)
-{
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32), position, channel4);
-}
-
-/* The words of a query's attention weights on keys 4 key4 to 4 key4 + 3; sample < 2^48, head < 2^16. */
-static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32_t head, uint32_t query, uint32_t key4)
-{
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, key4);
-}
-
 /* Dropout in every backend: an element is kept if its word >= philox_threshold(rate), and kept elements are multiplied
  * by 1 / (1 - rate); rate in [0, 1). */
 static inline uint32_t philox_threshold(float rate)

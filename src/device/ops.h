@@ -5,7 +5,6 @@
 
 #include "base/philox.h"
 #include "device/attn_spec.h"
-#include "device/relpos.h"
 
 typedef struct Device Device;
 
@@ -39,8 +38,14 @@ typedef struct XentSpec {
     float scale; /* factor on the gradient: 1 / number of target tokens of the whole batch */
     bool grad;   /* logits are replaced by their gradient; else they stay, and only the statistics are written */
 } XentSpec;
-/* Columns of `stats` of op_xent. */
-enum { XENT_LOSS, XENT_NLL, XENT_CORRECT, XENT_WEIGHT, XENT_STATS };
+/* Columns of `stats` of op_xent, each multiplied by the weight of its row. */
+enum {
+    XENT_LOSS,    /* cross-entropy with label smoothing and z-loss */
+    XENT_NLL,     /* negative log-likelihood of the target */
+    XENT_CORRECT, /* 1 where the target has the largest logit */
+    XENT_WEIGHT,  /* 1, so that the column holds the weights */
+    XENT_STATS    /* the number of columns */
+};
 
 /* The numbers of an optimizer that change from step to step; in memory of the device, so that an update is the same
  * sequence of calls in every step. */

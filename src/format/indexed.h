@@ -38,11 +38,9 @@ int indexed_dtype(const Indexed *set);
 
 /* Lengths and offsets are kept in a temporary file, so memory is bounded. */
 typedef struct IndexedWriter IndexedWriter;
-/* Megatron's format; token ids are u16 if vocab < 65500, else i32. The files get their names in indexed_writer_finish.
- */
-IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error);
-/* fairseq's format; token ids are u16 if vocab < 65500, else u32; ends of documents are not written. */
-IndexedWriter *indexed_writer_open_fairseq(const char *prefix, int64_t vocab, GError **error);
+/* Token ids are u16 if vocab < 65500, else i32 in INDEXED_MEGATRON and u32 in INDEXED_FAIRSEQ, which has no ends of
+ * documents. The files get their names in indexed_writer_finish. */
+IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error);
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error); /* one sequence */
 bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
 /* Both free the writer; indexed_writer_abort removes its files. */

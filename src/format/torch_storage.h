@@ -15,7 +15,7 @@ const PickleValue *torch_storages_root(const TorchStorages *storages);
 typedef struct TorchStorage {
     GBytes *memory;    /* of the whole storage; borrowed */
     const char *dtype; /* "F32", as in safetensors; NULL for a dtype that safetensors lacks or an untyped storage */
-    int64_t first;     /* index in `memory` of the storage's element 0; above 0 for a view */
+    int64_t first;     /* number of elements in `memory` before the storage's first; above 0 for a view */
 } TorchStorage;
 
 /* Finds the storage that a PICKLE_PERSISTENT value names. */

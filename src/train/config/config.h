@@ -8,7 +8,6 @@
 #include "model/loss.h"
 #include "model/model_config.h"
 #include "param/optim.h"
-#include "param/schedule.h"
 
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
