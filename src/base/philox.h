@@ -1,7 +1,7 @@
 /* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers. It is a pure function of (key,
  * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
  *
- * Key = (seed, purpose, layer). Counter for the dropout of a hidden element = (sample index, token position in the
+ * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
  * sample, channel / 4); of an attention weight = (sample index, head, query, key / 4). Word i of the result belongs to
  * channel or key 4c + i, where c is the last number of the counter. */
 #pragma once

@@ -43,7 +43,7 @@ enum {
     XENT_LOSS,    /* cross-entropy with label smoothing and z-loss */
     XENT_NLL,     /* negative log-likelihood of the target */
     XENT_CORRECT, /* 1 where the target has the largest logit */
-    XENT_WEIGHT,  /* the weight itself */
+    XENT_WEIGHT,  /* 1, so that the column holds the weights */
     XENT_STATS    /* the number of columns */
 };
 
@@ -52,13 +52,13 @@ enum {
 typedef struct StepScalars {
     float lr;       /* of this update, schedule included */
     float clip;     /* factor on every gradient: that of clipping, divided by the loss scale */
-    int64_t update; /* u = 1, 2, … */
+    int64_t update; /* number of this update: 1, 2, … */
 } StepScalars;
 
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
-     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
+     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps), t = StepScalars.update. */
     bool scale_by_rms;
     int64_t count; /* elements of the whole tensor, for rms(w) */
 } AdamwSpec;

@@ -28,7 +28,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
 /* Copies tokens [from, from + n) of a sequence as i32; an id that does not fit into i32 becomes -1. Fails where the
  * .bin cannot be read, or has become shorter since it was opened. */
 bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error);
-/* The document that a sequence belongs to, numbered from 0 in the whole file, whatever indexed_window says. */
+/* The document that a sequence belongs to: `sequence` is counted in indexed_window, the result in the whole file. */
 int64_t indexed_locate(const Indexed *set, int64_t sequence);
 /* xxh3 of the .idx, of the first and the last MiB of the .bin, and of the bounds of indexed_window; the top bit is 0.
  */

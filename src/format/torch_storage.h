@@ -1,5 +1,5 @@
-/* torch_storage.h: the two forms of a file of torch.save: its pickle, and the storages outside the pickle, in which the
- * elements of its tensors lie. Shared by torch_file.c and torch_storage.c only. */
+/* torch_storage.h: a file of torch.save, a zip since PyTorch 1.6 and pickles one after another before: its pickle, and
+ * the storages beside it, which hold the elements of its tensors. Shared by torch_file.c and torch_storage.c only. */
 #pragma once
 
 #include "format/pickle.h"

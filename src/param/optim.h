@@ -43,8 +43,8 @@ typedef struct OptimConfig {
     int decay;                                     /* DecayScope */
     double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
     double eps1, eps2, clip_threshold, decay_rate; /* Adafactor's: see AdafactorSpec in device/ops.h */
-    int64_t step_offset, min_dim_factored;
-    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr;
+    int64_t step_offset, min_dim_factored;         /* added to update; matrices with a smaller side are not factored */
+    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr; /* decay_by_lr: weight decay times lr */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */
