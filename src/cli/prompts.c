@@ -181,6 +181,10 @@ static bool parse_object(const PromptFormat *format, const char *line, Prompt *p
 
 static bool parse_line(const PromptFormat *format, const char *line, Prompt *prompt, GError **error)
 {
+    if (format->as_lines) {
+        prompt->text = g_strdup(line);
+        return true;
+    }
     if (format->field) {
         if (!parse_object(format, line, prompt, error))
             return false;

@@ -22,11 +22,12 @@ typedef struct PromptFormat {
     const char *field; /* field of JSON lines with the prompt, a string or ids; NULL means lines that are not JSON */
     bool any_length;   /* accepts more than MAX_PROMPT_TOKENS tokens: the caller truncates */
     bool as_ids;       /* text is token ids, separated by spaces */
+    bool as_lines;     /* lines are taken as they are: a prompt is its text, without ids */
 } PromptFormat;
 
 /* The format for the model's family: EOS after T5's text; [CLS] and [SEP] around BERT's; nothing around GPT's, bos of
- * model_roles if it is empty. A tokenizer in the folder model_path overrides this in one-stack models. tok NULL means
- * ids. */
+ * model_roles if it is empty. In models without encoder or without decoder, the post-processor of a tokenizer in the
+ * folder model_path overrides this. tok NULL means ids. */
 PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;

@@ -1,8 +1,8 @@
 /* scores.c: `loam scores`: predictions against references, by the scores of eval/scores. */
 #include "eval/scores/scores.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/print_score.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -91,10 +91,8 @@ static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
 
 /* ---- names ---- */
 
-/* By ScoreTakes: what a score takes, and what predictions are that it does not know. */
+/* By ScoreTakes: what a score takes. */
 static const char *const takes_names[] = { "texts", "labels", "numbers", "tags", "log-probabilities" };
-static const char *const invalid_names[] = { "none", "labels that no reference has", "no numbers, and count as -1",
-                                             "no tags, and count as O", "none" };
 
 static void print_list(void)
 {
@@ -143,51 +141,12 @@ static bool find_scores(GPtrArray *kinds, const char *names, GError **error)
 
 /* ---- printing ---- */
 
-static void print_lines(const ScoreKind *kind, const ScoreResult *result)
-{
-    for (int i = 0; i < result->n_values; i++) {
-        const ScoreValue *value = &result->values[i];
-        printf("%-13s %-23s %10.4f", i == 0 ? score_name(kind) : "", value->name, value->value);
-        if (!isnan(value->low))
-            printf("   %.4f to %.4f", value->low, value->high);
-        putchar('\n');
-    }
-    if (result->signature)
-        printf("%-13s %s\n", "", result->signature);
-}
-
-static bool print_object(const ScoreKind *kind, const ScoreResult *result, GError **error)
-{
-    json_t *object = json_pack("{s:s, s:I, s:I}", "name", score_name(kind), "examples", (json_int_t)result->n_units,
-                               "invalid", (json_int_t)result->n_invalid);
-    for (int i = 0; i < result->n_values; i++)
-        json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
-    if (resamples > 0) {
-        json_t *intervals = json_object();
-        for (int i = 0; i < result->n_values; i++)
-            json_object_set_new(
-                intervals, result->values[i].name,
-                json_pack("[o, o]", json_finite(result->values[i].low), json_finite(result->values[i].high)));
-        json_object_set_new(object, "intervals", intervals);
-    }
-    if (result->signature)
-        json_object_set_new(object, "signature", json_string(result->signature));
-    return print_json_line(object, error);
-}
-
-static bool print_score(const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options, GError **error)
+static bool compute_score(const ScoreKind *kind, const ScoreInput *in, const ScoreOptions *options, GError **error)
 {
     ScoreResult result;
     if (!score_compute(&result, kind, in, options, error))
         return false;
-    bool good = true;
-    if (as_json)
-        good = print_object(kind, &result, error);
-    else
-        print_lines(kind, &result);
-    if (result.n_invalid > 0)
-        log_warning("%s: %" PRId64 " predictions are %s", score_name(kind), result.n_invalid,
-                    invalid_names[score_takes(kind)]);
+    bool good = print_score(kind, &result, as_json, error);
     score_result_clear(&result);
     return good;
 }
@@ -197,7 +156,7 @@ static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const 
     ScoreExamples examples;
     bool good = score_read(&examples, files, score_takes(kinds->pdata[0]), error);
     for (guint i = 0; good && i < kinds->len; i++)
-        good = print_score(kinds->pdata[i], &examples.in, options, error);
+        good = compute_score(kinds->pdata[i], &examples.in, options, error);
     score_examples_clear(&examples);
     return good;
 }

@@ -11,6 +11,11 @@ Choice loader_choose(const Loader *loader, int64_t sample)
     Choice choice = { .sample = sample,
                       .rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 0), (uint64_t)sample),
                       .pair_rng = philox_open(philox_key(loader->seed, PHILOX_CHOICE, 1), (uint64_t)sample / 2) };
+    if (loader->objective->pairs) {
+        int64_t first, last;
+        indexed_document(loader->data->set, chunks_document(loader->chunks, 0, sample, NULL), &first, &last);
+        choice.n_first = indexed_length(loader->data->set, first);
+    }
     loader->objective->choose(&loader->config, chunks_length(loader->chunks, sample), &choice);
     return choice;
 }

@@ -106,8 +106,38 @@ static bool check_documents(const Loader *loader, GError **error)
                      loader->data->prefix);
 }
 
+/* Every document of a dataset of pairs is an input and a target that fit. */
+static bool check_pair_lengths(const Loader *loader, GError **error)
+{
+    const ObjectiveConfig *config = &loader->config;
+    const Indexed *set = loader->data->set;
+    bool alone = loader->objective->streams == STREAMS_DECODER;
+    int64_t first, last;
+    for (int64_t document = 0; document < indexed_documents(set); document++) {
+        indexed_document(set, document, &first, &last);
+        if (last - first != 2)
+            return fail_user(
+                error,
+                "the dataset %s holds no pairs of input and target, which data.objective=%s takes: set task.data, "
+                "or make it with loam task prepare",
+                loader->data->prefix, loader->objective->name);
+        int64_t input = indexed_length(set, first), target = indexed_length(set, first + 1);
+        if (alone ? input + target > config->input_length
+                  : input >= config->input_length || target >= config->target_length)
+            return fail_user(error,
+                             "the dataset %s has an input of %" PRId64 " and a target of %" PRId64
+                             " tokens (document %" PRId64 "), more than data.input_length=%" PRId64
+                             " and data.target_length=%" PRId64 " take with their EOS: prepare it for these lengths",
+                             loader->data->prefix, input, target, document, config->input_length,
+                             config->target_length);
+    }
+    return true;
+}
+
 static bool open_chunks(Loader *loader, GError **error)
 {
+    if (loader->objective->pairs && !check_pair_lengths(loader, error))
+        return false;
     const Objective *objective = loader->objective;
     const ChunksSpec spec = { .text = objective->text,
                               .raw_length = loader->config.raw_length,

@@ -122,7 +122,7 @@ static double step_on(Device *dev, const Kind *kind, Model **model)
 
 static void close_with_device(Model *model)
 {
-    Device *dev = params_device(model_params(model));
+    Device *dev = model_params(model)->dev;
     model_close(model);
     device_close(dev);
 }

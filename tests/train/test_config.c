@@ -89,7 +89,7 @@ static void rules_across_fields_name_what_is_right(void)
     const char *const denoised[] = { "model.preset=gpt2", "data.objective=span_corruption", NULL };
     g_assert_true(load(&config, denoised, NULL));
     g_assert_false(config_check_objective(&config.data, &config.model, &error));
-    g_assert_nonnull(strstr(error->message, "(prefix_lm, clm, full_lm)"));
+    g_assert_nonnull(strstr(error->message, "(prefix_lm, clm, full_lm, seq2seq)"));
     g_clear_error(&error);
     config_clear(&config);
     const char *const pairs[] = { "model.family=bert",         "model.n_dec=0",       "data.objective=mlm",

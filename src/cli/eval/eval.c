@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/eval/score.h"
+#include "cli/eval/task.h"
+#include "cli/model_config.h"
 #include "eval/heldout.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
@@ -11,30 +13,36 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define USAGE                                                                                                          \
-    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --score FILE [--out FILE]) "              \
-    "[group.key=value]…"
+    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --task [--samples N] [--out FILE] | "     \
+    "--score FILE [--out FILE]) [group.key=value]…"
 
 static const char about[] =
     "Loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data. "
     "MODEL is a run directory (also\n"
     "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
     "options; a bare model takes them\n"
-    "from the command line. --score says instead how likely given targets are.\n\n"
+    "from the command line. --task instead lets it answer the examples of its task (or of task.name, task.valid)\n"
+    "and prints the task's scores. --score says how likely given targets are.\n\n"
     "  loam eval runs/a data.valid=data/valid\n"
+    "  loam eval runs/rte --task --out predictions.jsonl\n"
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
 static int64_t samples;
 static char *score_path, *score_out;
-static gboolean unigram, as_json;
+static gboolean unigram, as_json, with_task;
+static int64_t beams = 1;
 static const GOptionEntry entries[] = {
     CLI_VALUE("samples", samples, "samples from the start of the set; 0 (default): all", "N"),
     CLI_SWITCH("unigram", unigram, "also the best unigram model of the same targets"),
-    CLI_SWITCH("json", as_json, "one JSON object a set"),
+    CLI_SWITCH("json", as_json, "one JSON object a set, or a score"),
+    CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers"),
+    CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
-    CLI_PATH("out", score_out, "where scores go; lines it already has are not scored again", "FILE"),
+    CLI_PATH("out", score_out,
+             "where the scores of --score go (lines that it has are not scored again), or the predictions of --task",
+             "FILE"),
     { 0 },
 };
 
@@ -43,24 +51,6 @@ typedef struct Evaluation {
     LoadedModel loaded;
     GPtrArray *sets; /* HeldoutSet * */
 } Evaluation;
-
-/* The configuration that a run directory saved; for another kind of model the defaults of its family, as with
- * train.init=MODEL. Overrides come last. */
-static bool load_config(Config *config, const char *path, char **overrides, int n, GError **error)
-{
-    const char *at = strrchr(path, '@');
-    g_autofree char *dir =
-        at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
-    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
-    if (io_exists(dir, "config.yaml"))
-        return config_load(config, saved, overrides, n, error);
-    g_autoptr(GPtrArray) all = g_ptr_array_new();
-    if (io_exists(dir, "config.json") || io_exists(dir, "state.json"))
-        g_ptr_array_add(all, init);
-    for (int i = 0; i < n; i++)
-        g_ptr_array_add(all, overrides[i]);
-    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
-}
 
 static bool open_model(Evaluation *e, const char *path, GError **error)
 {
@@ -185,6 +175,12 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
         return false;
     if (score_path)
         return score_file(e->loaded.model, model_path, e->loaded.tok, score_path, score_out, error);
+    if (with_task) {
+        const TaskEvalOptions options = {
+            .samples = samples, .beams = (int32_t)beams, .out = score_out, .json = as_json
+        };
+        return eval_task(&e->loaded, &e->config, model_path, &options, error);
+    }
     if (!open_data(e, error))
         return false;
     for (guint i = 0; i < e->sets->len; i++)
@@ -199,15 +195,14 @@ bool verb_eval(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (score_out && !score_path)
-        return fail_user(error, "--out is where the scores of --score FILE go; usage: " USAGE);
+    if (score_out && !score_path && !with_task)
+        return fail_user(error, "--out is where the answers of --score FILE and --task go; usage: " USAGE);
+    if (beams < 1 || beams > 256)
+        return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
     if (samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
-    for (int i = 2; i < argc; i++)
-        if (g_str_has_prefix(argv[i], "model."))
-            return fail_user(error, "%s: the model is what %s holds; leave model.* options out", argv[i], argv[1]);
     Evaluation e = { 0 };
-    bool done = load_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
+    bool done = cli_model_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
     g_clear_pointer(&e.sets, g_ptr_array_unref);
     loaded_model_close(&e.loaded);
     config_clear(&e.config);

@@ -67,6 +67,7 @@ typedef struct Choice {
     Philox rng;                  /* random numbers of this sample, the same in every epoch */
     Philox pair_rng;             /* random numbers shared by samples 2i and 2i + 1, so that one can be long where the
                                     other is short */
+    int64_t n_first;             /* Objective.pairs: tokens of the document's first sequence, the input */
     int64_t n_inputs, n_targets; /* maximum lengths of the example */
     int64_t other_tokens;        /* length wanted of a second chunk, from another document; 0 means no second chunk */
     ObjectiveOwn own;            /* decisions that the objective's `apply` reads */
@@ -88,8 +89,8 @@ typedef struct Example {
 
 /* Sets the fields of ObjectiveConfig that `plan` derives. Fails where lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
-/* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng and pair_rng; out: the other
- * fields of `choice`. */
+/* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng, pair_rng and n_first; out: the
+ * other fields of `choice`. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
 /* Makes the example. texts[0] is the chunk of the sample; texts[1], present where choice->other_tokens > 0, is a chunk
  * of another document. rng: random numbers of this sample in this epoch. choice: NULL where the objective has no
@@ -105,10 +106,11 @@ typedef struct Objective {
     ObjectiveStreams streams;
     ObjectiveText text;
     bool separated;           /* an EOS is put after every document */
+    bool pairs;               /* TEXT_DOCUMENTS: a document is two sequences, input and target, and never cut */
     int64_t overlap;          /* tokens that a chunk shares with the next one */
     int64_t min_length;       /* chunks with fewer tokens are left out */
-    double target_share;      /* expected share of the decoder's tokens that have a target; 0 means all. On an encoder
-                                 those that are masked have one. */
+    double target_share;      /* expected share of the decoder's tokens that have a target; 0 means all. Not used with
+                                 STREAMS_ENCODER, where the masked tokens have one (noise_density). */
     const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
     int n_options;
     ObjectivePlanFn plan;

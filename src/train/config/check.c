@@ -6,9 +6,8 @@
 
 #include <inttypes.h>
 
-#define MAX_ROWS                                                                                                       \
-    (1 << 28) /* most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than       \
-                 inputs */
+/* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
+#define MAX_ROWS (1 << 28)
 
 /* train.batch and train.micro_batch are in samples or tokens. */
 static bool check_batch(const char *name, Amount amount, GError **error)
@@ -51,6 +50,12 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
+static bool check_task(const TaskConfig *config, GError **error)
+{
+    Task task;
+    return !task_is_set(config) || task_configure(&task, config, error);
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -65,7 +70,7 @@ bool config_check(const Config *config, GError **error)
         !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
-        !sources_check(&config->data, error))
+        !sources_check(&config->data, error) || !check_task(&config->task, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",

@@ -1,15 +1,15 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
+ * "task", "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
 #pragma once
 
 #include "base/amount.h"
 #include "data/loader.h"
+#include "data/task/task.h"
 #include "device/device.h"
 #include "model/loss.h"
 #include "model/model_config.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
-#include "param/schedule.h"
 
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
@@ -22,7 +22,7 @@ typedef struct TokenizerConfig {
 
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
-    Amount log_every, eval_every, save_every, save_within;
+    Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
     int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
     int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
@@ -40,6 +40,7 @@ typedef struct Config {
     ModelConfig model;
     TokenizerConfig tokenizer;
     DataConfig data;
+    TaskConfig task;
     TrainConfig train;
     OptimConfig optim;
     LossScaleConfig loss_scale;

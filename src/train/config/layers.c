@@ -84,8 +84,9 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
     return good;
 }
 
-/* Appends the shape and the tokenizer of train.init's model, and if it is a run its objective and input length. */
-static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, GError **error)
+/* Appends the shape and the tokenizer of train.init's model, and if it is a run its objective and input length, unless
+ * a task brings them. */
+static bool add_start(const char *init, bool task, ModelConfig *start, GPtrArray *layers, GError **error)
 {
     g_autofree char *tokenizer = NULL, *run = NULL;
     if (!model_shape_path(init, start, &tokenizer, &run, error))
@@ -93,7 +94,7 @@ static bool add_start(const char *init, ModelConfig *start, GPtrArray *layers, G
     add_shape(start, init, layers);
     if (tokenizer)
         option_settings_add(layers, "tokenizer.path", tokenizer, init);
-    return run == NULL || !io_exists(run, "config.yaml") || add_from_run(run, of_the_data, layers, error);
+    return run == NULL || task || !io_exists(run, "config.yaml") || add_from_run(run, of_the_data, layers, error);
 }
 
 /* Whether PATH is the config.yaml of a run, which sets every option. */
@@ -101,6 +102,17 @@ static bool is_saved(const char *path)
 {
     g_autofree char *run = path ? run_of(path) : NULL;
     return run != NULL;
+}
+
+static bool sets_task(const GPtrArray *given)
+{
+    static const char *const options[] = { "task.name", "task.data", "task.input" };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        const char *value = option_settings_find(given, options[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
 }
 
 static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)
@@ -120,7 +132,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GErr
     bool starts = init && *init, fresh = starts && !saved && !is_saved(path), good = true;
     g_auto(ModelConfig) start = { 0 };
     if (fresh)
-        good = add_start(init, &start, layers, error);
+        good = add_start(init, sets_task(given), &start, layers, error);
     else if (saved && !is_saved(path))
         good = add_from_run(dir, starts ? of_a_start : in_recipe, layers, error);
     good = good && add_preset(given, layers, error);
@@ -146,9 +158,14 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
 bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error)
 {
     g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
+    bool task = task_is_set(&config->task);
     recipe_add_model(&config->model, of_model);
+    if (task)
+        recipe_add_task(&config->task, of_model);
     if (!apply_unsaid(config, layers, of_model, error))
         return false;
     recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);
+    if (task)
+        recipe_add_task_optimizer(&config->model, config->optim.name, of_optimizer);
     return apply_unsaid(config, layers, of_optimizer, error);
 }

@@ -75,6 +75,7 @@ const OptionTable *config_options(void)
             { tokenizer_options, G_N_ELEMENTS(tokenizer_options), offsetof(Config, tokenizer), NULL },
         };
         const OptionGroup after[] = {
+            { task_options, n_task_options, offsetof(Config, task), NULL },
             { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL },
             { optim_options, n_optim_options, offsetof(Config, optim), NULL },
             { loss_scale_options, n_loss_scale_options, offsetof(Config, loss_scale), NULL },

@@ -106,3 +106,40 @@ void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, G
     if (timed)
         add(timed_settings, settings);
 }
+
+/* ---- tasks ---- */
+
+/* Fine-tuning: a batch is of packed sequences, each with several short examples. */
+static const char task_settings[] = "data.objective=seq2seq; train.batch=8 samples; train.length=5 epochs; "
+                                    "train.eval_every=1 epochs; data.input_length=512; data.target_length=128";
+
+/* By optimizer: T5X's constant rate for Adafactor; for the others those of Hugging Face's examples. */
+static const Recipe task_recipes[] = {
+    { FAMILY_T5, OPTIM_ADAMW, ANY, "optim.lr=1e-4; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
+    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
+    { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%" },
+};
+
+static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
+{
+    g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, tokens);
+    option_settings_add(settings, option, text, "the task");
+}
+
+void recipe_add_task(const TaskConfig *config, GPtrArray *settings)
+{
+    const Task *task = task_find(config->name);
+    add(task_settings, settings);
+    if (task && task->input_length > 0)
+        add_length(settings, "data.input_length", task->input_length);
+    if (task && task->target_length > 0)
+        add_length(settings, "data.target_length", task->target_length);
+}
+
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
+        if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
+            add(task_recipes[i].settings, settings);
+}

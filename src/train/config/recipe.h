@@ -1,6 +1,6 @@
 /* recipe.h: defaults that depend on the model, as two tables: by family and size (objective, lengths, batch,
- * optimizer), and by family, size and optimizer (learning rate, warm-up, decay). docs/defaults.md gives the source of
- * each number. */
+ * optimizer), and by family, size and optimizer (learning rate, warm-up, decay); and those of fine-tuning on a task.
+ * docs/defaults.md gives the source of each number. */
 #pragma once
 
 #include "train/config/config.h"
@@ -10,3 +10,7 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
 /* optimizer: an OptimKind. timed: train.length is a time, so that the number of steps is unknown; a schedule and a
  * warm-up that need it are replaced. */
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);
+/* Where a task is set: the objective and the lengths of the task, the length of the run. */
+void recipe_add_task(const TaskConfig *task, GPtrArray *settings);
+/* The same of the optimizer: the learning rate of fine-tuning. */
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings);

@@ -23,12 +23,16 @@ static Config resolved(const Config *config)
     copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
     copy.data.train = sources_resolve(config->data.train, false);
     copy.data.valid = sources_resolve(config->data.valid, true);
+    copy.task.data = *config->task.data ? sources_resolve(config->task.data, false) : g_strdup("");
+    copy.task.valid = g_file_test(config->task.valid, G_FILE_TEST_EXISTS) ? sources_resolve_path(config->task.valid)
+                                                                          : g_strdup(config->task.valid);
     return copy;
 }
 
 static void clear_resolved(Config *copy)
 {
-    char *paths[] = { copy->run.dir, copy->tokenizer.path, copy->train.init, copy->data.train, copy->data.valid };
+    char *paths[] = { copy->run.dir,    copy->tokenizer.path, copy->train.init, copy->data.train,
+                      copy->data.valid, copy->task.data,      copy->task.valid };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         g_free(paths[i]);
 }
@@ -78,7 +82,9 @@ static bool same_sources(const char *a, const char *b)
         double shares[2][SPLIT_PARTS] = { 0 };
         bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
         same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
-               part[0] == part[1] && memcmp(shares[0], shares[1], sizeof shares[0]) == 0;
+               part[0] == part[1];
+        for (int i = 0; i < SPLIT_PARTS; i++)
+            same = same && shares[0][i] == shares[1][i];
     }
     g_clear_pointer(&x, mixture_free);
     g_clear_pointer(&y, mixture_free);

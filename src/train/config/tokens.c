@@ -33,7 +33,8 @@ static bool check_objective(const Config *config, const Tokenizer *tok, GError *
     }
     if (tokenizer_eos(tok) < 0)
         return fail_missing(config, tok, "end of a sequence (</s> or <|endoftext|>)", error);
-    bool denoises = objective->streams == STREAMS_BOTH && strcmp(objective->name, "prefix_lm") != 0;
+    bool denoises =
+        objective->streams == STREAMS_BOTH && !objective->pairs && strcmp(objective->name, "prefix_lm") != 0;
     if (denoises && tokenizer_sentinel(tok, 0) < 0)
         return fail_missing(config, tok, "sentinels (<extra_id_0> …), for which model.vocab has no room either", error);
     return true;

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
-#include "device/peak.h"
+#include "device/profile.h"
 #include "train/config/config.h"
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
@@ -131,7 +131,8 @@ static bool open_directory(Trainer *t, GError **error)
     const char *dir = t->config.run.dir;
     g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
     t->changes = g_ptr_array_new_with_free_func(g_free);
-    return run_lock(dir, error) && log_to_file(log, error) && config_check_run(&t->config, t->changes, error);
+    return (t->locked || run_lock(dir, error)) && log_to_file(log, error) &&
+           config_check_run(&t->config, t->changes, error);
 }
 
 /* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
@@ -186,8 +187,9 @@ bool trainer_open(Trainer *t, GError **error)
     if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
-    if (!open_loaders(t, error) || !plan_memory(t, error) || !open_directory(t, error) || !open_model(t, error) ||
-        !trainer_resume(t, error) || !config_save_run(config, t->tok, error))
+    if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
+        !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error) ||
+        !config_save_run(config, t->tok, error))
         return false;
     start_decoders(t);
     plan_steps(t);
@@ -213,5 +215,7 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
+    g_free(t->task_train);
+    g_free(t->task_valid);
     log_to_file(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
  * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
- * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints). */
+ * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints), task_data.c
+ * (the dataset of a task). */
 #pragma once
 
 #include "data/prefetch.h"
@@ -26,8 +27,8 @@ typedef struct Trainer {
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown: train.length is in time or in counted tokens */
     double total_tokens; /* train.length in counted tokens; 0 means that it has another unit */
-    Every log_every, eval_every, save_every, save_within;
-    LossScaleConfig loss_scale; /* of the configuration, without auto */
+    Every log_every, eval_every, save_every, save_within; /* periods of the options train.NAME */
+    LossScaleConfig loss_scale;                           /* of the configuration, without auto */
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;
@@ -41,6 +42,8 @@ typedef struct Trainer {
     int64_t skipped;                    /* consecutive steps without an update */
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
     int64_t best_data;                  /* hash of the held-out samples that an evaluation uses */
+    char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
+    bool locked;                        /* the run directory is locked */
     TrainState saved;                   /* contents of the newest undamaged checkpoint; attempts -1 means none */
 } Trainer;
 
@@ -49,7 +52,7 @@ typedef struct StepStats {
     LossSums sums;
     double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, without the loss scale */
     double loss_scale; /* of this step; 1 except in fp16 */
-    int64_t tokens;    /* read */
+    int64_t tokens;    /* read by the step */
     bool updated;      /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
@@ -57,21 +60,23 @@ typedef struct StepStats {
  * what was opened, also after an error. */
 bool trainer_open(Trainer *t, GError **error);
 void trainer_close(Trainer *t);
+/* Where a task is set: makes its datasets unless the run has them, and sets data.train and data.valid to them. */
+bool trainer_prepare_task(Trainer *t, GError **error);
 /* Loads the newest undamaged checkpoint of run.dir; a run without any starts from random weights, or from train.init.
  */
 bool trainer_resume(Trainer *t, GError **error);
 
 /* Whether train.length is reached. A length in time counts the time of this process. */
 bool trainer_finished(const Trainer *t);
-/* Whether something that is done periodically is due after the last step. */
+/* Whether a periodic action, such as saving, is due after the last step. */
 bool trainer_due(const Trainer *t, const Every *every);
-/* Estimated from the pace of this process; -1 means unknown. */
+/* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
 /* One optimizer step, skipped where the loss or a gradient is not finite. A request to stop may abandon it: the error
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);
 
-/* Sets best_data, and logs where it differs from that of the best loss so far: the two are not compared. */
+/* Sets t->best_data. Logs it if the best loss so far is of other held-out samples: the next evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);

@@ -1,0 +1,16 @@
+/* task.h: `loam eval MODEL --task`: a model answers the examples of a task. */
+#pragma once
+
+#include "train/config/config.h"
+#include "train/model_path.h"
+
+typedef struct TaskEvalOptions {
+    int64_t samples; /* examples from the start of the file; 0 means all */
+    int32_t beams;
+    const char *out; /* NULL, or a file for the predictions, a JSON object a line */
+    bool json;       /* scores as JSON objects */
+} TaskEvalOptions;
+
+/* Answers the examples of task.valid and prints the task's scores to standard output. */
+bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const TaskEvalOptions *options,
+               GError **error);

@@ -1,0 +1,24 @@
+#include "cli/model_config.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
+{
+    const char *at = strrchr(path, '@');
+    g_autofree char *dir =
+        at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
+    g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
+    for (int i = 0; i < n_overrides; i++)
+        if (g_str_has_prefix(overrides[i], "model."))
+            return fail_user(error, "%s: the model is what %s holds; leave model.* options out", overrides[i], path);
+    if (io_exists(dir, "config.yaml"))
+        return config_load(config, saved, overrides, n_overrides, error);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    if (io_exists(dir, "config.json") || io_exists(dir, "state.json"))
+        g_ptr_array_add(all, init);
+    for (int i = 0; i < n_overrides; i++)
+        g_ptr_array_add(all, overrides[i]);
+    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
+}

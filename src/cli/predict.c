@@ -1,0 +1,219 @@
+/* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/model_config.h"
+#include "cli/prompts.h"
+#include "cli/task_model.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#define USAGE "loam predict MODEL [--jsonl | --raw] [--json] [--beams K] [group.key=value]… < LINES"
+
+static const char about[] =
+    "Answers every line of standard input with one line: the text that the model writes. A line holds the fields of\n"
+    "the input's template in their order, separated by tabs; with --jsonl it is an object with these fields, with "
+    "--raw\n"
+    "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
+    "for others give task.input, or --raw.\n\n"
+    "  echo \"a film to forget\" | loam predict runs/reviews\n";
+
+static gboolean as_jsonl, raw, as_json;
+static int64_t beams = 1;
+static const GOptionEntry entries[] = {
+    CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
+    CLI_SWITCH("raw", raw, "a line is the whole input, without a template"),
+    CLI_SWITCH("json", as_json, "one JSON object a line: input, prediction, logprob"),
+    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy)", "K"),
+    { 0 },
+};
+
+typedef struct Predictor {
+    const LoadedModel *loaded;
+    const Task *task; /* NULL means that lines are whole inputs */
+    TaskEncoder encoder;
+    AnswerOptions decoding;
+    GPtrArray *fields; /* char *: fields of the input's template */
+    AnswerBatch batch;
+} Predictor;
+
+/* ---- lines ---- */
+
+static json_t *split_line(const Predictor *p, const char *line, GError **error)
+{
+    g_auto(GStrv) cells = g_strsplit(line, "\t", -1);
+    guint n = g_strv_length(cells);
+    if (p->fields->len == 1) {
+        json_t *one = json_object();
+        json_object_set_new(one, p->fields->pdata[0], json_string(line));
+        return one;
+    }
+    if (n != p->fields->len) {
+        g_ptr_array_add(p->fields, NULL);
+        g_autofree char *names = g_strjoinv(", ", (char **)p->fields->pdata);
+        fail_user(error, "%u cells between tabs where %u are wanted (%s); --jsonl takes objects, --raw whole inputs", n,
+                  p->fields->len - 1, names);
+        return NULL;
+    }
+    json_t *row = json_object();
+    for (guint i = 0; i < n; i++)
+        json_object_set_new(row, p->fields->pdata[i], json_string(cells[i]));
+    return row;
+}
+
+static json_t *read_object(const char *line, GError **error)
+{
+    json_error_t reason;
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &reason);
+    if (object == NULL)
+        fail_user(error, "column %d: not JSON: %s", reason.column, reason.text);
+    else if (!json_is_object(object))
+        fail_user(error, "an object with the fields of the task is wanted");
+    return json_is_object(object) ? object : NULL;
+}
+
+/* Adds a line to the batch, and its example to `examples`. */
+static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError **error)
+{
+    TaskExample *example = g_new0(TaskExample, 1);
+    g_ptr_array_add(examples, example);
+    if (!g_utf8_validate(line, -1, NULL))
+        return fail_user(error, "not UTF-8");
+    if (p->task == NULL) {
+        example->input = g_strdup(line);
+        return answer_batch_add(&p->batch, &p->encoder, NULL, example, error);
+    }
+    json_auto_t *row = as_jsonl ? read_object(line, error) : split_line(p, line, error);
+    const Record record = { .levels = { row }, .n_levels = 1, .where = "the example" };
+    return row && task_make(p->task, &record, false, example, error) &&
+           answer_batch_add(&p->batch, &p->encoder, &record, example, error);
+}
+
+/* ---- answers ---- */
+
+static bool print_answer(const TaskExample *example, const Answer *answer, GError **error)
+{
+    bool replaced;
+    if (as_json) {
+        g_autofree char *text = valid_text(answer->text, &replaced);
+        return print_json_line(json_pack("{s:s*, s:s, s:s, s:f}", "id", example->id, "input", example->input,
+                                         "prediction", text, "logprob", answer->logprob),
+                               error);
+    }
+    g_autofree char *line = one_line(answer->text);
+    puts(line);
+    return true;
+}
+
+static void free_example(gpointer example)
+{
+    task_example_clear(example);
+    g_free(example);
+}
+
+/* Answers lines [first, first + lines->len) of standard input, up to the first bad one. */
+static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GError **error)
+{
+    g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
+    g_autofree Answer *found = g_new0(Answer, lines->len);
+    GError *bad = NULL;
+    answer_batch_clear(&p->batch);
+    for (guint i = 0; i < lines->len && !bad; i++)
+        if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
+            fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
+    int32_t n = answer_batch_count(&p->batch);
+    bool good = n == 0 || answer_batch_run(&p->batch, p->loaded, &p->decoding, found, error);
+    for (int32_t i = 0; i < n; i++) {
+        good = good && print_answer(examples->pdata[i], &found[i], error);
+        g_free(found[i].text);
+    }
+    good = good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
+    if (bad && good)
+        g_propagate_error(error, bad);
+    else
+        g_clear_error(&bad);
+    return good && (error == NULL || *error == NULL);
+}
+
+static bool answer_input(Predictor *p, GError **error)
+{
+    const PromptFormat format = { .as_lines = true };
+    PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
+    int64_t first = 0;
+    bool more = true, done = true;
+    while (more && done) {
+        g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(prompt_free);
+        GError *problem = NULL;
+        bool read = prompts_read(reader, ANSWER_BATCH, lines, &problem);
+        more = lines->len > 0;
+        done = !more || answer_lines(p, lines, first, error);
+        first += lines->len;
+        if (!read && done) {
+            g_propagate_error(error, problem);
+            done = false;
+        } else {
+            g_clear_error(&problem);
+        }
+    }
+    prompts_close(reader);
+    return done;
+}
+
+/* ---- the verb ---- */
+
+static bool open_task(Predictor *p, Task *task, const Config *config, const char *model_path, GError **error)
+{
+    const LoadedModel *loaded = p->loaded;
+    if (raw && model_config(loaded->model)->n_dec == 0)
+        return fail_user(error, "%s has no decoder: it writes no text", model_path);
+    if (!raw && !task_of_model(task, config, loaded, model_path, error))
+        return false;
+    if (!raw) {
+        p->task = task;
+        if (task->make == NULL && !task_template_fields(task->input, p->fields, error))
+            return false;
+        if (!as_jsonl && p->fields->len == 0)
+            return fail_user(error, "the input of the task %s is made of nested fields: give JSON lines with --jsonl",
+                             task->name);
+    }
+    p->encoder = task_encoder(task, config, loaded);
+    p->decoding = (AnswerOptions){ .max_tokens = config->data.target_length > 0 ? config->data.target_length : 128,
+                                   .beams = (int32_t)beams };
+    p->encoder.target_length = p->decoding.max_tokens;
+    return true;
+}
+
+static bool predict(const LoadedModel *loaded, const Config *config, const char *model_path, GError **error)
+{
+    Task task = { .name = "" };
+    Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
+    token_roles_complete(model_roles(loaded->model), loaded->tok);
+    bool good = open_task(&p, &task, config, model_path, error) && answer_input(&p, error);
+    if (good)
+        task_encoder_report(&p.encoder, "standard input");
+    answer_batch_free(&p.batch);
+    g_ptr_array_unref(p.fields);
+    return good;
+}
+
+bool verb_predict(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no model given; usage: " USAGE);
+    if (as_jsonl && raw)
+        return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");
+    if (beams < 1 || beams > 256)
+        return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
+    g_auto(Config) config = { 0 };
+    g_auto(LoadedModel) loaded = { 0 };
+    if (!cli_model_config(&config, argv[1], argv + 2, argc - 2, error))
+        return false;
+    const LoadedModelSource source = { .path = argv[1],
+                                       .otherwise = config.tokenizer.path,
+                                       .advice = "give tokenizer.path=FILE",
+                                       .threads = (int)config.train.threads };
+    return loaded_model_open(&loaded, &source, error) && predict(&loaded, &config, argv[1], error);
+}

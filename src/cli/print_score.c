@@ -1,0 +1,56 @@
+#include "cli/print_score.h"
+
+#include "base/log.h"
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* By ScoreTakes: predictions that a score does not know. */
+static const char *const invalid_names[] = { "none", "labels that no reference has", "no numbers, and count as -1",
+                                             "no tags, and count as O", "none" };
+
+static void print_lines(const ScoreKind *kind, const ScoreResult *result)
+{
+    for (int i = 0; i < result->n_values; i++) {
+        const ScoreValue *value = &result->values[i];
+        printf("%-13s %-23s %10.4f", i == 0 ? score_name(kind) : "", value->name, value->value);
+        if (!isnan(value->low))
+            printf("   %.4f to %.4f", value->low, value->high);
+        putchar('\n');
+    }
+    if (result->signature)
+        printf("%-13s %s\n", "", result->signature);
+}
+
+static bool print_object(const ScoreKind *kind, const ScoreResult *result, GError **error)
+{
+    json_t *object = json_pack("{s:s, s:I, s:I}", "name", score_name(kind), "examples", (json_int_t)result->n_units,
+                               "invalid", (json_int_t)result->n_invalid);
+    for (int i = 0; i < result->n_values; i++)
+        json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
+    if (result->n_values > 0 && !isnan(result->values[0].low)) {
+        json_t *intervals = json_object();
+        for (int i = 0; i < result->n_values; i++)
+            json_object_set_new(
+                intervals, result->values[i].name,
+                json_pack("[o, o]", json_finite(result->values[i].low), json_finite(result->values[i].high)));
+        json_object_set_new(object, "intervals", intervals);
+    }
+    if (result->signature)
+        json_object_set_new(object, "signature", json_string(result->signature));
+    return print_json_line(object, error);
+}
+
+bool print_score(const ScoreKind *kind, const ScoreResult *result, bool as_json, GError **error)
+{
+    bool good = true;
+    if (as_json)
+        good = print_object(kind, result, error);
+    else
+        print_lines(kind, result);
+    if (result->n_invalid > 0)
+        log_warning("%s: %" PRId64 " predictions are %s", score_name(kind), result->n_invalid,
+                    invalid_names[score_takes(kind)]);
+    return good;
+}

@@ -1,0 +1,139 @@
+/* actions.c: `loam task list`, `show` and `prepare`. */
+#include "cli/cli.h"
+#include "cli/task/task.h"
+#include "data/task/task.h"
+#include "train/config/config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- list ---- */
+
+bool task_verb_list(int argc, char **argv, GError **error)
+{
+    const GOptionEntry entries[] = { { 0 } };
+    const Task *task;
+    if (!cli_parse(&argc, &argv, entries, "loam task list",
+                   "The tasks that task.name may name, with their scores. docs/tasks.md says what their files are.\n\n"
+                   "  loam task list\n",
+                   error))
+        return false;
+    for (size_t i = 0; (task = task_at(i)); i++)
+        printf("%-16s %-18s %s\n", task->name, task->scores, task->does);
+    return true;
+}
+
+/* ---- show and prepare ---- */
+
+/* Reads "[CONFIG.yaml] [group.key=value]…". */
+static bool load(Config *config, int argc, char **argv, Task *task, GError **error)
+{
+    bool file = argc > 1 && strchr(argv[1], '=') == NULL;
+    if (!config_load(config, file ? argv[1] : NULL, argv + 1 + file, argc - 1 - file, error))
+        return false;
+    if (!*config->task.data && !*config->task.valid)
+        return fail_user(error, "task.data is not set: a file of labelled data");
+    return task_configure(task, &config->task, error);
+}
+
+static int64_t n_shown = 3;
+static gboolean show_valid;
+static const GOptionEntry show_entries[] = {
+    CLI_VALUE("n", n_shown, "how many examples (default 3)", "N"),
+    CLI_SWITCH("valid", show_valid, "those to evaluate on, with all right answers"),
+    { 0 },
+};
+
+static void print_example(const TaskExample *example, int64_t number)
+{
+    g_autofree char *input = one_line(example->input);
+    printf("%s%" PRId64 "\n  input   %s\n", number > 1 ? "\n" : "", number, input);
+    for (guint i = 0; i < (show_valid ? example->targets->len : MIN(example->targets->len, 1)); i++) {
+        g_autofree char *target = one_line(example->targets->pdata[i]);
+        printf("  %-7s %s\n", i == 0 ? "target" : "or", target);
+    }
+    if (example->group)
+        printf("  group   %s\n", example->group);
+}
+
+static bool show(const Task *task, const TaskConfig *config, GError **error)
+{
+    TaskFile train, valid;
+    if (!task_files(task, config, &train, &valid, error))
+        return false;
+    const TaskFile *file = show_valid || !train.path ? &valid : &train;
+    TaskReader *reader = NULL;
+    bool good = file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
+    good = good && (reader = task_reader_open(task, config, file, false, error)) != NULL;
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    for (int64_t n = 1; good && n <= n_shown && task_reader_next(reader, &example, &record, &problem); n++) {
+        print_example(&example, n);
+        task_example_clear(&example);
+    }
+    if (problem) {
+        g_propagate_error(error, problem);
+        good = false;
+    }
+    task_reader_close(reader);
+    g_free(train.path);
+    g_free(valid.path);
+    return good;
+}
+
+bool task_verb_show(int argc, char **argv, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    Task task;
+    if (!cli_parse(
+            &argc, &argv, show_entries, "loam task show [CONFIG.yaml] [--n N] [--valid] [task.key=value]…",
+            "Prints examples of labelled data as the texts that a model gets: to see whether a template is right\n"
+            "before anything is trained.\n\n"
+            "  loam task show task.data=reviews.tsv task.input=\"review: {text}\" task.target=\"{label}\"\n",
+            error))
+        return false;
+    return load(&config, argc, argv, &task, error) && show(&task, &config.task, error);
+}
+
+static char *out;
+static const GOptionEntry prepare_entries[] = {
+    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
+    { 0 },
+};
+
+static bool prepare(const Config *config, const Task *task, GError **error)
+{
+    if (*config->tokenizer.path == '\0')
+        return fail_user(error, "tokenizer.path is not set: the tokenizer of the model that is to be trained");
+    Tokenizer *tok = config_open_tokenizer(config, error);
+    if (!tok)
+        return false;
+    const TaskEncoder encoder = { .task = task,
+                                  .config = &config->task,
+                                  .tok = tok,
+                                  .input_length = config->data.input_length,
+                                  .target_length = config->data.target_length,
+                                  .joined = config->data.decoder_alone };
+    bool good = task_prepare(&encoder, out, error);
+    tokenizer_close(tok);
+    return good;
+}
+
+bool task_verb_prepare(int argc, char **argv, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    Task task;
+    if (!cli_parse(
+            &argc, &argv, prepare_entries, "loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…",
+            "Labelled data to a token dataset of pairs, and PREFIX-valid with those of task.valid: for mixtures of\n"
+            "tasks. `loam train` does it by itself for a run with task.data. Lengths are data.input_length and\n"
+            "data.target_length.\n\n"
+            "  loam task prepare --out data/rte tokenizer.path=t5/ task.name=rte task.data=glue/RTE\n",
+            error))
+        return false;
+    if (out == NULL)
+        return fail_user(error,
+                         "--out is missing; usage: loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…");
+    return load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
+}

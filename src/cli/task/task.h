@@ -1,0 +1,9 @@
+/* task.h: the actions of `loam task`. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+bool task_verb_list(int argc, char **argv, GError **error);
+bool task_verb_show(int argc, char **argv, GError **error);
+bool task_verb_prepare(int argc, char **argv, GError **error);

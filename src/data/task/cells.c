@@ -1,0 +1,227 @@
+#include "data/task/cells.h"
+
+#include "data/corpus/corpus.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)1 << 16)
+#define MOST_BYTES  ((size_t)64 << 20) /* of a row */
+#define MOST_CELLS  (1 << 16)
+
+enum { END_OF_FILE = -1, FAILED = -2 };
+
+struct CellReader {
+    char *path;
+    CellFormat format;
+    ByteStream *stream;
+    char *chunk; /* bytes [begin, end) have not been read yet */
+    size_t begin, end;
+    bool started, broken; /* broken: the stream failed, nothing more can be read */
+    int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
+    GString *text;        /* the cells of the row, each with a NUL after it */
+    GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
+    const char *bad;      /* what is wrong with the row; NULL means nothing */
+    int64_t bad_line;     /* line of the fault */
+    guint bad_column;     /* cell of the fault, from 1; 0 means the whole row */
+};
+
+CellReader *cell_reader_open(const char *path, CellFormat format, GError **error)
+{
+    ByteStream *stream = byte_stream_open(path, error);
+    if (!stream)
+        return NULL;
+    CellReader *reader = g_new0(CellReader, 1);
+    *reader = (CellReader){ .path = g_strdup(path),
+                            .format = format,
+                            .stream = stream,
+                            .chunk = g_malloc(CHUNK_BYTES),
+                            .line = 1,
+                            .text = g_string_new(NULL),
+                            .starts = g_array_new(false, false, sizeof(guint)) };
+    return reader;
+}
+
+void cell_reader_close(CellReader *reader)
+{
+    if (!reader)
+        return;
+    byte_stream_close(reader->stream);
+    g_string_free(reader->text, true);
+    g_array_unref(reader->starts);
+    g_free(reader->chunk);
+    g_free(reader->path);
+    g_free(reader);
+}
+
+/* ---- bytes ---- */
+
+static bool refill(CellReader *reader, GError **error)
+{
+    reader->begin = reader->end = 0;
+    reader->broken = !byte_stream_read(reader->stream, reader->chunk, CHUNK_BYTES, &reader->end, error);
+    if (!reader->started && reader->end >= 3 && memcmp(reader->chunk, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+        reader->begin = 3;
+    reader->started = true;
+    return !reader->broken;
+}
+
+/* The next byte without taking it; END_OF_FILE, or FAILED with an error. */
+static int peek_byte(CellReader *reader, GError **error)
+{
+    if (reader->begin == reader->end && !refill(reader, error))
+        return FAILED;
+    return reader->begin < reader->end ? (unsigned char)reader->chunk[reader->begin] : END_OF_FILE;
+}
+
+/* Takes the byte that peek_byte has seen. */
+static void take_byte(CellReader *reader)
+{
+    reader->line += reader->chunk[reader->begin++] == '\n';
+}
+
+/* ---- a row ---- */
+
+static guint cell_count(const CellReader *reader)
+{
+    return reader->starts->len - 1;
+}
+
+static void blame(CellReader *reader, const char *what, bool cell)
+{
+    if (reader->bad)
+        return;
+    reader->bad = what;
+    reader->bad_line = reader->line;
+    reader->bad_column = cell ? cell_count(reader) + 1 : 0;
+}
+
+static void add_byte(CellReader *reader, int byte)
+{
+    if (byte == 0)
+        blame(reader, "a NUL byte: not a text file", true);
+    else if (reader->text->len >= MOST_BYTES)
+        blame(reader, "a row longer than 64 MiB; is a quote not closed?", false);
+    else
+        g_string_append_c(reader->text, (char)byte);
+}
+
+static void end_cell(CellReader *reader)
+{
+    const char *cell = reader->text->str + g_array_index(reader->starts, guint, cell_count(reader));
+    if (!g_utf8_validate(cell, -1, NULL))
+        blame(reader, "not UTF-8", true);
+    if (cell_count(reader) >= MOST_CELLS) {
+        blame(reader, "more than 65,536 columns", false);
+        return;
+    }
+    g_string_append_c(reader->text, '\0');
+    guint start = (guint)reader->text->len;
+    g_array_append_val(reader->starts, start);
+}
+
+/* Reads the rest of a quoted cell, whose opening quote has been taken, with its closing quote. */
+static bool read_quoted(CellReader *reader, GError **error)
+{
+    for (int byte;;) {
+        if ((byte = peek_byte(reader, error)) == FAILED)
+            return false;
+        if (byte == END_OF_FILE) {
+            blame(reader, "a quote is opened and never closed", true);
+            return true;
+        }
+        take_byte(reader);
+        if (byte != '"') {
+            add_byte(reader, byte);
+            continue;
+        }
+        if ((byte = peek_byte(reader, error)) == FAILED)
+            return false;
+        if (byte != '"')
+            return true;
+        take_byte(reader);
+        add_byte(reader, '"');
+    }
+}
+
+/* Reads a cell up to the byte that ends it, which stays: a delimiter, a line end, or the end of the file. */
+static bool read_cell(CellReader *reader, GError **error)
+{
+    int byte = peek_byte(reader, error);
+    bool quoted = reader->format.quotes && byte == '"';
+    if (byte == FAILED)
+        return false;
+    if (quoted) {
+        take_byte(reader);
+        if (!read_quoted(reader, error))
+            return false;
+    }
+    for (;;) {
+        if ((byte = peek_byte(reader, error)) == FAILED)
+            return false;
+        if (byte == END_OF_FILE || byte == '\n' || (byte == reader->format.delimiter && byte != 0))
+            break;
+        if (quoted && byte != '\r')
+            blame(reader, "text after the closing quote of a cell; a quote within a cell is written twice (\"\")",
+                  true);
+        take_byte(reader);
+        if (!quoted)
+            add_byte(reader, byte);
+    }
+    gsize start = g_array_index(reader->starts, guint, cell_count(reader));
+    if (!quoted && byte == '\n' && reader->text->len > start && reader->text->str[reader->text->len - 1] == '\r')
+        g_string_truncate(reader->text, reader->text->len - 1);
+    end_cell(reader);
+    return true;
+}
+
+static bool fail_bad_row(const CellReader *reader, GError **error)
+{
+    if (reader->bad_column == 0)
+        return fail_user(error, "%s:%" PRId64 ": %s", reader->path, reader->bad_line, reader->bad);
+    return fail_user(error, "%s:%" PRId64 ": column %u: %s", reader->path, reader->bad_line, reader->bad_column,
+                     reader->bad);
+}
+
+bool cell_reader_next(CellReader *reader, GError **error)
+{
+    const guint zero = 0;
+    if (reader->broken)
+        return false;
+    reader->bad = NULL;
+    reader->row_at = reader->line;
+    g_string_truncate(reader->text, 0);
+    g_array_set_size(reader->starts, 0);
+    g_array_append_val(reader->starts, zero);
+    int byte = peek_byte(reader, error);
+    if (byte == END_OF_FILE || byte == FAILED)
+        return false;
+    for (bool more = true; more;) {
+        if (!read_cell(reader, error) || (byte = peek_byte(reader, error)) == FAILED)
+            return false;
+        more = byte == reader->format.delimiter && byte != 0;
+        if (byte != END_OF_FILE)
+            take_byte(reader);
+    }
+    return !reader->bad || fail_bad_row(reader, error);
+}
+
+int cell_reader_count(const CellReader *reader)
+{
+    return (int)cell_count(reader);
+}
+
+const char *cell_reader_cell(const CellReader *reader, int cell)
+{
+    return reader->text->str + g_array_index(reader->starts, guint, cell);
+}
+
+int64_t cell_reader_line(const CellReader *reader)
+{
+    return reader->row_at;
+}
+
+bool cell_reader_broken(const CellReader *reader)
+{
+    return reader->broken;
+}

@@ -1,0 +1,263 @@
+/* example.c: a record becomes an example: templates, labels, punctuation. */
+#include "base/text.h"
+#include "data/task/special.h"
+
+#include <string.h>
+
+/* ---- texts of fields ---- */
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r';
+}
+
+/* Runs of white space become one space. */
+static char *collapse(const char *text)
+{
+    GString *out = g_string_sized_new(strlen(text));
+    for (const char *at = text; *at; at++)
+        if (!is_space(*at))
+            g_string_append_c(out, *at);
+        else if (out->len == 0 || out->str[out->len - 1] != ' ')
+            g_string_append_c(out, ' ');
+    return g_string_free(out, false);
+}
+
+/* A space before and after every ASCII punctuation character. */
+static char *pad_punctuation(const char *text)
+{
+    g_autoptr(GString) out = g_string_sized_new(2 * strlen(text));
+    for (const char *at = text; *at; at++)
+        if (g_ascii_ispunct(*at))
+            g_string_append_printf(out, " %c ", *at);
+        else
+            g_string_append_c(out, *at);
+    return collapse(out->str);
+}
+
+/* Takes `text`. */
+static char *clean(const Task *task, const char *field, char *text)
+{
+    if (task->clean)
+        text = task->clean(field, text);
+    if (!task->pad_punctuation)
+        return text;
+    g_autofree char *plain = text;
+    return pad_punctuation(plain);
+}
+
+/* ---- templates ---- */
+
+/* The end of the field that begins behind a brace; NULL means that the brace is not closed. */
+static const char *field_end(const char *begin)
+{
+    const char *end = strpbrk(begin, "{}");
+    return end && *end == '}' && end > begin ? end : NULL;
+}
+
+bool task_template_fields(const char *template, GPtrArray *fields, GError **error)
+{
+    for (const char *at = template; *at; at++) {
+        if ((*at == '{' || *at == '}') && at[1] == *at) {
+            at++;
+            continue;
+        }
+        if (*at == '}' || (*at == '{' && field_end(at + 1) == NULL))
+            return fail_user(error, "\"%s\": a field is written {name}, a brace itself {{ or }}", template);
+        if (*at != '{')
+            continue;
+        const char *end = field_end(at + 1);
+        g_autofree char *name = g_strndup(at + 1, (gsize)(end - at - 1));
+        if (!g_ptr_array_find_with_equal_func(fields, name, g_str_equal, NULL))
+            g_ptr_array_add(fields, g_steal_pointer(&name));
+        at = end;
+    }
+    return true;
+}
+
+/* Appends a field; the texts of a list are separated by commas. */
+static bool append_field(const Task *task, const Record *record, const char *name, GString *out, bool *missing,
+                         GError **error)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    GError *problem = NULL;
+    *missing = !record_texts(record, name, texts, &problem);
+    if (problem) {
+        g_propagate_error(error, problem);
+        return false;
+    }
+    for (guint i = 0; i < texts->len; i++) {
+        g_autofree char *text = clean(task, name, g_strdup(texts->pdata[i]));
+        g_string_append_printf(out, "%s%s", i > 0 ? ", " : "", text);
+    }
+    return true;
+}
+
+/* Fills a template; *absent is the first field that the record lacks (g_free), or NULL. */
+static bool fill(const Task *task, const Record *record, const char *template, GString *out, char **absent,
+                 GError **error)
+{
+    *absent = NULL;
+    for (const char *at = template; *at; at++) {
+        const char *end = *at == '{' && at[1] != '{' ? field_end(at + 1) : NULL;
+        bool missing = false;
+        if (end == NULL) {
+            g_string_append_c(out, *at);
+            at += (*at == '{' || *at == '}') && at[1] == *at;
+            continue;
+        }
+        g_autofree char *name = g_strndup(at + 1, (gsize)(end - at - 1));
+        if (!append_field(task, record, name, out, &missing, error))
+            return false;
+        if (missing) {
+            *absent = g_steal_pointer(&name);
+            return true;
+        }
+        at = end;
+    }
+    return true;
+}
+
+bool example_fill(const Task *task, const Record *record, const char *template, char **out, bool *missing,
+                  GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *absent = NULL;
+    *out = NULL;
+    if (!fill(task, record, template, text, &absent, error))
+        return false;
+    *missing = absent != NULL;
+    if (!absent)
+        *out = task->pad_punctuation ? collapse(text->str) : g_strdup(text->str);
+    return true;
+}
+
+bool example_take_input(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *absent = NULL;
+    if (!fill(task, record, task->input, text, &absent, error))
+        return false;
+    if (absent)
+        return record_fail_missing(record, absent, error);
+    out->input = task->pad_punctuation ? collapse(text->str) : g_strdup(text->str);
+    return true;
+}
+
+/* ---- targets ---- */
+
+char *example_label(const Task *task, const char *value)
+{
+    if (task->label)
+        return task->label(value);
+    if (task->labels == NULL)
+        return g_strdup(value);
+    g_auto(GStrv) names = g_strsplit(task->labels, ",", -1);
+    if (g_strv_contains((const char *const *)names, value))
+        return g_strdup(value);
+    char *end;
+    gint64 index = g_ascii_strtoll(value, &end, 10);
+    if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        index = *value == 't';
+    else if (*value == '\0' || *end)
+        return NULL;
+    if (index == -1)
+        return g_strdup("<unk>");
+    return index >= 0 && index < g_strv_length(names) ? g_strdup(names[index]) : NULL;
+}
+
+static bool add_target(const Task *task, const Record *record, const char *value, TaskExample *out, GError **error)
+{
+    char *label = example_label(task, value);
+    if (label) {
+        g_ptr_array_add(out->targets, label);
+        return true;
+    }
+    if (task->labels == NULL)
+        return fail_user(error, "%s: the label \"%s\" is not a number", record->where, value);
+    return fail_user(error, "%s: \"%s\" is none of the labels %s", record->where, value, task->labels);
+}
+
+/* The right answers of the field `references`. */
+static bool take_references(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    GError *problem = NULL;
+    out->known = record_texts(record, task->references, texts, &problem);
+    if (problem) {
+        g_propagate_error(error, problem);
+        return false;
+    }
+    for (guint i = 0; i < texts->len; i++) {
+        g_autofree char *text = clean(task, task->references, g_strdup(texts->pdata[i]));
+        bool again = g_ptr_array_find_with_equal_func(out->targets, text, g_str_equal, NULL);
+        if (!again && !add_target(task, record, text, out, error))
+            return false;
+    }
+    return true;
+}
+
+/* A target of one field that is a list gives each of its texts. */
+static bool take_list(const Task *task, const Record *record, TaskExample *out, bool *taken, GError **error)
+{
+    const char *end = *task->target == '{' ? field_end(task->target + 1) : NULL;
+    g_autofree char *name = end && end[1] == '\0' ? g_strndup(task->target + 1, (gsize)(end - task->target - 1)) : NULL;
+    *taken = name && json_is_array(record_value(record, name));
+    if (!*taken)
+        return true;
+    Task listed = *task;
+    listed.references = name;
+    return take_references(&listed, record, out, error);
+}
+
+bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    bool taken = false, missing = true;
+    if (task->target) {
+        g_autofree char *text = NULL;
+        if (!take_list(task, record, out, &taken, error))
+            return false;
+        if (taken)
+            return true;
+        if (!example_fill(task, record, task->target, &text, &missing, error) ||
+            (text && !add_target(task, record, text, out, error)))
+            return false;
+        out->known = text != NULL;
+    }
+    return task->references == NULL || (task->target && !out->known) || take_references(task, record, out, error);
+}
+
+static bool make_plain(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    bool missing;
+    return example_take_input(task, record, out, error) && example_take_targets(task, record, out, error) &&
+           (!task->id || example_fill(task, record, task->id, &out->id, &missing, error)) &&
+           (!task->group || example_fill(task, record, task->group, &out->group, &missing, error));
+}
+
+void task_example_clear(TaskExample *example)
+{
+    g_clear_pointer(&example->targets, g_ptr_array_unref);
+    g_clear_pointer(&example->input, g_free);
+    g_clear_pointer(&example->group, g_free);
+    g_clear_pointer(&example->id, g_free);
+    g_clear_pointer(&example->answer, g_free);
+}
+
+bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error)
+{
+    *out = (TaskExample){ .targets = g_ptr_array_new_with_free_func(g_free) };
+    bool good = task->make ? task->make(task, record, out, error) : make_plain(task, record, out, error);
+    if (good && !record->short_name && out->input[strspn(out->input, " \t\r\n")] == '\0')
+        good = fail_user(error, "%s: the input is empty", record->where);
+    if (good && needs_target && !out->known) {
+        g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+        if (task->target)
+            task_template_fields(task->target, fields, NULL);
+        good = record_fail_missing(
+            record, fields->len ? fields->pdata[0] : (task->references ? task->references : "label"), error);
+    }
+    if (!good)
+        task_example_clear(out);
+    return good;
+}

@@ -1,0 +1,121 @@
+#include "data/task/record.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+/* ---- finding ---- */
+
+/* The n-th value of an object, from 1, where `name` is a number. */
+static const json_t *find_column(const json_t *row, const char *name)
+{
+    char *end;
+    gint64 wanted = g_ascii_strtoll(name, &end, 10), at = 0;
+    const char *key;
+    json_t *value;
+    if (end == name || *end || wanted < 1)
+        return NULL;
+    json_object_foreach((json_t *)(uintptr_t)row, key, value) if (++at == wanted) return value;
+    return NULL;
+}
+
+/* The value of the first part of a dotted name, in the innermost level that has it, and in *rest what follows the dot.
+ * A name that has dots in it is found as a whole first. */
+static const json_t *find_first(const Record *record, const char *name, const char **rest)
+{
+    const char *dot = strchr(name, '.');
+    g_autofree char *head = dot ? g_strndup(name, (gsize)(dot - name)) : NULL;
+    *rest = NULL;
+    for (int level = record->n_levels - 1; level >= 0; level--) {
+        const json_t *value = json_object_get(record->levels[level], name);
+        if (value == NULL && head && (value = json_object_get(record->levels[level], head)) != NULL)
+            *rest = dot + 1;
+        if (value)
+            return value;
+    }
+    return record->columns ? find_column(record->levels[0], name) : NULL;
+}
+
+const json_t *record_value(const Record *record, const char *name)
+{
+    const char *rest;
+    const json_t *value = find_first(record, name, &rest);
+    while (value && rest) {
+        const char *dot = strchr(rest, '.');
+        g_autofree char *head = dot ? g_strndup(rest, (gsize)(dot - rest)) : g_strdup(rest);
+        value = json_object_get(value, head);
+        rest = dot ? dot + 1 : NULL;
+    }
+    return value;
+}
+
+/* ---- texts ---- */
+
+static void add_text(const Record *record, const char *name, GPtrArray *texts, const char *text)
+{
+    size_t n = strlen(text);
+    if (record->short_name == NULL || strcmp(record->short_name, name) != 0 || n <= record->short_bytes)
+        g_ptr_array_add(texts, g_strdup(text));
+    else if (record->short_start)
+        g_ptr_array_add(texts, g_strdup(text + n - record->short_bytes));
+    else
+        g_ptr_array_add(texts, g_strndup(text, record->short_bytes));
+}
+
+/* Appends the texts of a value, below which `rest` leads on; false with no error where there is none. */
+static bool add_texts(const Record *record, const char *name, const json_t *value, const char *rest, GPtrArray *texts,
+                      GError **error)
+{
+    if (value == NULL || json_is_null(value))
+        return false;
+    if (json_is_array(value)) {
+        bool any = json_array_size(value) == 0;
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            GError *problem = NULL;
+            any |= add_texts(record, name, json_array_get(value, i), rest, texts, &problem);
+            if (problem) {
+                g_propagate_error(error, problem);
+                return false;
+            }
+        }
+        return any;
+    }
+    if (rest) {
+        const char *dot = strchr(rest, '.');
+        g_autofree char *head = dot ? g_strndup(rest, (gsize)(dot - rest)) : g_strdup(rest);
+        return add_texts(record, name, json_object_get(value, head), dot ? dot + 1 : NULL, texts, error);
+    }
+    if (json_is_object(value))
+        return fail_user(error, "%s: the field \"%s\" is an object, not a text; write \"%s.NAME\"", record->where, name,
+                         name);
+    if (json_is_string(value)) {
+        add_text(record, name, texts, json_string_value(value));
+        return true;
+    }
+    char *number = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    g_autofree char *real = json_is_real(value) ? text_number(json_real_value(value)) : NULL;
+    add_text(record, name, texts, real ? real : number);
+    free(number);
+    return true;
+}
+
+bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error)
+{
+    const char *rest;
+    const json_t *value = find_first(record, name, &rest);
+    return add_texts(record, name, value, rest, texts, error);
+}
+
+bool record_fail_missing(const Record *record, const char *name, GError **error)
+{
+    g_autoptr(GString) fields = g_string_new(record->columns);
+    if (record->columns == NULL) {
+        const char *key;
+        json_t *value;
+        for (int level = record->n_levels - 1; level >= 0; level--)
+            json_object_foreach((json_t *)(uintptr_t)record->levels[level], key, value) if (fields->len < 200)
+                g_string_append_printf(fields, "%s%s", fields->len ? ", " : "", key);
+    }
+    return fail_user(error, "%s: no %s \"%s\"; there are %s", record->where, record->columns ? "column" : "field", name,
+                     fields->len ? fields->str : "none");
+}

@@ -1,0 +1,366 @@
+#include "data/task/records.h"
+
+#include "data/corpus/corpus.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MOST_FILE_BYTES ((size_t)2 << 30) /* of a JSON file that is read whole */
+#define MOST_FILES      16                /* RECORD_PARALLEL */
+
+const char *const record_format_names[] = { "auto", "tsv", "csv", "jsonl", "json", "parallel", NULL };
+const char *const record_choice_names[] = { "auto", "true", "false", NULL };
+
+/* A record within a JSON value: the objects that lead to it. */
+typedef struct Path {
+    const json_t *levels[RECORD_LEVELS];
+    int n;
+} Path;
+
+struct RecordReader {
+    RecordFormat format;
+    char *path;
+    GStrv steps;   /* of RecordSource.rows: "data[]", "paragraphs[]", "qas[]" */
+    GStrv columns; /* names of the columns; NULL until the first row is known */
+    char *columns_text;
+    bool header, given; /* given: the names come from RecordSource.columns */
+    CellReader *cells[MOST_FILES];
+    int n_files;
+    json_t *root;  /* owner of the current record */
+    GArray *paths; /* of Path: the records within root */
+    guint next;
+    bool read_all, broken; /* read_all: JSON file has been parsed; broken: no row can follow */
+    GString *where;
+};
+
+/* ---- opening ---- */
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    g_autofree char *gzip = g_strconcat(suffix, ".gz", NULL), *zstd = g_strconcat(suffix, ".zst", NULL);
+    return g_str_has_suffix(path, suffix) || g_str_has_suffix(path, gzip) || g_str_has_suffix(path, zstd);
+}
+
+static bool find_format(const RecordSource *source, RecordFormat *format, GError **error)
+{
+    static const struct {
+        const char *suffix;
+        RecordFormat format;
+    } known[] = {
+        { ".tsv", RECORD_TSV },     { ".tab", RECORD_TSV },      { ".csv", RECORD_CSV },
+        { ".jsonl", RECORD_JSONL }, { ".ndjson", RECORD_JSONL }, { ".json", RECORD_JSON },
+    };
+    *format = source->format;
+    if (*format != RECORD_AUTO)
+        return true;
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+        if (has_suffix(source->path, known[i].suffix)) {
+            bool lines = known[i].format == RECORD_JSON && *source->rows == '\0';
+            *format = lines ? RECORD_JSONL : known[i].format;
+            return true;
+        }
+    if (has_suffix(source->path, ".parquet"))
+        return fail_user(error,
+                         "%s: Parquet is not read; make JSON lines of it: python -c \"import pandas; "
+                         "pandas.read_parquet('%s').to_json('data.jsonl', orient='records', lines=True)\"",
+                         source->path, source->path);
+    return fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json or parallel",
+                     source->path);
+}
+
+static bool open_cells(RecordReader *reader, const RecordSource *source, GError **error)
+{
+    bool table = reader->format == RECORD_TSV || reader->format == RECORD_CSV;
+    const CellFormat format = {
+        .delimiter = reader->format == RECORD_TSV ? '\t' : (reader->format == RECORD_CSV ? ',' : 0),
+        .quotes =
+            table && (source->quotes == RECORD_BY_FORMAT ? reader->format == RECORD_CSV : source->quotes == RECORD_YES),
+    };
+    g_auto(GStrv) paths = g_strsplit(source->path, reader->format == RECORD_PARALLEL ? "," : "\n", MOST_FILES);
+    for (; paths[reader->n_files]; reader->n_files++)
+        if (!(reader->cells[reader->n_files] = cell_reader_open(g_strstrip(paths[reader->n_files]), format, error)))
+            return false;
+    return true;
+}
+
+/* The suffix of each of parallel files is the name of its column: "en" of train.en.gz. */
+static char *suffix_names(const char *paths)
+{
+    g_auto(GStrv) files = g_strsplit(paths, ",", MOST_FILES);
+    for (char **file = files; *file; file++) {
+        g_autofree char *path = *file;
+        const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+        g_autofree char *stem = g_str_has_suffix(name, ".gz")    ? g_strndup(name, strlen(name) - 3)
+                                : g_str_has_suffix(name, ".zst") ? g_strndup(name, strlen(name) - 4)
+                                                                 : g_strdup(name);
+        *file = g_strdup(strrchr(stem, '.') ? strrchr(stem, '.') + 1 : stem);
+    }
+    return g_strjoinv(",", files);
+}
+
+static bool set_columns(RecordReader *reader, GStrv names, GError **error)
+{
+    for (char **name = names; *name; name++)
+        for (char **before = names; before < name; before++)
+            if (strcmp(*name, *before) == 0) {
+                fail_user(error, "%s: two columns are called \"%s\"", reader->path, *name);
+                g_strfreev(names);
+                return false;
+            }
+    reader->columns = names;
+    g_free(reader->columns_text);
+    reader->columns_text = g_strjoinv(", ", names);
+    return true;
+}
+
+RecordReader *record_reader_open(const RecordSource *source, GError **error)
+{
+    RecordReader *reader = g_new0(RecordReader, 1);
+    reader->path = g_strdup(source->path);
+    reader->paths = g_array_new(false, false, sizeof(Path));
+    reader->where = g_string_new(NULL);
+    reader->steps = g_strsplit(source->rows, ".", -1);
+    bool good = find_format(source, &reader->format, error);
+    bool parallel = reader->format == RECORD_PARALLEL;
+    g_autofree char *names = parallel ? suffix_names(source->path) : g_strdup(source->columns);
+    reader->given = *names != '\0';
+    reader->header =
+        !parallel && (source->header == RECORD_YES || (source->header == RECORD_BY_FORMAT && !reader->given));
+    if (good && g_strv_length(reader->steps) >= RECORD_LEVELS)
+        good = fail_user(error, "task.rows: %s: more than %d names", source->rows, RECORD_LEVELS - 1);
+    if (good && reader->given)
+        good = set_columns(reader, g_strsplit(names, ",", -1), error);
+    if (good && reader->format != RECORD_JSON)
+        good = open_cells(reader, source, error);
+    if (!good)
+        g_clear_pointer(&reader, record_reader_close);
+    return reader;
+}
+
+void record_reader_close(RecordReader *reader)
+{
+    if (!reader)
+        return;
+    for (int i = 0; i < reader->n_files; i++)
+        cell_reader_close(reader->cells[i]);
+    json_decref(reader->root);
+    g_array_unref(reader->paths);
+    g_string_free(reader->where, true);
+    g_strfreev(reader->steps);
+    g_strfreev(reader->columns);
+    g_free(reader->columns_text);
+    g_free(reader->path);
+    g_free(reader);
+}
+
+bool record_reader_goes_on(const RecordReader *reader)
+{
+    for (int i = 0; i < reader->n_files; i++)
+        if (cell_reader_broken(reader->cells[i]))
+            return false;
+    return !reader->broken;
+}
+
+/* ---- nested JSON ---- */
+
+/* Appends the records below a value to reader->paths: `step` is the first of RecordSource.rows that is yet to be taken.
+ */
+static bool collect(RecordReader *reader, const json_t *value, char **step, Path path, GError **error)
+{
+    if (!json_is_object(value))
+        return fail_user(error, "%s: %s is wanted where records are, not an array or a single value",
+                         reader->where->str, "an object { }");
+    path.levels[path.n++] = value;
+    if (*step == NULL || **step == '\0') {
+        g_array_append_val(reader->paths, path);
+        return true;
+    }
+    bool list = g_str_has_suffix(*step, "[]");
+    g_autofree char *name = g_strndup(*step, strlen(*step) - (list ? 2 : 0));
+    const json_t *below = json_object_get(value, name);
+    if (below == NULL || json_is_array(below) != list)
+        return fail_user(error, "%s: no %s \"%s\" where task.rows says so", reader->where->str,
+                         list ? "list" : "object", name);
+    if (!list)
+        return collect(reader, below, step + 1, path, error);
+    for (size_t i = 0; i < json_array_size(below); i++)
+        if (!collect(reader, json_array_get(below, i), step + 1, path, error))
+            return false;
+    return true;
+}
+
+static bool take_root(RecordReader *reader, json_t *root, GError **error)
+{
+    json_decref(reader->root);
+    reader->root = root;
+    reader->next = 0;
+    g_array_set_size(reader->paths, 0);
+    if (collect(reader, root, reader->steps, (Path){ 0 }, error))
+        return true;
+    g_array_set_size(reader->paths, 0);
+    return false;
+}
+
+static bool read_whole(RecordReader *reader, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *chunk = g_malloc(1 << 16);
+    json_error_t reason;
+    size_t n = 1;
+    reader->read_all = reader->broken = true;
+    ByteStream *stream = byte_stream_open(reader->path, error);
+    bool good = stream != NULL;
+    while (good && n > 0 && text->len <= MOST_FILE_BYTES)
+        if ((good = byte_stream_read(stream, chunk, 1 << 16, &n, error)))
+            g_string_append_len(text, chunk, (gssize)n);
+    byte_stream_close(stream);
+    if (!good)
+        return false;
+    if (text->len > MOST_FILE_BYTES)
+        return fail_user(error, "%s: a JSON file of more than 2 GiB; write JSON lines", reader->path);
+    json_t *root = json_loadb(text->str, text->len, JSON_REJECT_DUPLICATES, &reason);
+    if (root == NULL)
+        return fail_user(error, "%s:%d: column %d: not JSON: %s", reader->path, reason.line, reason.column,
+                         reason.text);
+    g_string_assign(reader->where, reader->path);
+    return take_root(reader, root, error);
+}
+
+/* ---- lines ---- */
+
+static void set_where(RecordReader *reader)
+{
+    g_auto(GStrv) paths = g_strsplit(reader->path, ",", 2);
+    bool parallel = reader->format == RECORD_PARALLEL;
+    g_string_printf(reader->where, "%s:%" PRId64, parallel ? paths[0] : reader->path,
+                    cell_reader_line(reader->cells[0]));
+}
+
+static bool is_blank(const CellReader *cells)
+{
+    const char *cell = cell_reader_cell(cells, 0);
+    return cell_reader_count(cells) == 1 && cell[strspn(cell, " \t\r")] == '\0';
+}
+
+/* The next row of a table, or line, that is not blank. */
+static bool next_row(RecordReader *reader, GError **error)
+{
+    do {
+        if (!cell_reader_next(reader->cells[0], error))
+            return false;
+    } while (is_blank(reader->cells[0]));
+    set_where(reader);
+    return true;
+}
+
+static GStrv cells_of(const CellReader *cells, bool numbers)
+{
+    GStrvBuilder *builder = g_strv_builder_new();
+    for (int i = 0; i < cell_reader_count(cells); i++) {
+        const char *cell = cell_reader_cell(cells, i);
+        g_autofree char *number = g_strdup_printf("%d", i + 1);
+        g_strv_builder_add(builder, numbers ? number : cell);
+    }
+    GStrv all = g_strv_builder_end(builder);
+    g_strv_builder_unref(builder);
+    return all;
+}
+
+/* The names of the columns, from the first row. */
+static bool name_columns(RecordReader *reader, GError **error)
+{
+    bool header = reader->header;
+    if (reader->columns && !header)
+        return true;
+    g_clear_pointer(&reader->columns, g_strfreev);
+    if (!set_columns(reader, cells_of(reader->cells[0], !header), error)) {
+        reader->broken = true;
+        return false;
+    }
+    reader->header = false;
+    return !header || next_row(reader, error);
+}
+
+static bool next_table_row(RecordReader *reader, GError **error)
+{
+    if (!next_row(reader, error)) {
+        reader->broken |= reader->header || reader->columns == NULL; /* a bad header: the rows cannot be read */
+        return false;
+    }
+    if (!name_columns(reader, error))
+        return false;
+    int n = cell_reader_count(reader->cells[0]), wanted = (int)g_strv_length(reader->columns);
+    if (n != wanted)
+        return fail_user(error, "%s: %d columns where %d are wanted (%s)", reader->where->str, n, wanted,
+                         reader->columns_text);
+    json_t *row = json_object();
+    for (int i = 0; i < n; i++)
+        json_object_set_new(row, reader->columns[i], json_string(cell_reader_cell(reader->cells[0], i)));
+    return take_root(reader, row, error);
+}
+
+static bool next_object(RecordReader *reader, GError **error)
+{
+    json_error_t reason;
+    if (!next_row(reader, error))
+        return false;
+    json_t *root = json_loads(cell_reader_cell(reader->cells[0], 0), JSON_REJECT_DUPLICATES, &reason);
+    if (root == NULL)
+        return fail_user(error, "%s: column %d: not JSON: %s", reader->where->str, reason.column, reason.text);
+    return take_root(reader, root, error);
+}
+
+static bool next_parallel(RecordReader *reader, GError **error)
+{
+    json_t *row = json_object();
+    for (int i = 0; i < reader->n_files; i++) {
+        GError *problem = NULL;
+        bool more = cell_reader_next(reader->cells[i], &problem);
+        if (problem)
+            g_propagate_error(error, problem);
+        else if (!more && i > 0)
+            fail_user(error, "%s: the files have different numbers of lines: %s ends before %s", reader->path,
+                      reader->columns[i], reader->columns[0]);
+        if (!more) {
+            reader->broken = true; /* a line that is left out would move all after it */
+            json_decref(row);
+            return false;
+        }
+        json_object_set_new(row, reader->columns[i], json_string(cell_reader_cell(reader->cells[i], 0)));
+    }
+    set_where(reader);
+    return take_root(reader, row, error);
+}
+
+/* Reads on until there is a record; false at the end or on an error. */
+static bool read_more(RecordReader *reader, GError **error)
+{
+    switch (reader->format) {
+    case RECORD_TSV:
+    case RECORD_CSV:
+        return next_table_row(reader, error);
+    case RECORD_JSONL:
+        return next_object(reader, error);
+    case RECORD_PARALLEL:
+        return next_parallel(reader, error);
+    case RECORD_JSON:
+    case RECORD_AUTO:
+        break;
+    }
+    return !reader->read_all && read_whole(reader, error);
+}
+
+bool record_reader_next(RecordReader *reader, Record *record, GError **error)
+{
+    while (reader->next == reader->paths->len)
+        if (!read_more(reader, error))
+            return false;
+    const Path *path = &g_array_index(reader->paths, Path, reader->next++);
+    bool table = reader->format != RECORD_JSON && reader->format != RECORD_JSONL;
+    *record = (Record){ .n_levels = path->n, .columns = table ? reader->columns_text : NULL };
+    memcpy(record->levels, path->levels, sizeof path->levels);
+    if (reader->format == RECORD_JSON)
+        g_string_printf(reader->where, "%s: record %u", reader->path, reader->next);
+    record->where = reader->where->str;
+    return true;
+}

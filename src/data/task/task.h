@@ -1,0 +1,143 @@
+/* task.h: the way into data/task: labelled data as pairs of texts, an input and a target. A Task says how the records
+ * of a file become examples; the tasks of published benchmarks are entries of one table (tasks.c), and the options
+ * task.* fill the same struct. Text formats are those of T5 (text-to-text-transfer-transformer) unless docs/tasks.md
+ * says otherwise. */
+#pragma once
+
+#include "base/options/options.h"
+#include "data/task/records.h"
+#include "text/tokenizer.h"
+
+/* ---- what a task is ---- */
+
+typedef struct TaskExample {
+    char *input;
+    GPtrArray *targets; /* char *: right answers, the one that is trained on first; none of a question without answer */
+    bool known;         /* the record tells the right answers, or that there is none */
+    char *group;        /* name of the group that a score is taken over, such as MultiRC's question; NULL means none */
+    char *id;           /* of the record; NULL means none */
+    char *answer;       /* WSC: "True" or "False", whether the target is the right referent; NULL otherwise */
+    bool held_back;     /* not to be trained on */
+} TaskExample;
+
+typedef struct Task Task;
+/* Makes the example of a record by other means than templates. */
+typedef bool (*TaskMakeFn)(const Task *task, const Record *record, TaskExample *out, GError **error);
+/* The text of a field as it goes into an input or target. Takes `text`, returns a string to g_free. */
+typedef char *(*TaskCleanFn)(const char *field, char *text);
+/* Turns a record's target ("3.77") into the text to be predicted ("3.8"). g_free; NULL means that it is no label. */
+typedef char *(*TaskLabelFn)(const char *text);
+/* Turns a prediction and the right answers into what the scores compare. */
+typedef void (*TaskGradeFn)(const TaskExample *example, char **prediction, GPtrArray *references);
+
+struct Task {
+    const char *name, *does;                         /* does: one line of help */
+    RecordSource source;                             /* its path is set for each file */
+    const char *train_file, *valid_file, *test_file; /* names within the official folder; NULL means none */
+    const char *input;      /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
+    const char *target;     /* template; NULL means the texts of the field `references` */
+    const char *references; /* field with the right answers, of which the first is trained on; NULL means the target */
+    const char *labels; /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
+                           that the target's text is taken as it is */
+    const char *id, *group; /* templates, or NULL */
+    const char *scores;     /* names of scores (eval/scores/scores.h), separated by commas */
+    const char *positive;   /* the positive label of f1 and multirc; NULL means none */
+    bool average_labels;    /* f1_macro is of exactly the names in `labels` */
+    bool stem, intl;        /* ROUGE with stemming, BLEU with the tokenizer intl */
+    bool pad_punctuation;   /* spaces around every ASCII punctuation character, runs of white space become one space */
+    bool each_answer;       /* an example to train on for each right answer */
+    bool merge_ids;         /* in evaluation, records that follow each other with one id are one example */
+    bool skip_bad;          /* rows that cannot be read are left out, as the official reader does */
+    int64_t input_length, target_length; /* tokens of a packed sequence; 0 means the default */
+    TaskMakeFn make;                     /* these four: NULL means the plain way */
+    TaskCleanFn clean;
+    TaskLabelFn label;
+    TaskGradeFn grade;
+};
+
+/* The i-th task of the table; NULL behind the last. */
+const Task *task_at(size_t i);
+const Task *task_find(const char *name);
+
+/* ---- the options task.* ---- */
+
+typedef enum TaskSide { TASK_CUT_END, TASK_CUT_START } TaskSide;
+typedef enum TaskOnError { TASK_STOP, TASK_SKIP } TaskOnError;
+
+typedef struct TaskConfig {
+    char *name, *data, *valid;
+    int format, header, quotes; /* RecordFormat, RecordChoice */
+    char *rows, *columns;
+    char *input, *target, *references, *labels, *scores, *positive;
+    int on_error;    /* TaskOnError */
+    char *cut_field; /* the field that is shortened where an input is too long; "" means the input as a whole */
+    int cut_side;    /* TaskSide */
+} TaskConfig;
+
+extern const OptionRow task_options[];
+extern const int n_task_options;
+
+/* Whether the configuration names a task. */
+bool task_is_set(const TaskConfig *config);
+/* The task of the options: the named entry of the table, and what the options change. Its strings belong to the
+ * configuration and the table. */
+bool task_configure(Task *task, const TaskConfig *config, GError **error);
+
+/* ---- examples ---- */
+
+void task_example_clear(TaskExample *example);
+/* Makes the example of a record. needs_target: a record without target is an error. */
+bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error);
+/* Appends the names of the fields in a template to `fields` (char *, g_free), in their order, each once. An error where
+ * its braces are not in order. */
+bool task_template_fields(const char *template, GPtrArray *fields, GError **error);
+
+typedef enum TaskPart { TASK_PART_ALL, TASK_PART_TRAIN, TASK_PART_HELD_OUT } TaskPart;
+
+typedef struct TaskFile {
+    char *path;    /* g_free */
+    TaskPart part; /* which examples of the file; those held out are chosen by a hash of their input */
+    double share;  /* share of the examples held out */
+} TaskFile;
+
+/* The files to train and to evaluate on: task.data, and task.valid, which is a file, or a share such as "5%" of
+ * task.data. Where task.data is a folder, files have their official names in it. valid->path NULL means none. */
+bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error);
+
+typedef struct TaskReader TaskReader;
+/* task and config must outlive the reader. */
+TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const TaskFile *file, bool needs_target,
+                             GError **error);
+void task_reader_close(TaskReader *reader);
+/* The next example, task_example_clear; *record is the one it was made of, valid until the next call. False at the end
+ * (error unset) or on an error. With task.on_error=skip bad records are left out, counted, and the first ones logged.
+ */
+bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
+int64_t task_reader_skipped(const TaskReader *reader);
+
+/* ---- token ids ---- */
+
+typedef struct TaskEncoder {
+    const Task *task;
+    const TaskConfig *config; /* cut_field and cut_side */
+    const Tokenizer *tok;
+    int64_t input_length, target_length; /* tokens at most, EOS included */
+    bool joined;                         /* a decoder alone: input, target and EOS share input_length tokens */
+    /* Counts: */
+    int64_t inputs, inputs_cut, targets_cut, longest_input, longest_target; /* longest: tokens before cutting */
+} TaskEncoder;
+
+/* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */
+bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
+                       GArray *ids, GError **error);
+/* Appends the ids of a target, without EOS; one that is too long loses its end. */
+bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error);
+/* Logs how many inputs and targets were cut, how, and which options decide about it. */
+void task_encoder_report(const TaskEncoder *encoder, const char *what);
+
+/* ---- datasets ---- */
+
+/* Writes the dataset PREFIX (data/dataset), and PREFIX-valid with the examples of task.valid if there is one. A
+ * document is an example: two sequences, the ids of input and target without EOS. encoder: task, config,
+ * tok and lengths. What was cut and left out is logged. */
+bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error);

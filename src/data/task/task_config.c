@@ -1,0 +1,176 @@
+/* task_config.c: the options task.*, and the task and files that they name. */
+#include "base/text.h"
+#include "data/task/task.h"
+
+#include <string.h>
+
+static const char *const side_names[] = { "end", "start", NULL };
+static const char *const on_error_names[] = { "stop", "skip", NULL };
+
+#define AT(field) offsetof(TaskConfig, field)
+const OptionRow task_options[] = {
+    { "task.name", OPT_STRING, AT(name), "", 0, 0, OPT_IDENTITY,
+      "task of the table (loam task list), whose settings the other options change; empty: a task of your own", NULL },
+    { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_FREE,
+      "file of labelled data to train on, or folder with the official files of task.name", NULL },
+    { "task.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_IDENTITY,
+      "file to evaluate on, or share of task.data to hold out, such as 5%; empty: the official file of a folder, else "
+      "none",
+      NULL },
+    { "task.format", OPT_ENUM, AT(format), "auto", 0, 0, OPT_IDENTITY, "format of the files; auto: by their names",
+      record_format_names },
+    { "task.rows", OPT_STRING, AT(rows), "", 0, 0, OPT_IDENTITY,
+      "JSON: the lists that lead to a record, such as data[].paragraphs[].qas[]", NULL },
+    { "task.header", OPT_ENUM, AT(header), "auto", 0, 0, OPT_IDENTITY,
+      "tables: the first line names the columns; auto: it does unless task.columns does", record_choice_names },
+    { "task.columns", OPT_STRING, AT(columns), "", 0, 0, OPT_IDENTITY,
+      "tables without a first line of names: names of the columns, separated by commas; empty: 1, 2, 3, …", NULL },
+    { "task.quotes", OPT_ENUM, AT(quotes), "auto", 0, 0, OPT_IDENTITY,
+      "tables: cells may be quoted, with line ends within; auto: in .csv alone", record_choice_names },
+    { "task.input", OPT_STRING, AT(input), "", 0, 0, OPT_IDENTITY,
+      "template of the input, such as \"sentence1: {a} sentence2: {b}\"; {{ and }} stand for braces", NULL },
+    { "task.target", OPT_STRING, AT(target), "", 0, 0, OPT_IDENTITY, "template of the target, such as \"{label}\"",
+      NULL },
+    { "task.references", OPT_STRING, AT(references), "", 0, 0, OPT_IDENTITY,
+      "field with all right answers to score against; empty: the target", NULL },
+    { "task.labels", OPT_STRING, AT(labels), "", 0, 0, OPT_IDENTITY,
+      "names of the target's values 0, 1, …, separated by commas; other targets are errors", NULL },
+    { "task.scores", OPT_STRING, AT(scores), "", 0, 0, OPT_TUNABLE,
+      "scores of predictions (loam scores --list), separated by commas; empty: those of task.name, else exact_match",
+      NULL },
+    { "task.positive", OPT_STRING, AT(positive), "", 0, 0, OPT_TUNABLE, "the positive label of the score f1", NULL },
+    { "task.on_error", OPT_ENUM, AT(on_error), "stop", 0, 0, OPT_FREE,
+      "at a row that cannot be read: stop, or skip it and count", on_error_names },
+    { "task.cut_field", OPT_STRING, AT(cut_field), "", 0, 0, OPT_IDENTITY,
+      "field that is shortened where an input is longer than data.input_length; empty: the whole input", NULL },
+    { "task.cut_side", OPT_ENUM, AT(cut_side), "end", 0, 0, OPT_IDENTITY, "side that is cut off", side_names },
+};
+#undef AT
+const int n_task_options = G_N_ELEMENTS(task_options);
+
+bool task_is_set(const TaskConfig *config)
+{
+    return *config->name || *config->data || *config->input;
+}
+
+static bool find_named(Task *task, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    const Task *known = task_find(name);
+    if (known) {
+        *task = *known;
+        return true;
+    }
+    for (size_t i = 0; (known = task_at(i)); i++)
+        g_ptr_array_add(names, (gpointer)known->name);
+    g_ptr_array_add(names, NULL);
+    const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+    if (nearest)
+        return fail_user(error, "task.name: no task is called %s, did you mean %s?", name, nearest);
+    return fail_user(error, "task.name: no task is called %s; `loam task list` lists them", name);
+}
+
+/* Checks that the templates can be filled, and that the field to cut is in one. */
+static bool check_templates(const Task *task, const TaskConfig *config, GError **error)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free),
+                         targets = g_ptr_array_new_with_free_func(g_free);
+    if (task->make == NULL && task->input == NULL)
+        return fail_user(error, "task.input is not set: a template such as \"sentence1: {a} sentence2: {b}\"");
+    if (task->make == NULL && task->target == NULL && task->references == NULL)
+        return fail_user(error, "task.target is not set: a template such as \"{label}\"");
+    if (task->input && !task_template_fields(task->input, fields, error))
+        return fail_context(error, "task.input");
+    if (task->target && !task_template_fields(task->target, targets, error))
+        return fail_context(error, "task.target");
+    if (*config->cut_field && task->input &&
+        !g_ptr_array_find_with_equal_func(fields, config->cut_field, g_str_equal, NULL))
+        return fail_user(error, "task.cut_field: the input \"%s\" has no {%s}", task->input, config->cut_field);
+    return true;
+}
+
+static void set_text(const char **field, const char *given)
+{
+    if (*given)
+        *field = given;
+}
+
+bool task_configure(Task *task, const TaskConfig *config, GError **error)
+{
+    *task = (Task){ .name = "own", .source = { .rows = "", .columns = "" }, .scores = "exact_match" };
+    if (*config->name && !find_named(task, config->name, error))
+        return false;
+    bool own_target = *config->target && *config->labels == '\0';
+    if (own_target) { /* another target than the table's: its labels and rules do not fit */
+        task->labels = NULL;
+        task->label = NULL;
+        task->references = NULL;
+    }
+    if (*config->input && *config->target)
+        task->make = NULL;
+    if (config->format != RECORD_AUTO)
+        task->source.format = (RecordFormat)config->format;
+    if (config->header != RECORD_BY_FORMAT)
+        task->source.header = (RecordChoice)config->header;
+    if (config->quotes != RECORD_BY_FORMAT)
+        task->source.quotes = (RecordChoice)config->quotes;
+    set_text(&task->source.rows, config->rows);
+    set_text(&task->source.columns, config->columns);
+    set_text(&task->input, config->input);
+    set_text(&task->target, config->target);
+    set_text(&task->references, config->references);
+    set_text(&task->labels, config->labels);
+    set_text(&task->scores, config->scores);
+    set_text(&task->positive, config->positive);
+    return check_templates(task, config, error);
+}
+
+/* ---- files ---- */
+
+/* Reads "5%" or "0.05"; false where the text is no number. */
+static bool read_share(const char *text, double *share)
+{
+    char *end;
+    *share = g_ascii_strtod(text, &end);
+    bool percent = end != text && *end == '%';
+    if (percent)
+        *share /= 100;
+    return end != text && end[percent] == '\0';
+}
+
+/* The file `name` of the folder, or the path itself where it is no folder. */
+static char *find_file(const char *path, const char *name, const char *what, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        return g_strdup(path);
+    if (name)
+        return g_build_filename(path, name, NULL);
+    fail_user(error, "%s: %s is a folder; name a file", what, path);
+    return NULL;
+}
+
+bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error)
+{
+    double share = 0;
+    *train = *valid = (TaskFile){ 0 };
+    bool folder = g_file_test(config->data, G_FILE_TEST_IS_DIR);
+    bool held_out = *config->valid && read_share(config->valid, &share);
+    if (held_out && !(share > 0 && share < 1))
+        return fail_user(error,
+                         "task.valid: %s is no share of the examples; write one such as 5%%, or the name of a file",
+                         config->valid);
+    if (*config->data && !(train->path = find_file(config->data, task->train_file, "task.data", error)))
+        return false;
+    train->part = held_out ? TASK_PART_TRAIN : TASK_PART_ALL;
+    if (held_out)
+        *valid = (TaskFile){ g_strdup(train->path), TASK_PART_HELD_OUT, share };
+    else if (*config->valid)
+        valid->path = find_file(config->valid, task->valid_file, "task.valid", error);
+    else if (folder && task->valid_file)
+        valid->path = g_build_filename(config->data, task->valid_file, NULL);
+    train->share = share;
+    if (valid->path || !*config->valid)
+        return true;
+    g_clear_pointer(&train->path, g_free);
+    return held_out ? fail_user(error, "task.valid: %s of what? task.data is not set", config->valid) : false;
+}

@@ -1,0 +1,124 @@
+/* task_encode.c: token ids of examples, and what is cut off those that are too long. */
+#include "base/log.h"
+#include "base/text.h"
+#include "data/task/task.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool encode(const TaskEncoder *encoder, const char *text, GArray *ids, GError **error)
+{
+    return tokenizer_encode(encoder->tok, text, strlen(text), true, ids, error);
+}
+
+/* Removes tokens until `room` are left, on the side that the options say. */
+static void cut_tokens(const TaskEncoder *encoder, GArray *ids, guint room)
+{
+    g_array_remove_range(ids, encoder->config->cut_side == TASK_CUT_START ? 0 : room, ids->len - room);
+}
+
+/* The largest number of bytes ≤ n at which the text may be cut on the side that stays. */
+static size_t cut_point(const char *text, size_t length, size_t n, bool start)
+{
+    while (n > 0 && ((start ? text[length - n] : text[n]) & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+/* Encodes the example with the first (or last) n bytes of the field alone; returns the number of tokens, -1 on error.
+ */
+static int64_t encode_short(const TaskEncoder *encoder, const Record *record, size_t n, GArray *ids, GError **error)
+{
+    Record shorter = *record;
+    TaskExample example;
+    shorter.short_name = encoder->config->cut_field;
+    shorter.short_bytes = n;
+    shorter.short_start = encoder->config->cut_side == TASK_CUT_START;
+    g_array_set_size(ids, 0);
+    if (!task_make(encoder->task, &shorter, false, &example, error))
+        return -1;
+    bool good = encode(encoder, example.input, ids, error);
+    task_example_clear(&example);
+    return good ? (int64_t)ids->len : -1;
+}
+
+/* Replaces ids by those of the input with as much of the field as fits into `room` tokens; leaves them where even none
+ * of it would. */
+static bool cut_field(const TaskEncoder *encoder, const Record *record, guint room, GArray *ids, GError **error)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) trial = g_array_new(false, false, sizeof(int32_t));
+    bool start = encoder->config->cut_side == TASK_CUT_START;
+    if (!record_texts(record, encoder->config->cut_field, texts, NULL) || texts->len == 0)
+        return true;
+    const char *text = texts->pdata[0];
+    size_t length = strlen(text), fits = 0, fails = length;
+    while (fits < fails) {
+        size_t middle = cut_point(text, length, fits + (fails - fits + 1) / 2, start);
+        if (middle <= fits || middle >= fails)
+            break;
+        int64_t n = encode_short(encoder, record, middle, trial, error);
+        if (n < 0)
+            return false;
+        if (n > room) {
+            fails = middle;
+            continue;
+        }
+        fits = middle;
+        g_array_set_size(ids, 0);
+        g_array_append_vals(ids, trial->data, trial->len);
+    }
+    return true;
+}
+
+bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
+                       GArray *ids, GError **error)
+{
+    int64_t room = MAX(encoder->input_length - (encoder->joined ? n_target : 1), 1);
+    g_autoptr(GArray) own = g_array_new(false, false, sizeof(int32_t));
+    if (!encode(encoder, example->input, own, error))
+        return false;
+    encoder->inputs++;
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)own->len);
+    if (own->len > room) {
+        encoder->inputs_cut++;
+        if (*encoder->config->cut_field && record && !cut_field(encoder, record, (guint)room, own, error))
+            return false;
+    }
+    if (own->len > room)
+        cut_tokens(encoder, own, (guint)room);
+    g_array_append_vals(ids, own->data, own->len);
+    return true;
+}
+
+bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error)
+{
+    guint first = ids->len;
+    int64_t room = MAX(encoder->target_length - 1, 0);
+    if (!encode(encoder, target, ids, error))
+        return false;
+    int64_t n = (int64_t)(ids->len - first);
+    encoder->longest_target = MAX(encoder->longest_target, n);
+    if (n <= room)
+        return true;
+    encoder->targets_cut++;
+    g_array_set_size(ids, first + (guint)room);
+    return true;
+}
+
+void task_encoder_report(const TaskEncoder *encoder, const char *what)
+{
+    g_autofree char *all = text_grouped(encoder->inputs), *cut = text_grouped(encoder->inputs_cut),
+                    *targets = text_grouped(encoder->targets_cut);
+    const char *field = encoder->config->cut_field;
+    g_autofree char *part = *field ? g_strdup_printf("the field {%s}", field) : g_strdup("the input");
+    if (encoder->inputs_cut > 0)
+        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64 " takes (the longest has %" PRId64
+                    " tokens): %s loses its %s; task.cut_field and task.cut_side choose",
+                    what, cut, all, encoder->input_length, encoder->longest_input, part,
+                    encoder->config->cut_side == TASK_CUT_START ? "start" : "end");
+    if (encoder->targets_cut > 0)
+        log_warning("%s: %s targets are longer than data.target_length=%" PRId64 " takes (the longest has %" PRId64
+                    " tokens): they lose their end",
+                    what, targets, encoder->target_length, encoder->longest_target);
+}

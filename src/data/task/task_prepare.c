@@ -1,0 +1,118 @@
+/* task_prepare.c: the examples of a task as token datasets. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/dataset/dataset.h"
+#include "data/task/task.h"
+
+/* A dataset being written. */
+typedef struct Output {
+    TaskEncoder *encoder;
+    DatasetWriter *writer;
+    GArray *input, *target; /* int32_t */
+} Output;
+
+static bool add_sequence(Output *output, const GArray *ids, GError **error)
+{
+    return dataset_writer_add(output->writer, (const int32_t *)(const void *)ids->data, ids->len, error);
+}
+
+static bool write_pair(Output *output, const Record *record, const TaskExample *example, const char *target,
+                       GError **error)
+{
+    g_array_set_size(output->input, 0);
+    g_array_set_size(output->target, 0);
+    return task_encode_target(output->encoder, target, output->target, error) &&
+           task_encode_input(output->encoder, record, example, output->target->len, output->input, error) &&
+           add_sequence(output, output->input, error) && add_sequence(output, output->target, error) &&
+           dataset_writer_end_document(output->writer, error);
+}
+
+static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
+{
+    guint n = output->encoder->task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
+    if (example->held_back)
+        return true;
+    if (n == 0) /* a question without answer */
+        return write_pair(output, record, example, "", error);
+    for (guint i = 0; i < n; i++)
+        if (!write_pair(output, record, example, example->targets->pdata[i], error))
+            return false;
+    return true;
+}
+
+static bool write_examples(Output *output, TaskReader *reader, GError **error)
+{
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    while (task_reader_next(reader, &example, &record, &problem)) {
+        bool good = write_example(output, &record, &example, &problem);
+        task_example_clear(&example);
+        if (!good)
+            break;
+    }
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+static void report(const DatasetCounts *written, const TaskFile *file, const char *prefix, int64_t skipped)
+{
+    g_autofree char *documents = text_grouped(written->documents), *tokens = text_grouped(written->tokens),
+                    *left_out = text_grouped(skipped);
+    log_info("%s%s: %s examples, %s tokens, prepared as %s", file->path,
+             file->part == TASK_PART_HELD_OUT ? ", held out" : "", documents, tokens, prefix);
+    if (skipped > 0)
+        log_warning("%s: %s rows were left out", file->path, left_out);
+}
+
+static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *reader, GError **error)
+{
+    const DatasetCounts *written = &output->writer->meta.counts;
+    if (!write_examples(output, reader, error))
+        return false;
+    if (written->documents == 0)
+        return fail_user(error, "%s: no example %s", file->path,
+                         file->part == TASK_PART_HELD_OUT ? "fell into the share of task.valid" : "to train on");
+    if (!dataset_writer_finish(output->writer, error))
+        return false;
+    report(written, file, output->writer->prefix, task_reader_skipped(reader));
+    task_encoder_report(output->encoder, file->path);
+    return true;
+}
+
+static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, GError **error)
+{
+    TaskEncoder own = *encoder;
+    DatasetMeta meta = dataset_meta_of(encoder->tok, false);
+    meta.held_out = file->part == TASK_PART_HELD_OUT;
+    TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, true, error);
+    if (!reader)
+        return false;
+    Output output = { .encoder = &own,
+                      .writer = dataset_writer_open(prefix, &meta, false, error),
+                      .input = g_array_new(false, false, sizeof(int32_t)),
+                      .target = g_array_new(false, false, sizeof(int32_t)) };
+    bool good = output.writer && prepare_examples(&output, file, reader, error);
+    dataset_writer_close(output.writer);
+    task_reader_close(reader);
+    g_array_unref(output.input);
+    g_array_unref(output.target);
+    return good;
+}
+
+bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error)
+{
+    TaskFile train, valid;
+    if (!task_files(encoder->task, encoder->config, &train, &valid, error))
+        return false;
+    g_autofree char *folder = g_path_get_dirname(prefix), *beside = g_strconcat(prefix, "-valid", NULL);
+    bool good = train.path || fail_user(error, "task.data is not set: a file of labelled data");
+    good = good && io_make_directories(folder, error) &&
+           (!valid.path || prepare_file(encoder, &valid, beside, error)) &&
+           prepare_file(encoder, &train, prefix, error);
+    g_free(train.path);
+    g_free(valid.path);
+    return good;
+}

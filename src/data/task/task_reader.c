@@ -1,0 +1,116 @@
+/* task_reader.c: the examples of a file, one after another. */
+#include "base/log.h"
+#include "data/task/task.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define LOGGED_ROWS   5 /* bad rows that are told one by one */
+#define HELD_OUT_SEED 0x7461736b
+
+struct TaskReader {
+    const Task *task;
+    TaskFile file; /* its path is not used */
+    RecordReader *records;
+    bool needs_target, skips;
+    bool checked; /* the columns of a table, with the first record */
+    int64_t skipped;
+};
+
+TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const TaskFile *file, bool needs_target,
+                             GError **error)
+{
+    RecordSource source = task->source;
+    source.path = file->path;
+    if (g_file_test(file->path, G_FILE_TEST_IS_DIR)) {
+        fail_user(error, "%s is a folder; name a file", file->path);
+        return NULL;
+    }
+    RecordReader *records = record_reader_open(&source, error);
+    if (!records)
+        return NULL;
+    TaskReader *reader = g_new0(TaskReader, 1);
+    *reader = (TaskReader){ .task = task,
+                            .file = *file,
+                            .records = records,
+                            .needs_target = needs_target,
+                            .skips = task->skip_bad || config->on_error == TASK_SKIP };
+    return reader;
+}
+
+void task_reader_close(TaskReader *reader)
+{
+    if (!reader)
+        return;
+    record_reader_close(reader->records);
+    g_free(reader);
+}
+
+int64_t task_reader_skipped(const TaskReader *reader)
+{
+    return reader->skipped;
+}
+
+/* Equal inputs are always in the same part. */
+static bool belongs(const TaskReader *reader, const TaskExample *example)
+{
+    if (reader->file.part == TASK_PART_ALL)
+        return true;
+    XXH64_hash_t hash = XXH3_64bits_withSeed(example->input, strlen(example->input), HELD_OUT_SEED);
+    bool held_out = (double)(hash >> 11) * 0x1p-53 < reader->file.share;
+    return held_out == (reader->file.part == TASK_PART_HELD_OUT);
+}
+
+/* Whether the reader goes on after an error, which is then logged. */
+static bool skip(TaskReader *reader, GError *problem)
+{
+    if (!reader->skips || problem->code != LOAM_ERROR_USER || !record_reader_goes_on(reader->records))
+        return false;
+    if (reader->skipped++ < LOGGED_ROWS)
+        log_warning("left out: %s", problem->message);
+    return true;
+}
+
+/* An error where a table lacks a column of a template: no row of it would be good. */
+static bool check_columns(TaskReader *reader, const Record *record, GError **error)
+{
+    const Task *task = reader->task;
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    if (reader->checked || record->columns == NULL)
+        return true;
+    reader->checked = true;
+    if (task->input && !task_template_fields(task->input, fields, error))
+        return false;
+    if (task->target && reader->needs_target && !task_template_fields(task->target, fields, error))
+        return false;
+    for (guint i = 0; i < fields->len; i++)
+        if (!record_value(record, fields->pdata[i]))
+            return record_fail_missing(record, fields->pdata[i], error);
+    return true;
+}
+
+bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error)
+{
+    for (;;) {
+        GError *problem = NULL;
+        bool found = record_reader_next(reader->records, record, &problem);
+        if (!found && !problem)
+            return false;
+        if (found && !check_columns(reader, record, error))
+            return false;
+        if (found && task_make(reader->task, record, reader->needs_target, example, &problem)) {
+            if (belongs(reader, example))
+                return true;
+            task_example_clear(example);
+            continue;
+        }
+        if (!skip(reader, problem)) {
+            bool can = problem->code == LOAM_ERROR_USER && record_reader_goes_on(reader->records);
+            g_set_error(error, problem->domain, problem->code, "%s%s", problem->message,
+                        can ? "; task.on_error=skip leaves such rows out" : "");
+            g_error_free(problem);
+            return false;
+        }
+        g_error_free(problem);
+    }
+}

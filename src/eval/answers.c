@@ -1,0 +1,47 @@
+#include "eval/answers.h"
+
+#include "eval/generate.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LENGTH_PENALTY 0.6
+
+/* A decoder alone goes on from its prompt, often with a space that is not part of the answer. */
+static bool take_text(const Tokenizer *tok, const Generation *generation, bool alone, Answer *out, GError **error)
+{
+    if (!isfinite(generation->logprob))
+        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
+                         generation->logprob);
+    out->logprob = generation->logprob;
+    out->text =
+        tokenizer_decode(tok, (const int32_t *)(const void *)generation->ids->data, generation->ids->len, error);
+    if (out->text && alone)
+        g_strchug(out->text);
+    return out->text != NULL;
+}
+
+bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const AnswerOptions *options, Answer *out,
+             GError **error)
+{
+    const TokenRoles *roles = model_roles(model);
+    const GenerateOptions generation = {
+        .sampling = { .repetition_penalty = 1, .top_p = 1 },
+        .beams = options->beams,
+        .length_penalty = LENGTH_PENALTY,
+        .n = 1,
+        .max_tokens = options->max_tokens,
+        .eos = roles->eos,
+        .decoder_start = roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start,
+    };
+    g_autofree Generation *found = g_new0(Generation, (gsize)prompts->n);
+    bool good = generate(model, prompts, 0, &generation, found, error), alone = model_config(model)->n_enc == 0;
+    memset(out, 0, (gsize)prompts->n * sizeof *out);
+    for (int32_t i = 0; i < prompts->n; i++) {
+        good = good && take_text(tok, &found[i], alone, &out[i], error);
+        generation_clear(&found[i]);
+    }
+    for (int32_t i = 0; !good && i < prompts->n; i++)
+        g_clear_pointer(&out[i].text, g_free);
+    return good;
+}

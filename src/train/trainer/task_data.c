@@ -1,0 +1,49 @@
+/* task_data.c: the dataset of a run that trains on a task. It is made once, in RUN/task, and belongs to the run from
+ * then on, as its tokenizer does. */
+#include "train/trainer/state.h"
+
+static bool prepare(Trainer *t, const char *prefix, GError **error)
+{
+    const Config *config = &t->config;
+    Task task;
+    if (!task_configure(&task, &config->task, error))
+        return false;
+    if (!run_lock(config->run.dir, error))
+        return false;
+    t->locked = true;
+    const TaskEncoder encoder = { .task = &task,
+                                  .config = &config->task,
+                                  .tok = t->tok,
+                                  .input_length = config->data.input_length,
+                                  .target_length = config->data.target_length,
+                                  .joined = config->data.decoder_alone };
+    return task_prepare(&encoder, prefix, error);
+}
+
+static bool has_dataset(const char *prefix)
+{
+    g_autofree char *path = g_strconcat(prefix, ".json", NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* Whether the run has begun: its config.yaml then says what its dataset was made of. */
+static bool has_begun(const Trainer *t)
+{
+    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+bool trainer_prepare_task(Trainer *t, GError **error)
+{
+    DataConfig *data = &t->config.data;
+    if (!task_is_set(&t->config.task))
+        return true;
+    t->task_train = g_build_filename(t->config.run.dir, "task", "train", NULL);
+    t->task_valid = g_strconcat(t->task_train, "-valid", NULL);
+    if (!(has_begun(t) && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
+        return false;
+    data->train = t->task_train;
+    if (has_dataset(t->task_valid))
+        data->valid = t->task_valid;
+    return true;
+}

@@ -1,0 +1,104 @@
+# Fine-tuning: from a table to a run, its scores and its predictions; resumed, from other models, mixed with another task.
+. tests/cli/lib.sh "$1"
+cd "$work" # relative paths of the run's data must do
+# Sentences of a made-up language. Those with the word "tuka" are good, the others bad.
+awk 'BEGIN {
+    srand(3)
+    n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
+    print "text\tmark\tnumber"
+    for (row = 1; row <= 400; row++) {
+        line = ""
+        good = row % 2
+        at = 1 + int(rand() * 4)
+        for (i = 1; i <= 4; i++)
+            line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(rand() * n)])
+        print line "\t" (good ? "good" : "bad") "\t" row
+    }
+}' >marks.tsv
+cut -f 1,2 marks.tsv | tr '\t' ' ' >corpus.txt
+"$loam" tokenizer train --type unigram --vocab-size 30 --out tok.model corpus.txt 2>err || fail "$(cat err)"
+cat >config.yaml <<YAML
+run: { dir: runs/a, seed: 7 }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
+tokenizer: { path: tok.model }
+task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: "accuracy,f1", positive: good }
+data: { input_length: 32, target_length: 16 }
+train: { length: 60 steps, batch: 16 samples, micro_batch: 8 samples, log_every: 10 steps, eval_every: 0 steps, threads: 1 }
+optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+YAML
+"$loam" train config.yaml 2>log || fail "train: $(tail -n 3 log)"
+grep -q 'marks.tsv, held out: [0-9]* examples' log || fail "$(cat log)"
+echo "ok: one command trains on a table"
+
+"$loam" eval runs/a --task --out predictions.jsonl >scores 2>err || fail "eval: $(cat err)"
+held_out=$(sed -n 's/.*held out: \([0-9]*\) examples.*/\1/p' log)
+[ "$(wc -l <predictions.jsonl)" = "$held_out" ] || fail "$(wc -l <predictions.jsonl) predictions of $held_out"
+"$loam" scores accuracy,f1 --positive good predictions.jsonl >again 2>err || fail "scores: $(cat err)"
+cmp scores again || fail "other scores: $(cat again)"
+awk '/^accuracy/ { exit !($3 > 90) }' scores || fail "it learned little: $(cat scores)"
+echo "ok: its scores are those of its predictions: $(head -n 1 scores)"
+
+printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/a >out 2>err || fail "predict: $(cat err)"
+[ "$(cat out)" = "good
+bad" ] || fail "$(cat out)"
+echo '{"text": "loni loni tuka gufi"}' | "$loam" predict runs/a --jsonl --json >out || fail "predict --jsonl"
+grep -q '"input":"mark: loni loni tuka gufi","prediction":"good"' out || fail "$(cat out)"
+echo 'mark: loni loni tuka gufi' | "$loam" predict runs/a --raw >out && [ "$(cat out)" = good ] || fail "--raw: $(cat out)"
+echo "ok: predictions of lines, of objects and of whole inputs"
+printf '{"text": "loni"}\n{"word": "x"}\n' >lines
+got=0
+"$loam" predict runs/a --jsonl <lines >out 2>err || got=$?
+[ "$got" = 1 ] && [ "$(wc -l <out)" = 1 ] && grep -q 'line 2: the example: no field "text"; there are word' err || fail "$(cat out err)"
+echo "ok: a bad line is named after the answers before it"
+
+# The dataset is the run's: the table may go, and a stopped run goes on with the same bytes.
+"$loam" train config.yaml run.dir=runs/b train.length='25 steps' 2>log || fail "$(tail -n 1 log)"
+mv marks.tsv away.tsv
+"$loam" train config.yaml run.dir=runs/b 2>log || fail "resumed: $(tail -n 1 log)"
+cmp runs/a/checkpoints/latest/weights-*.safetensors runs/b/checkpoints/latest/weights-*.safetensors || fail "another model"
+mv away.tsv marks.tsv
+echo "ok: a resumed run ends with the same weights"
+expect 1 'is a run with task.input' "$loam" train config.yaml 'task.input=other: {text}'
+
+# From other models: a run, and a Hugging Face folder.
+"$loam" export runs/a --to hf --out hf >/dev/null 2>err || fail "$(cat err)"
+for init in runs/a hf; do
+    printf 'run: { dir: runs/from-%s }\ntrain: { init: %s, length: 4 steps, threads: 1 }\n' "$(basename "$init")" "$init" >from.yaml
+    printf 'task: { data: marks.tsv, input: "{number}: {text}", target: "{mark}", valid: 10%% }\n' >>from.yaml
+    "$loam" train from.yaml 2>log || fail "train.init=$init: $(tail -n 1 log)"
+    grep -q 'objective: seq2seq' "runs/from-$(basename "$init")/config.yaml" || fail "another objective"
+done
+"$loam" eval hf --task task.valid=marks.tsv 'task.input=mark: {text}' 'task.target={mark}' task.scores=accuracy --samples 50 >out 2>err ||
+    fail "eval hf: $(cat err)"
+awk '/^accuracy/ { exit !($3 > 90) }' out || fail "$(cat out)"
+echo "ok: a run and a Hugging Face folder are fine-tuned and judged"
+
+# A mixture of two tasks, prepared beforehand.
+for word in mark number; do
+    "$loam" task prepare --out "data/$word" config.yaml "task.input=$word: {text}" "task.target={$word}" 2>err || fail "$(cat err)"
+done
+"$loam" train config.yaml run.dir=runs/mix task.data= task.input= task.target= task.valid= data.train=data/mark:0.5,data/number:0.5 data.objective=seq2seq \
+    train.length='3 steps' 2>log || fail "mixture: $(tail -n 1 log)"
+echo "ok: a mixture of two tasks"
+
+# A decoder alone reads the input and writes the target.
+"$loam" train config.yaml run.dir=runs/gpt model.preset=gpt2 model.n_enc=0 model.max_positions=64 'task.target= {mark}' data.target_length=8 train.length='200 steps' 2>log || fail "gpt: $(tail -n 1 log)"
+"$loam" eval runs/gpt --task >out 2>err || fail "gpt: $(cat err)"
+awk '/^accuracy/ { exit !($3 > 80) }' out || fail "a decoder alone: $(cat out)"
+echo "ok: a decoder alone: $(head -n 1 out)"
+
+# What is wrong is named, and may be skipped.
+sed '7s/.*/only one cell/' marks.tsv >torn.tsv
+expect 1 'torn.tsv:7: 1 columns where 3 are wanted (text, mark, number); task.on_error=skip' \
+    "$loam" train config.yaml run.dir=runs/c task.data=torn.tsv
+"$loam" train config.yaml run.dir=runs/c task.data=torn.tsv task.on_error=skip train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
+grep -q 'torn.tsv: 1 rows were left out' log || fail "$(cat log)"
+expect 1 'no column "txt"; there are text, mark, number' "$loam" train config.yaml run.dir=runs/d 'task.input={txt}'
+expect 1 'did you mean sst2?' "$loam" train config.yaml run.dir=runs/d task.name=sst3
+expect 1 'task.valid: 200%' "$loam" train config.yaml run.dir=runs/d task.valid=200%
+expect 1 'has no {mark}' "$loam" train config.yaml run.dir=runs/d task.cut_field=mark
+expect 1 'was trained on no task' "$loam" predict hf
+expect 1 'no score is called accurcy' "$loam" eval runs/a --task task.scores=accurcy
+"$loam" train config.yaml run.dir=runs/e data.input_length=8 train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
+grep -q 'inputs are longer than data.input_length=8 takes' log || fail "$(cat log)"
+echo "ok: what is cut is counted"

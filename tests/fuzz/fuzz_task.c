@@ -1,0 +1,67 @@
+/* Any bytes as a file of labelled data: examples whose texts are UTF-8, or an error that says something. The first byte
+ * chooses the task (the last one has a template of its own), its top bit whether bad rows are skipped. */
+#include "data/task/task.h"
+#include "fuzz_folder.h"
+
+#include <string.h>
+
+static const char *const suffixes[] = { ".tsv", ".tsv", ".csv", ".jsonl", ".json", ".aa" };
+
+static Task choose_task(uint8_t byte)
+{
+    size_t n = 0;
+    while (task_at(n))
+        n++;
+    byte = (byte & 0x7f) % (n + 1);
+    if (byte < n)
+        return *task_at(byte);
+    return (Task){ .source = { .format = RECORD_CSV, .rows = "", .columns = "", .header = RECORD_NO },
+                   .input = "{{{1}}} {2.x}",
+                   .target = "{2}",
+                   .labels = "no,yes",
+                   .id = "{3}" };
+}
+
+static void check_text(const char *text)
+{
+    CHECK(text == NULL || g_utf8_validate(text, -1, NULL), "not UTF-8");
+}
+
+static void check_example(const Task *task, const TaskExample *example)
+{
+    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
+    char *prediction = g_strdup("a text . said");
+    check_text(example->input);
+    check_text(example->id);
+    check_text(example->group);
+    for (guint i = 0; i < example->targets->len; i++) {
+        check_text(example->targets->pdata[i]);
+        g_ptr_array_add(references, g_strdup(example->targets->pdata[i]));
+    }
+    if (task->grade && example->known)
+        task->grade(example, &prediction, references);
+    g_free(prediction);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes < 1)
+        return 0;
+    Task task = choose_task(data[0]);
+    g_autofree char *name = g_strconcat("task", suffixes[task.source.format], NULL);
+    g_autofree char *path = g_build_filename(fuzz_folder(), name, NULL);
+    fuzz_keep(name, data + 1, bytes - 1);
+    const TaskConfig config = { .on_error = data[0] & 0x80 ? TASK_SKIP : TASK_STOP };
+    const TaskFile file = { .path = path };
+    g_autoptr(GError) error = NULL;
+    TaskExample example;
+    Record record;
+    TaskReader *reader = task_reader_open(&task, &config, &file, false, &error);
+    while (reader && task_reader_next(reader, &example, &record, &error)) {
+        check_example(&task, &example);
+        task_example_clear(&example);
+    }
+    CHECK(error == NULL || *error->message, "no word about what is wrong");
+    task_reader_close(reader);
+    return 0;
+}
