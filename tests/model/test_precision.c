@@ -114,9 +114,10 @@ static void a_loss_scale_changes_no_update(const void *data)
     enum { SCALE = 1 << 20 };
     const Kind *kind = data;
     Model *models[2];
+    Device *devices[2];
     for (int m = 0; m < 2; m++) {
-        Device *dev = device_open_reference();
-        models[m] = kind_open(dev, kind);
+        devices[m] = device_open_reference();
+        models[m] = kind_open(devices[m], kind);
         Batch *batch = kind_batch(model_config(models[m]), 5, true);
         ModelLoss loss = kind_loss(batch);
         double scale = loss.loss_scale = m ? SCALE : 0;
@@ -137,9 +138,8 @@ static void a_loss_scale_changes_no_update(const void *data)
         }
     }
     for (int m = 0; m < 2; m++) {
-        Device *dev = params_device(model_params(models[m]));
         model_close(models[m]);
-        device_close(dev);
+        device_close(devices[m]);
     }
 }
 
