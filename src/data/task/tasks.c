@@ -289,6 +289,7 @@ static const Task tasks[] = {
       .labels = "false,true",
       .positive = "true",
       .scores = "accuracy,f1",
+      .grade = true_or_false,
       SHORT_LABEL },
 };
 
