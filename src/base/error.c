@@ -31,6 +31,12 @@ bool fail_machine(GError **error, const char *format, ...)
     return false;
 }
 
+bool fail_stopped(GError **error)
+{
+    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request");
+    return false;
+}
+
 bool fail_errno(GError **error, const char *action, const char *path)
 {
     int number = errno;

@@ -20,6 +20,8 @@ GQuark loam_error_quark(void);
 /* Each sets *error (if error is not NULL) and returns false: `return fail_user(error, …)`. */
 bool fail_user(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 bool fail_machine(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* An error of code LOAM_ERROR_STOPPED: "stopped on request". */
+bool fail_stopped(GError **error);
 /* "ACTION PATH: strerror(errno)". For ENOENT, EACCES, EISDIR, ENOTDIR and EEXIST a user's error, otherwise the
  * machine's. */
 bool fail_errno(GError **error, const char *action, const char *path);

@@ -97,11 +97,10 @@ typedef struct Outline {
     const Config *config;
     const Objective *objective;
     ObjectiveConfig planned;
-    int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
-    int64_t samples, epoch,
-        steps; /* samples of a step; samples of an epoch, 0 means unknown; steps of the run, -1 means unknown */
-    double step_flops, step_s,
-        peak; /* step_s: seconds of a step, measured or estimated from the peak; 0 means unknown */
+    int32_t micro, enc, dec;       /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
+    int64_t samples, epoch, steps; /* samples of a step; of an epoch, 0 means unknown; steps, -1 means unknown */
+    double step_flops, step_s;     /* step_s: measured, or estimated from the peak; 0 means unknown */
+    double peak;                   /* FLOP/s of matrix products */
 } Outline;
 
 static bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)

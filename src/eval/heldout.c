@@ -25,12 +25,6 @@ static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutStopFn st
                    .batch = loader_batch(loader, (int32_t)micro) };
 }
 
-static bool fail_stopped(GError **error)
-{
-    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request while evaluating");
-    return false;
-}
-
 /* Reads the next batch; false after the last one, and on an error. */
 static bool walk_next(Walk *walk, GError **error)
 {

@@ -15,6 +15,7 @@ char *memory_describe(const MemoryPlan *plan);
 /* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the
  * address space (ulimit -v) less the stacks and arenas of `threads` compute threads. */
 bool memory_check(const MemoryPlan *plan, int threads, GError **error);
-/* The smallest limit, in bytes, less usage, of the control groups listed in the file `groups` (/proc/self/cgroup) and
- * of their parents; `root` is where they are mounted (/sys/fs/cgroup). Versions 1 and 2. SIZE_MAX means no limit. */
+/* Bytes that may still be allocated: the smallest limit less usage of the control groups (cgroups, versions 1 and 2)
+ * that the file `groups` (/proc/self/cgroup) lists and of their parents. root: where they are mounted (/sys/fs/cgroup).
+ * SIZE_MAX means no limit. */
 size_t memory_group_room(const char *groups, const char *root);

@@ -31,16 +31,16 @@ void loaded_model_close(LoadedModel *loaded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LoadedModel, loaded_model_close)
 
 /* Reads the configuration of a model without its weights, into zeroed memory (model_config_clear). *tokenizer_path is
- * the tokenizer that lies with the model, *run a checkpoint's run directory; each may be NULL. g_free both, also on
- * error. */
+ * the tokenizer that lies with the model, NULL where there is none. *run is the run directory of a checkpoint, NULL for
+ * a Hugging Face folder. g_free both, also on error. */
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error);
-/* The options that decide about weights and differ, as text: "its model.width is 512, this model's is 256; …". NULL
- * means that none differs. g_free. */
+/* Describes the options that determine the shape or the meaning of weights and have other values in `from`: "its
+ * model.width is 512, this model's is 256; …". NULL means that none has. g_free. */
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
 /* Copies every parameter; an error names the first one that differs in name or shape. Parameters of heads (the pooler
  * and the language-model head) that only one of the models has are left as they are, with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
 
-/* Calls `open` for the checkpoint that PATH means (not a Hugging Face folder): for a run directory the newest one that
- * is not damaged (run_open_newest). Returns its folder, g_free; NULL on an error. */
+/* Calls `open` for the checkpoint that PATH names: for a run directory the newest undamaged one (run_open_newest).
+ * Returns the checkpoint's folder, g_free; NULL on an error, such as a PATH that is a Hugging Face folder. */
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error);

@@ -18,11 +18,11 @@ char *run_checkpoint_path(const char *dir, int64_t step);
 /* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
 GArray *run_checkpoints(const char *dir);
 
-/* Opens one checkpoint. */
+/* Opens the checkpoint in `folder`; context is what the caller of run_open_newest or checkpoint_open gave. */
 typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
-/* Calls `open` for the checkpoints of a run, newest first, until one gives no error of domain CHECKPOINT_DAMAGED. *step
- * is its step, or -1 where the run has no checkpoint at all. Damaged checkpoints are logged as warnings; an error where
- * every checkpoint is damaged, or where `open` fails for another reason. */
+/* Calls `open` for the checkpoints of a run, newest first, until it succeeds; after an error of domain
+ * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. *step is the step of the opened
+ * checkpoint, or -1 where the run has none. An error where every checkpoint is damaged, or `open` fails otherwise. */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
 /* Renames the checkpoints above `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them.
  */

@@ -9,14 +9,13 @@
 typedef struct StepTimer {
     const Config *config; /* model.vocab is resolved */
     const Objective *objective;
-    ObjectiveConfig planned;
+    ObjectiveConfig planned; /* after Objective.plan */
     Device *dev;
     Model *model;
     Optimizer *optimizer;
     Batch *batch;
     int64_t micro, accum, updates; /* samples of a microbatch, microbatches of a step, updates made so far */
-    int32_t enc,
-        dec; /* tokens of a sample in the encoder and the decoder; 0 means that the objective does not fill it */
+    int32_t enc, dec; /* tokens of a sample in each stack; 0 means a stack that the objective does not fill */
 } StepTimer;
 
 typedef struct StepTimes {

@@ -6,12 +6,18 @@ for form in append-eod split-sentences; do
     "$loam" prepare --tokenizer "$work/tok.model" --$form --out "$work/$form" "$work/sentences.txt" >/dev/null 2>&1
 done
 
+grammars=$(dirname "$loam")/test-grammars
+for i in {1..99}; do echo "(a (b c) (d (e f) g))"; done >"$work/programs.list"
+"$loam" prepare --ast --keep-duplicates --grammars "$grammars" --segment 60 --tokenizer "$work/tok.model" --out "$work/trees" \
+    "$work/programs.list" "$work/corpus.txt" >/dev/null 2>&1
+
 declare -A parameters=(
     [gpt2]=124,439,808
     [bert-base]=109,514,298
     [llama-125m]=124,668,672
     [t5-1.1-small]=76,961,152
     [ast-t5-vanilla]=277,863,168
+    [ast-t5]=277,863,168
     [bert-base-t5-experiments]=110,106,428
     [t5-1.1-small-pile]=76,961,152
     [t5-1.1-large-pile]=783,150,080
@@ -31,6 +37,7 @@ toy() {
     local stacks data=$work/data valid=
     [ "$(setting compat)" = none ] || data=$work/append-eod
     [ "$(setting sentence_pairs)" = none ] || data=$work/split-sentences
+    [ "$(setting objective)" != subtree_corruption ] || data=$work/trees
     [ "$(setting split)" != '""' ] || valid=$data
     case $(setting family) in
     t5) stacks='model.n_enc=2 model.n_dec=2' ;;

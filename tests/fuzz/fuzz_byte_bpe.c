@@ -1,5 +1,6 @@
 /* Any bytes as vocab.json, merges.txt, tokenizer.json or a rank file: an error, or ids within the vocabulary. The first
  * byte chooses the file. */
+#include "fuzz_ends.h"
 #include "fuzz_folder.h"
 #include "text/tokenizer.h"
 
@@ -17,6 +18,7 @@ static void encode(const Tokenizer *tok, bool specials)
         int32_t id = g_array_index(ids, int32_t, i);
         CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
     }
+    fuzz_check_ends(tok, TEXT, specials, ids);
     g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL);
     CHECK(text && g_utf8_validate(text, -1, NULL), "no text");
 }

@@ -1,5 +1,6 @@
 /* Any bytes as a file of a tokenizer: an error, or ids within its size for text of every kind. The first byte chooses
  * how the file is read. */
+#include "fuzz_ends.h"
 #include "fuzz_folder.h"
 #include "text/tokenizer.h"
 
@@ -21,6 +22,7 @@ static void use(const Tokenizer *tok)
             int32_t id = g_array_index(ids, int32_t, j);
             CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
         }
+        fuzz_check_ends(tok, texts[i], i & 1, ids);
         g_autofree char *text = tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, &error);
         CHECK(text || error, "neither text nor an error");
     }

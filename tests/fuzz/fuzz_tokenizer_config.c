@@ -1,5 +1,6 @@
 /* Any bytes as a file of settings beside a vocab.txt: an error that names it, or a tokenizer whose ids are within its
  * size. The first byte chooses the file. */
+#include "fuzz_ends.h"
 #include "fuzz_folder.h"
 #include "text/post_processor.h"
 
@@ -19,6 +20,7 @@ static void use(const Tokenizer *tok, bool specials)
         int32_t id = g_array_index(ids, int32_t, i);
         CHECK(id >= 0 && id < tokenizer_size(tok), "id %d of %d", id, tokenizer_size(tok));
     }
+    fuzz_check_ends(tok, TEXT, specials, ids);
     g_free(tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL));
 }
 

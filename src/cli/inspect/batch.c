@@ -94,7 +94,7 @@ static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, cons
                               .targets = batch->targets + dec->cu[i],
                               .n_inputs = enc->cu[i + 1] - enc->cu[i],
                               .n_targets = dec->cu[i + 1] - dec->cu[i] };
-    g_autofree int32_t *spliced = g_new(int32_t, example.n_inputs + example.n_targets);
+    g_autofree int32_t *spliced = g_new(int32_t, loader_objective(loader)->raw_length);
     int64_t n = span_corruption_splice(loader_objective(loader), &example, spliced);
     return print_ids("input", tok, example.inputs, example.n_inputs, error) &&
            print_ids("target", tok, example.targets, example.n_targets, error) &&

@@ -36,8 +36,7 @@ static const GOptionEntry entries[] = {
 typedef struct Lengths {
     int64_t n, min, max, median;
     double mean;
-    int64_t
-        powers[MAX_POWERS]; /* powers[i]: documents of 2^i to 2^(i+1) - 1 tokens; empty documents count as 1 token */
+    int64_t powers[MAX_POWERS]; /* [i]: documents of 2^i to 2^(i+1) - 1 tokens; an empty one counts as 1 token */
     int n_powers;
 } Lengths;
 

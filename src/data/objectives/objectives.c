@@ -5,7 +5,9 @@
 #include "data/objectives/seq2seq.h"
 #include "data/objectives/ul2.h"
 
-#define OBJECTIVES(X) X(span_corruption) X(prefix_lm) X(iid_denoising) X(ul2) X(clm) X(full_lm) X(mlm) X(seq2seq)
+#define OBJECTIVES(X)                                                                                                  \
+    X(span_corruption)                                                                                                 \
+    X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq)
 
 #define NAME(name)    #name,
 #define POINTER(name) &name##_objective,
@@ -19,6 +21,7 @@ static const struct {
     size_t offset, bytes;
 } with_settings[] = {
     { &span_corruption_objective, SETTINGS(span_corruption) },
+    { &subtree_corruption_objective, SETTINGS(subtree_corruption) },
     { &clm_objective, SETTINGS(clm) },
     { &full_lm_objective, SETTINGS(clm) },
     { &mlm_objective, SETTINGS(mlm) },

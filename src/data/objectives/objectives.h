@@ -5,10 +5,12 @@
 #include "data/objectives/clm.h"
 #include "data/objectives/mlm.h"
 #include "data/objectives/span_corruption.h"
+#include "data/objectives/subtree_corruption.h"
 
 /* The settings of all objectives, each in the struct of its own file. */
 typedef struct ObjectiveSettings {
     SpanCorruptionSettings span_corruption;
+    SubtreeCorruptionSettings subtree_corruption;
     ClmSettings clm; /* of full_lm too */
     MlmSettings mlm;
 } ObjectiveSettings;

@@ -179,34 +179,53 @@ static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *cho
     span_corruption_apply(config, mask, texts->tokens, n, out);
 }
 
-static bool is_sentinel(const ObjectiveConfig *config, int32_t id)
+/* The index of a sentinel; -1 for other tokens. */
+static int32_t sentinel_index(const ObjectiveConfig *config, int32_t id)
 {
     int32_t index = config->sentinels_rise ? id - config->first_sentinel : config->first_sentinel - id;
-    return index >= 0 && index < config->n_sentinels;
+    return index >= 0 && index < config->n_sentinels ? index : -1;
 }
 
+/* Fills `starts` (n_sentinels) with where the tokens of each sentinel's span start in the targets, which must name
+ * sentinels 0, 1, 2, … in order, first of all. Returns how many they name; -1 if they are malformed. */
+static int32_t find_starts(const ObjectiveConfig *config, const int32_t *targets, int64_t n, int64_t *starts)
+{
+    int32_t named = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t index = sentinel_index(config, targets[i]);
+        if ((index >= 0 || i == 0) && index != named)
+            return -1;
+        if (index >= 0)
+            starts[named++] = i + 1;
+    }
+    return named;
+}
+
+/* New sentinels of the inputs are 0, 1, 2, … in order; an earlier one may come again. */
 int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out)
 {
     const int32_t *inputs = example->inputs, *targets = example->targets;
-    int64_t n_inputs = example->n_inputs - 1, n_targets = example->n_targets - 1; /* without EOS */
+    int64_t n_inputs = example->n_inputs - 1, n_targets = example->n_targets - 1, n = 0; /* without EOS */
+    g_autofree int64_t *starts = g_new(int64_t, config->n_sentinels);
     if (n_inputs < 0 || n_targets < 0 || inputs[n_inputs] != config->eos || targets[n_targets] != config->eos)
         return -1;
-    int64_t n = 0, t = 0;
-    int32_t next = 0; /* sentinel */
+    int32_t named = find_starts(config, targets, n_targets, starts), used = 0;
     for (int64_t i = 0; i < n_inputs; i++) {
-        if (!is_sentinel(config, inputs[i])) {
-            out[n++] = inputs[i];
-            continue;
-        }
-        int32_t sentinel = objective_sentinel(config, next++);
-        if (inputs[i] != sentinel || t == n_targets || targets[t++] != sentinel)
+        int32_t index = sentinel_index(config, inputs[i]);
+        if (named < 0 || index >= named || index > used || (index < 0 && n == config->raw_length))
             return -1;
-        while (t < n_targets && !is_sentinel(config, targets[t]))
-            out[n++] = targets[t++];
+        used += index == used;
+        if (index < 0)
+            out[n++] = inputs[i];
+        for (int64_t t = index < 0 ? n_targets : starts[index]; t < n_targets && sentinel_index(config, targets[t]) < 0;
+             t++) {
+            if (n == config->raw_length)
+                return -1;
+            out[n++] = targets[t];
+        }
     }
-    if (t < n_targets && targets[t] == objective_sentinel(config, next)) /* the text ended outside a span */
-        t++;
-    return t == n_targets ? n : -1;
+    bool ends_outside = used == named - 1 && starts[used] == n_targets; /* T5 names the text's end too */
+    return used == named || ends_outside ? n : -1;
 }
 
 const Objective span_corruption_objective = { .name = "span_corruption",

@@ -22,6 +22,6 @@ void span_corruption_mask(Philox *rng, int64_t length, double density, double me
  * tokens in the targets; EOS ends both. */
 void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, const int32_t *tokens, int64_t n,
                            Example *out);
-/* Puts the targets back into the inputs: the original tokens (without EOS) in `out`. Returns their number, or -1 if
- * inputs and targets do not fit together. */
+/* Puts the targets back into the inputs: the original tokens (without EOS) in `out` (raw_length). A sentinel may come
+ * several times in the inputs. Returns the number of tokens, or -1 if inputs and targets do not fit together. */
 int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out);

@@ -6,9 +6,8 @@
 
 #include <inttypes.h>
 
-#define MAX_ROWS                                                                                                       \
-    (1 << 28) /* most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than       \
-                 inputs */
+/* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
+#define MAX_ROWS (1 << 28)
 
 /* train.batch and train.micro_batch are in samples or tokens. */
 static bool check_batch(const char *name, Amount amount, GError **error)

@@ -89,7 +89,9 @@ static bool same_sources(const char *a, const char *b)
         double shares[2][SPLIT_PARTS] = { 0 };
         bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
         same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
-               part[0] == part[1] && memcmp(shares[0], shares[1], sizeof shares[0]) == 0;
+               part[0] == part[1];
+        for (int i = 0; i < SPLIT_PARTS; i++)
+            same = same && shares[0][i] == shares[1][i];
     }
     g_clear_pointer(&x, mixture_free);
     g_clear_pointer(&y, mixture_free);

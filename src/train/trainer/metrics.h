@@ -22,10 +22,10 @@ typedef struct TrainRecord {
     int64_t total_steps; /* 0 means unknown */
 } TrainRecord;
 void metrics_train(Metrics *metrics, const TrainRecord *record);
-/* The losses of one held-out set. name NULL means that data.valid gives none; the record then says "valid". */
+/* Writes the losses of one held-out set. name NULL means that data.valid gives none; the record then says "valid". */
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
-/* An event in words: "skipped: …", "train.length changed from …". */
+/* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
-/* The whole configuration, as a text of the TensorBoard events. */
+/* Writes the whole configuration to TensorBoard, as a text. */
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml);

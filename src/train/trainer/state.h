@@ -50,7 +50,7 @@ typedef struct Trainer {
 typedef struct StepStats {
     LossSums sums;
     double lr, norm; /* learning rate; L2 norm of the gradients before clipping */
-    int64_t tokens;  /* read */
+    int64_t tokens;  /* read by the step */
     bool updated;    /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
@@ -66,15 +66,15 @@ bool trainer_resume(Trainer *t, GError **error);
 
 /* Whether train.length is reached. A length in time counts the time of this process. */
 bool trainer_finished(const Trainer *t);
-/* Whether something that is done periodically is due after the last step. */
+/* Whether a periodic action, such as saving, is due after the last step. */
 bool trainer_due(const Trainer *t, const Every *every);
-/* Estimated from the pace of this process; -1 means unknown. */
+/* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
 /* One optimizer step, skipped where the loss or a gradient is not finite. A request to stop may abandon it: the error
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);
 
-/* Sets best_data, and logs where it differs from that of the best loss so far: the two are not compared. */
+/* Sets t->best_data. Logs where the best loss so far is of other held-out samples: such losses are not compared. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);

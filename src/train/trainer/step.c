@@ -49,8 +49,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     double start = clock_seconds();
     bool shown = false, goes_on = true;
-    DeviceMark before =
-        0; /* one microbatch is queued while the one before is computed, so elapsed time is the device's */
+    DeviceMark before = 0; /* the microbatch before, waited for while one is queued: `elapsed` is the device's */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
         model_pass(t->model, t->batch[done - 1], &t->loss);

@@ -1,6 +1,5 @@
 #include "train/trainer/stop.h"
 
-#include "base/error.h"
 #include "base/log.h"
 
 #include <signal.h>
@@ -66,10 +65,4 @@ bool stop_requested(void)
     if (!requested && log_unread())
         request(SIGPIPE);
     return requested;
-}
-
-bool fail_stopped(GError **error)
-{
-    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request");
-    return false;
 }

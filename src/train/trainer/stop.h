@@ -10,5 +10,3 @@
  * the mask. */
 void stop_catch_signals(void);
 bool stop_requested(void);
-/* Sets an error of code LOAM_ERROR_STOPPED and returns false. */
-bool fail_stopped(GError **error);
