@@ -8,32 +8,12 @@ GQuark loam_error_quark(void)
     return g_quark_from_static_string("loam-error");
 }
 
-static void set_error(GError **error, LoamError code, const char *format, va_list args)
+bool fail_as(GError **error, LoamError code, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     g_propagate_error(error, g_error_new_valist(LOAM_ERROR, (gint)code, format, args));
-}
-
-bool fail_user(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    set_error(error, LOAM_ERROR_USER, format, args);
     va_end(args);
-    return false;
-}
-
-bool fail_machine(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    set_error(error, LOAM_ERROR_MACHINE, format, args);
-    va_end(args);
-    return false;
-}
-
-bool fail_stopped(GError **error)
-{
-    g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED, "stopped on request");
     return false;
 }
 
@@ -41,9 +21,7 @@ bool fail_errno(GError **error, const char *action, const char *path)
 {
     int number = errno;
     bool user = number == ENOENT || number == EACCES || number == EISDIR || number == ENOTDIR || number == EEXIST;
-    g_set_error(error, LOAM_ERROR, user ? LOAM_ERROR_USER : LOAM_ERROR_MACHINE, "%s %s: %s", action, path,
-                g_strerror(number));
-    return false;
+    return fail_as(error, user ? LOAM_ERROR_USER : LOAM_ERROR_MACHINE, "%s %s: %s", action, path, g_strerror(number));
 }
 
 bool fail_context(GError **error, const char *format, ...)

@@ -18,10 +18,10 @@ typedef enum LoamError {
 GQuark loam_error_quark(void);
 
 /* Each sets *error (if error is not NULL) and returns false: `return fail_user(error, …)`. */
-bool fail_user(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-bool fail_machine(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* An error of code LOAM_ERROR_STOPPED: "stopped on request". */
-bool fail_stopped(GError **error);
+#define fail_user(error, ...)    fail_as(error, LOAM_ERROR_USER, __VA_ARGS__)
+#define fail_machine(error, ...) fail_as(error, LOAM_ERROR_MACHINE, __VA_ARGS__)
+#define fail_stopped(error)      fail_as(error, LOAM_ERROR_STOPPED, "stopped on request")
+bool fail_as(GError **error, LoamError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /* "ACTION PATH: strerror(errno)". For ENOENT, EACCES, EISDIR, ENOTDIR and EEXIST a user's error, otherwise the
  * machine's. */
 bool fail_errno(GError **error, const char *action, const char *path);

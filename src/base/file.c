@@ -78,16 +78,6 @@ static ssize_t rigged_write(int fd, const void *data, size_t bytes)
     return n;
 }
 
-static int rigged_truncate(int fd, off_t bytes)
-{
-    return io_rigged("truncate") ? -1 : ftruncate(fd, bytes);
-}
-
-static int rigged_fsync(int fd)
-{
-    return io_rigged("fsync") ? -1 : fsync(fd);
-}
-
 /* Closes the descriptor on failure too. */
 static int rigged_close(int fd)
 {
@@ -98,11 +88,6 @@ static int rigged_close(int fd)
         return -1;
     }
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
-}
-
-static int rigged_unlink(const char *path)
-{
-    return io_rigged("unlink") ? -1 : unlink(path);
 }
 
 /* fd < 0 means that opening failed with errno. */
@@ -147,8 +132,8 @@ IoFile *io_create_beside(const char *path, char **temporary, GError **error)
 static bool cut_back(IoFile *file)
 {
     file->used = 0;
-    file->torn =
-        rigged_truncate(file->fd, file->whole) < 0 || (!file->append && lseek(file->fd, file->whole, SEEK_SET) < 0);
+    file->torn = io_rigged("truncate") || ftruncate(file->fd, file->whole) < 0 ||
+                 (!file->append && lseek(file->fd, file->whole, SEEK_SET) < 0);
     if (!file->torn)
         file->written = file->whole;
     return !file->torn;
@@ -220,7 +205,7 @@ bool io_close(IoFile *file, bool sync, GError **error)
         io_abort(file);
         return false;
     }
-    if (sync && rigged_fsync(file->fd) < 0) {
+    if (sync && (io_rigged("fsync") || fsync(file->fd) < 0)) {
         fail_errno(error, "syncing", file->path);
         io_abort(file);
         return false;
@@ -253,7 +238,8 @@ bool io_sync_directory(const char *path, GError **error)
     if (fd < 0)
         return fail_errno(error, "opening folder", path);
     /* EINVAL means that folders cannot be synced on this file system. */
-    bool ok = rigged_fsync(fd) == 0 || errno == EINVAL || fail_errno(error, "syncing folder", path);
+    bool synced = !io_rigged("fsync") && fsync(fd) == 0;
+    bool ok = synced || errno == EINVAL || fail_errno(error, "syncing folder", path);
     if (rigged_close(fd) < 0 && ok)
         return fail_errno(error, "closing folder", path);
     return ok;
@@ -304,7 +290,7 @@ bool io_remove_tree(const char *path, GError **error)
     if (lstat(path, &info) < 0)
         return errno == ENOENT || fail_errno(error, "removing", path);
     if (!S_ISDIR(info.st_mode))
-        return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
+        return io_remove_file(path, error);
     if (!remove_contents(path, error))
         return false;
     return (!io_rigged("rmdir") && rmdir(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
@@ -312,7 +298,7 @@ bool io_remove_tree(const char *path, GError **error)
 
 bool io_remove_file(const char *path, GError **error)
 {
-    return rigged_unlink(path) == 0 || errno == ENOENT || fail_errno(error, "removing", path);
+    return (!io_rigged("unlink") && unlink(path) == 0) || errno == ENOENT || fail_errno(error, "removing", path);
 }
 
 /* The path with symbolic links resolved, so that renaming to it replaces their target. */
@@ -376,8 +362,8 @@ bool io_swap_in(const char *fresh, const char *path, GError **error)
 bool io_replace_link(const char *link, const char *target, GError **error)
 {
     g_autofree char *temporary = g_strconcat(link, ".tmp", NULL);
-    if (rigged_unlink(temporary) < 0 && errno != ENOENT) /* of a process that crashed */
-        return fail_errno(error, "removing", temporary);
+    if (!io_remove_file(temporary, error)) /* of a process that crashed */
+        return false;
     if (io_rigged("symlink") || symlink(target, temporary) < 0)
         return fail_errno(error, "creating link", temporary);
     if (!io_rename(temporary, link, error)) {

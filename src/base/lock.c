@@ -20,11 +20,6 @@ static bool is_taken(int number)
     return number == EWOULDBLOCK || number == EAGAIN || number == EACCES;
 }
 
-static int lock_by_flock(int file)
-{
-    return io_rigged("flock") ? -1 : flock(file, LOCK_EX | LOCK_NB);
-}
-
 static int lock_by_fcntl(int file)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -57,7 +52,7 @@ static void write_owner(int file)
 /* Locks an open file, which must stay open; the lock ends with the process. */
 static LockResult take(int file, const char *path)
 {
-    if (lock_by_flock(file) == 0)
+    if (!io_rigged("flock") && flock(file, LOCK_EX | LOCK_NB) == 0)
         return LOCK_HELD;
     int number = errno;
     if (is_taken(number))

@@ -10,6 +10,6 @@ typedef enum LockResult {
 } LockResult;
 
 /* Locks a file, which is created if missing, with flock or, on file systems that refuse flock, with fcntl. Where both
- * are refused (a warning says so) the file's content, host and process id, decides: a process that lives on this host
- * holds the lock. */
+ * are refused (a warning says so) the host and process id in the file decide: the lock is held if that process runs on
+ * this host. Processes of other hosts are then not noticed. */
 LockResult lock_file(const char *path, GError **error);

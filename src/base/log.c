@@ -140,47 +140,22 @@ static void copy_to_file(const char *line)
     write_stderr(warning);
 }
 
-static void say(const char *prefix, const char *format, va_list args)
+void log_line(const char *prefix, bool shown, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
     g_autofree char *line = g_strconcat(prefix, message, "\n", NULL);
     g_mutex_lock(&lock);
-    if (bar.what)
+    if (shown && bar.what)
         write_stderr(CLEAR_LINE);
-    write_stderr(line);
+    if (shown)
+        write_stderr(line);
     if (log_file)
         copy_to_file(line);
-    if (bar.what)
+    if (shown && bar.what)
         draw_bar();
-    g_mutex_unlock(&lock);
-}
-
-void log_info(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    say("", format, args);
-    va_end(args);
-}
-
-void log_warning(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    say("warning: ", format, args);
-    va_end(args);
-}
-
-void log_file_only(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_autofree char *message = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_autofree char *line = g_strconcat(message, "\n", NULL);
-    g_mutex_lock(&lock);
-    if (log_file)
-        copy_to_file(line);
     g_mutex_unlock(&lock);
 }
 

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void log_info(const char *format, ...) G_GNUC_PRINTF(1, 2);
-void log_warning(const char *format, ...) G_GNUC_PRINTF(1, 2); /* "warning: …" */
+#define log_info(...)    log_line("", true, __VA_ARGS__)
+#define log_warning(...) log_line("warning: ", true, __VA_ARGS__)
 /* A line for the log file only, about something that standard error shows in another way. */
-void log_file_only(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* Appends every later line, after the time of day, to a file; NULL stops that. */
+#define log_file_only(...) log_line("", false, __VA_ARGS__)
+void log_line(const char *prefix, bool shown, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* Appends every later line, after its date and time in UTC, to a file; NULL stops that. */
 bool log_to_file(const char *path, GError **error);
 
 /* Whether a line was lost because standard error is a pipe that nobody reads any more. */

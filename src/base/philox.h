@@ -1,7 +1,7 @@
 /* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers. It is a pure function of (key,
  * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
  *
- * Key = (seed, purpose, layer). Counter for the dropout of a hidden element = (sample index, token position in the
+ * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
  * sample, channel / 4); of an attention weight = (sample index, head, query, key / 4). Word i of the result belongs to
  * channel or key 4c + i, where c is the last number of the counter. */
 #pragma once
@@ -46,18 +46,6 @@ static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, ui
         k1 += 0xBB67AE85u;
     }
     return (PhiloxWords){ { c0, c1, c2, c3 } };
-}
-
-/* The words of four neighbouring channels of a hidden element. */
-static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t channel4)
-{
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32), position, channel4);
-}
-
-/* The words of four neighbouring attention weights; sample < 2^48, head < 2^16. */
-static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32_t head, uint32_t query, uint32_t key4)
-{
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, key4);
 }
 
 /* Dropout in every backend: an element is kept if its word >= philox_threshold(rate), and kept elements are multiplied

@@ -52,6 +52,19 @@ static int unlikeness(const char *a, const char *b, int distance)
     return 2 * distance - common_prefix(a, b);
 }
 
+/* Whether two names differ in nothing but case and punctuation: "rouge_l" and "ROUGE-L". */
+static bool same_letters(const char *a, const char *b)
+{
+    while (*a || *b)
+        if (*a && !g_ascii_isalnum(*a))
+            a++;
+        else if (*b && !g_ascii_isalnum(*b))
+            b++;
+        else if (g_ascii_tolower(*a++) != g_ascii_tolower(*b++))
+            return false;
+    return true;
+}
+
 const char *text_nearest(const char *name, const char *const *list)
 {
     const char *nearest = NULL;
@@ -59,6 +72,8 @@ const char *text_nearest(const char *name, const char *const *list)
         return NULL;
     int limit = (int)(strlen(name) + 1) / 2; /* distance < limit <=> distance < length / 2 */
     for (int least = INT_MAX; *list; list++) {
+        if (same_letters(name, *list))
+            return *list;
         int distance = edits(name, *list), unlike = unlikeness(name, *list, distance);
         if (distance < limit && unlike < least) {
             nearest = *list;

@@ -6,7 +6,8 @@
 
 /* Damerau-Levenshtein distance of two strings of bytes. */
 int text_distance(const char *a, const char *b);
-/* The nearest name of a NULL-terminated list, preferring names that start alike; NULL if every distance is half of the
+/* The nearest name of a NULL-terminated list: one that differs only in case or punctuation, else preferring names that
+ * start alike; NULL if every distance is half of the
  * name's length or more. */
 const char *text_nearest(const char *name, const char *const *list);
 /* The three nearest names at any distance, nearest first: "a, b, c". g_free. */

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "data/sources.h"
-#include "device/peak.h"
 #include "model/model.h"
 #include "train/config/config.h"
 #include "train/memory.h"

@@ -26,8 +26,8 @@ typedef struct PromptFormat {
 } PromptFormat;
 
 /* The format for the model's family: EOS after T5's text; [CLS] and [SEP] around BERT's; nothing around GPT's, bos of
- * model_roles if it is empty. A tokenizer in the folder model_path overrides this in one-stack models. tok NULL means
- * ids. */
+ * model_roles if it is empty. In models without encoder or without decoder, the post-processor of a tokenizer in the
+ * folder model_path overrides this. tok NULL means ids. */
 PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;

@@ -1,4 +1,4 @@
-/* batch.h: the input of one training step: token streams without padding, their targets and their labels. */
+/* batch.h: the input of one forward pass (one microbatch): token streams without padding, their targets and labels. */
 #pragma once
 
 #include <stdint.h>
@@ -71,8 +71,8 @@ void stream_free(TokenStream *stream);  /* frees its arrays */
  * first_dropout_position on; ids and token types are 0 until the caller sets them. Returns the index of the first
  * token. */
 int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n);
-/* A new stream with the capacities of `from` and room for n_memory more tokens in one sequence of each of `rows` packed
- * sequences; stream_close frees it. */
+/* A new stream for stream_copy_behind_memory, with the capacities of `from`, but max_tokens larger by n_memory for each
+ * of `rows` packed sequences, and max_len by n_memory; stream_close frees it. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);
 void stream_close(TokenStream *stream);
 /* Copies the sequences of `from` with n_memory placeholder tokens (id 0) before each of them: the model's learned

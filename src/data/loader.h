@@ -1,9 +1,9 @@
-/* loader.h: batches as a function of an index. A batch consists of packed sequences ("rows"), which have an index over
- * the whole run: row i is row (i mod n_rows) of epoch (i div n_rows), visited in an order drawn from (seed, epoch).
- * Where samples fill their rows, a row is one sample. Shorter samples are packed: their lengths are known when the
- * loader opens and the same in every epoch, so one plan (pack.h) says which samples share a row. With data.compat, row
- * i is sample i of a reference system's order (compat/compat.h). Resume, prefetching and a changed batch size therefore
- * need no state. */
+/* loader.h: batches as a function of an index. A batch consists of packed sequences (`rows` in code), which have an
+ * index over the whole run: packed sequence i is number (i mod n) of epoch (i div n), n = loader_epoch_samples, visited
+ * in an order drawn from (seed, epoch). Long samples fill one each. Shorter ones are packed: their lengths are known
+ * when the loader opens and the same in every epoch, so one plan (pack.h) says which samples share one. With
+ * data.compat, number i is sample i of a reference system's order (compat/compat.h). Resume, prefetching and a changed
+ * batch size therefore need no state. */
 #pragma once
 
 #include "data/batch.h"
@@ -14,8 +14,8 @@
 typedef struct Loader Loader;
 /* path: a dataset (dataset_open), or a list of them (mixture_parse). A dataset made with another tokenizer than `tok`
  * is an error that names both. held_out: data to evaluate on: every epoch is the same, text is cut in the order of the
- * file, masks depend on the seed and the sample alone, and the order of the rows is drawn by a hash of their index
- * alone, so that the first n rows stand for the whole dataset in every run. tok must outlive the loader. */
+ * file, masks depend on the seed and the sample alone, and the order of packed sequences is drawn by a hash of their
+ * index alone, so that the first n stand for the whole dataset in every run. tok must outlive the loader. */
 Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
@@ -34,17 +34,17 @@ int64_t loader_raw_tokens(const Loader *loader); /* tokens of text of one epoch 
 /* A dataset of a mixture. */
 typedef struct LoaderPart {
     const char *path;     /* of the dataset */
-    double share;         /* share of the rows of the run */
-    int64_t rows, tokens; /* of an epoch of this dataset */
+    double share;         /* share of the packed sequences of the run */
+    int64_t rows, tokens; /* packed sequences and tokens of an epoch of this dataset */
 } LoaderPart;
 /* Number of datasets; 1 without a mixture. */
 int loader_parts(const Loader *loader);
 LoaderPart loader_part(const Loader *loader, int part);
 
-/* Tokens of a row of the encoder's and the decoder's stream; 0 means that the objective has no such stream. */
+/* Tokens of a packed sequence of the encoder's and the decoder's stream; 0 means that there is no such stream. */
 int32_t loader_enc_length(const Loader *loader);
 int32_t loader_dec_length(const Loader *loader);
-/* An empty batch with room for any `rows` rows. */
+/* An empty batch with room for any `rows` packed sequences. */
 Batch *loader_batch(const Loader *loader, int32_t rows);
-/* Clears `out` and fills it with rows [first, first + n). Thread-safe. */
+/* Clears `out` and fills it with packed sequences [first, first + n). Thread-safe. */
 bool loader_get(Loader *loader, int64_t first, int64_t n, Batch *out, GError **error);

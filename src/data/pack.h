@@ -1,5 +1,5 @@
-/* pack.h: which samples share a packed sequence ("row"), so that nothing is padded: two-dimensional best fit, where the
- * dimensions are the tokens of the encoder's and the decoder's stream, within blocks of 2^20 samples. */
+/* pack.h: which samples share a packed sequence (`row` in code), so that nothing is padded: two-dimensional best fit,
+ * where the dimensions are the tokens of the encoder's and the decoder's stream, within blocks of 2^20 samples. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,20 +11,20 @@ typedef struct PackLength {
     int64_t enc, dec; /* tokens in either stream; 0 where the objective has no such stream */
 } PackLength;
 
-/* The length of a sample, at most the capacity of a row. */
+/* The length of a sample, at most the capacity of a packed sequence. */
 typedef PackLength (*PackLengthFn)(const void *context, int64_t sample);
 
 typedef struct PackPlan {
     int64_t n_rows, n_samples;
-    int64_t *starts;      /* (n_rows + 1) row r is samples[starts[r]] … samples[starts[r + 1] - 1] */
+    int64_t *starts;      /* (n_rows + 1) packed sequence r is samples[starts[r]] … samples[starts[r + 1] - 1] */
     uint32_t *samples;    /* (n_samples) numbers of the samples */
-    int64_t max_samples;  /* of one row */
+    int64_t max_samples;  /* of one packed sequence */
     PackLength used, all; /* tokens of all samples, and n_rows times the capacity */
 } PackPlan;
 
 /* Packs by length; n_samples < 2^32. Equal arguments give equal plans. */
 PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context);
-/* Puts n_group consecutive samples, which must fit, into every row. */
+/* Puts n_group consecutive samples, which must fit, into every packed sequence. */
 PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length,
                       const void *context);
 void pack_free(PackPlan *plan);

@@ -1,6 +1,7 @@
-/* attn_spec.h: what an attention operation computes: the sequences of queries and keys, and which keys each query may
- * attend to. Tq and Tk are the numbers of queries and keys of a sequence; i counts its queries, j its keys. Where Tq
- * and Tk differ the last query has the position of the last key: query i is at position i + Tk - Tq. No GLib here. */
+/* attn_spec.h: what an attention operation computes: the sequences of queries and keys, which keys each query may
+ * attend to, and what is added to a score by the distance of key and query. Tq and Tk are the numbers of queries and
+ * keys of a sequence; i counts its queries, j its keys. Where Tq and Tk differ the last query has the position of the
+ * last key: query i is at position i + Tk - Tq. No GLib here. */
 #pragma once
 
 #include "device/tensor.h"
@@ -69,3 +70,23 @@ static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, i
 {
     return (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
 }
+
+/* T5's relative-position buckets. */
+typedef enum RelposRule {
+    RELPOS_T5, /* Raffel et al. 2020; buckets of long distances are rounded down */
+    RELPOS_AST /* AST-T5, COCO-LM: rounded up; keys before and after the query have buckets of their own, also where
+                  `bidirectional` is false */
+} RelposRule;
+
+typedef struct RelposSpec {
+    int32_t first;        /* relative position (key - query) of column 0 of the bias */
+    int32_t n_buckets;    /* rows of the embedding table */
+    int32_t max_distance; /* all distances from here on share the last bucket */
+    RelposRule rule;
+    bool bidirectional; /* keys after the query have buckets of their own; false: they share the bucket of distance 0 */
+} RelposSpec;
+
+/* Bucket of a relative position (key - query). Rounding of the logarithm never moves a distance to a wrong bucket. */
+int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
+/* ALiBi's slope of a head of `heads` (Press et al. 2022); any number of heads. */
+double alibi_slope(int32_t head, int32_t heads);

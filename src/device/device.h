@@ -11,7 +11,7 @@ typedef struct Profile Profile; /* profile.h */
 /* Work that the null device was asked for. */
 typedef struct DeviceCounts {
     double flops;                      /* of matrix products and attention: 2 per multiply-add */
-    double bytes;                      /* read and written by operations, each operand once */
+    double bytes;                      /* read and written by operations: each operand once, updated ones twice */
     int64_t calls, uploads, downloads; /* operations, transfers to the device, transfers from it */
 } DeviceCounts;
 

@@ -1,6 +1,7 @@
 /* operand.h: the declaration of an operation's tensor in op_list.inc, and its check; for ops.c and the null device.
  *
- * A dimension is a number, or a letter: the first operand with a letter fixes its number, all others must agree. */
+ * A dimension is a number, or a letter: the first operand with a letter fixes its number, all others of the operation
+ * must agree. ANY stands for a whole shape, of a vector or a matrix: all operands with ANY have the same shape. */
 #pragma once
 
 #include "device/device.h"

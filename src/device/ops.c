@@ -86,7 +86,7 @@ static void check_distance(const char *op, const Device *dev, const AttnSpec *sp
     CHECK(!biased && !spec->layout, "%s: distances with a bias or a layout", op);
 }
 
-enum { MOST_HEADS = 1 << 16 }; /* see philox_attention */
+enum { MOST_HEADS = 1 << 16 }; /* a head has 16 bits of the counter: see mask_row */
 
 static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Tensor bias, const AttnSpec *spec,
                        const Dropout *drop)

@@ -5,7 +5,6 @@
 
 #include "base/philox.h"
 #include "device/attn_spec.h"
-#include "device/relpos.h"
 
 typedef struct Device Device;
 
@@ -39,21 +38,27 @@ typedef struct XentSpec {
     float scale; /* factor on the gradient: 1 / number of target tokens of the whole batch */
     bool grad;   /* logits are replaced by their gradient; else they stay, and only the statistics are written */
 } XentSpec;
-/* Columns of `stats` of op_xent. */
-enum { XENT_LOSS, XENT_NLL, XENT_CORRECT, XENT_WEIGHT, XENT_STATS };
+/* Columns of `stats` of op_xent, each multiplied by the weight of its row. */
+enum {
+    XENT_LOSS,    /* cross-entropy with label smoothing and z-loss */
+    XENT_NLL,     /* negative log-likelihood of the target */
+    XENT_CORRECT, /* 1 where the target has the largest logit */
+    XENT_WEIGHT,  /* 1, so that the column holds the weights */
+    XENT_STATS    /* the number of columns */
+};
 
 /* The numbers of an optimizer that change from step to step; in memory of the device, so that an update is the same
  * sequence of calls in every step. */
 typedef struct StepScalars {
     float lr;       /* of this update, schedule included */
     float clip;     /* factor on every gradient; 1 when not clipped */
-    int64_t update; /* u = 1, 2, … */
+    int64_t update; /* number of this update: 1, 2, … */
 } StepScalars;
 
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
-     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
+     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps), t = StepScalars.update. */
     bool scale_by_rms;
     int64_t count; /* elements of the whole tensor, for rms(w) */
 } AdamwSpec;

@@ -1,10 +1,15 @@
-/* profile.h: time and number of calls of each operation, for `loam bench step`; measured by op_NAME() of ops.h. */
+/* profile.h: how fast a device is: the time of each operation, and of large matrix products. */
 #pragma once
 
 #include "device/device.h"
 
+/* FLOP/s of the fastest of several square matrix products in f32, measured for about `seconds`: other speeds are given
+ * as a share of it. 0 means too little memory. */
+double device_gemm_peak(Device *dev, double seconds);
+
 #define PROFILE_OPS 64
 
+/* Time and number of calls of each operation, for `loam bench step`; measured by op_NAME() of ops.h. */
 struct Profile {
     int n; /* operations called so far, in the order of their first calls */
     struct {

@@ -1,4 +1,5 @@
-#include "device/relpos.h"
+/* relpos.c: relative-position buckets, and ALiBi's slopes. */
+#include "device/attn_spec.h"
 
 #include <math.h>
 #include <stdlib.h>

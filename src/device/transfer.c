@@ -60,58 +60,59 @@ static char *piece_at(Tensor t, int64_t i, int64_t offset)
     return (char *)t.p + (size_t)(i * t.ld + offset) * dtype_bytes((DType)t.dtype);
 }
 
-void tensor_upload(Device *dev, Tensor to, const void *from)
+/* How many numbers from `first` on go at a time: with a cast at most CHUNK. */
+static int64_t count_of(Pieces pieces, int64_t first, bool cast)
 {
-    Pieces pieces = pieces_of(to);
-    size_t bytes = (size_t)pieces.length * dtype_bytes((DType)to.dtype);
-    for (int64_t i = 0; i < pieces.n; i++)
-        device_upload(dev, piece_at(to, i, 0), (const char *)from + (size_t)i * bytes, bytes);
-}
-
-void tensor_download(Device *dev, void *to, Tensor from)
-{
-    Pieces pieces = pieces_of(from);
-    size_t bytes = (size_t)pieces.length * dtype_bytes((DType)from.dtype);
-    for (int64_t i = 0; i < pieces.n; i++)
-        device_download(dev, (char *)to + (size_t)i * bytes, piece_at(from, i, 0), bytes);
-}
-
-static int64_t chunk_of(Pieces pieces, int64_t first)
-{
-    return pieces.length - first < CHUNK ? pieces.length - first : CHUNK;
+    return cast && pieces.length - first > CHUNK ? CHUNK : pieces.length - first;
 }
 
 void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
 {
     Pieces pieces = pieces_of(to);
-    double cast[CHUNK]; /* as large as any dtype */
-    if (to.dtype == dtype) {
-        tensor_upload(dev, to, from);
-        return;
-    }
+    double numbers[CHUNK]; /* as large as any dtype */
+    bool cast = to.dtype != dtype;
     for (int64_t i = 0; i < pieces.n; i++)
         for (int64_t first = 0, n; first < pieces.length; first += n) {
-            n = chunk_of(pieces, first);
+            n = count_of(pieces, first, cast);
             const char *at = (const char *)from + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
-            cast_numbers(cast, (DType)to.dtype, at, dtype, n);
-            device_upload(dev, piece_at(to, i, first), cast, (size_t)n * dtype_bytes((DType)to.dtype));
+            if (cast)
+                cast_numbers(numbers, (DType)to.dtype, at, dtype, n);
+            device_upload(dev, piece_at(to, i, first), cast ? (const void *)numbers : at,
+                          (size_t)n * dtype_bytes((DType)to.dtype));
+        }
+}
+
+/* Waits only where it casts. */
+static void read_numbers(Device *dev, void *to, DType dtype, Tensor from)
+{
+    Pieces pieces = pieces_of(from);
+    double numbers[CHUNK];
+    bool cast = from.dtype != dtype;
+    for (int64_t i = 0; i < pieces.n; i++)
+        for (int64_t first = 0, n; first < pieces.length; first += n) {
+            n = count_of(pieces, first, cast);
+            char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
+            device_download(dev, cast ? (void *)numbers : at, piece_at(from, i, first),
+                            (size_t)n * dtype_bytes((DType)from.dtype));
+            if (cast)
+                device_synchronise(dev);
+            if (cast && dev->computes)
+                cast_numbers(at, dtype, numbers, (DType)from.dtype, n);
         }
 }
 
 void tensor_read(Device *dev, void *to, DType dtype, Tensor from)
 {
-    Pieces pieces = pieces_of(from);
-    double found[CHUNK];
-    if (from.dtype == dtype)
-        tensor_download(dev, to, from);
-    for (int64_t i = 0; from.dtype != dtype && i < pieces.n; i++)
-        for (int64_t first = 0, n; first < pieces.length; first += n) {
-            n = chunk_of(pieces, first);
-            device_download(dev, found, piece_at(from, i, first), (size_t)n * dtype_bytes((DType)from.dtype));
-            device_synchronise(dev);
-            char *at = (char *)to + (size_t)(i * pieces.length + first) * dtype_bytes(dtype);
-            if (dev->computes)
-                cast_numbers(at, dtype, found, (DType)from.dtype, n);
-        }
+    read_numbers(dev, to, dtype, from);
     device_synchronise(dev);
+}
+
+void tensor_upload(Device *dev, Tensor to, const void *from)
+{
+    tensor_write(dev, to, from, (DType)to.dtype);
+}
+
+void tensor_download(Device *dev, void *to, Tensor from)
+{
+    read_numbers(dev, to, (DType)from.dtype, from);
 }

@@ -1,6 +1,5 @@
 #include "format/events.h"
 
-#include "base/file.h"
 #include "base/log.h"
 #include "format/map.h"
 
@@ -10,11 +9,6 @@
 #define PREFIX          "events.out.tfevents."
 #define MAX_FILE        ((size_t)1 << 31)
 #define RECORD_OVERHEAD 16 /* bytes: length 8, its checksum 4, the payload's 4 */
-
-struct EventsWriter {
-    IoFile *file;
-    char *path;
-};
 
 /* ---- protobuf: the few fields of tensorflow.Event that scalars and texts need ---- */
 
@@ -108,6 +102,24 @@ static int64_t step_of(const guint8 *at, size_t bytes)
 
 /* ---- records ---- */
 
+/* CRC-32C, four bits at a time. The table holds the remainders of four bits, polynomial 0x82f63b78
+ * (Castagnoli, reflected). */
+static const uint32_t remainders[16] = { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+                                         0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+                                         0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75 };
+
+uint32_t crc32c(const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    uint32_t crc = 0xffffffff;
+    for (size_t i = 0; i < bytes; i++) {
+        crc ^= at[i];
+        crc = crc >> 4 ^ remainders[crc & 15];
+        crc = crc >> 4 ^ remainders[crc & 15];
+    }
+    return ~crc;
+}
+
 static uint32_t masked_crc(const void *data, size_t bytes)
 {
     uint32_t crc = crc32c(data, bytes);
@@ -115,13 +127,12 @@ static uint32_t masked_crc(const void *data, size_t bytes)
 }
 
 /* Appends a record of the event, which is freed. After a failure everything since the last flush is lost. */
-static bool write_record(EventsWriter *writer, GByteArray *event, GError **error)
+static bool write_record(IoFile *file, GByteArray *event, GError **error)
 {
     uint64_t bytes = event->len;
     uint32_t length_crc = masked_crc(&bytes, sizeof bytes), crc = masked_crc(event->data, event->len);
-    bool ok = io_write(writer->file, &bytes, sizeof bytes, error) &&
-              io_write(writer->file, &length_crc, sizeof length_crc, error) &&
-              io_write(writer->file, event->data, event->len, error) && io_write(writer->file, &crc, sizeof crc, error);
+    bool ok = io_write(file, &bytes, sizeof bytes, error) && io_write(file, &length_crc, sizeof length_crc, error) &&
+              io_write(file, event->data, event->len, error) && io_write(file, &crc, sizeof crc, error);
     g_byte_array_unref(event);
     return ok;
 }
@@ -154,47 +165,43 @@ static char *new_path(const char *folder)
     }
 }
 
-EventsWriter *events_open(const char *folder, GError **error)
+IoFile *events_open(const char *folder, GError **error)
 {
+    static const char version[] = "brain.Event:2";
     if (!io_make_directories(folder, error))
         return NULL;
     g_autofree char *path = new_path(folder);
     IoFile *file = io_create(path, error);
     if (file == NULL)
         return NULL;
-    EventsWriter *writer = g_new0(EventsWriter, 1);
-    writer->file = file;
-    writer->path = g_steal_pointer(&path);
-    static const char version[] = "brain.Event:2";
     GByteArray *event = event_new(0);
     put_bytes(event, 3, version, sizeof version - 1);
-    if (!write_record(writer, event, error) || !events_flush(writer, error)) {
-        events_close(writer);
-        return NULL;
-    }
-    return writer;
+    if (write_record(file, event, error) && io_flush(file, error))
+        return file;
+    io_abort(file);
+    return NULL;
 }
 
 /* An event whose summary has this one Summary.Value. */
-static bool write_value(EventsWriter *writer, int64_t step, const GByteArray *value, GError **error)
+static bool write_value(IoFile *file, int64_t step, const GByteArray *value, GError **error)
 {
     g_autoptr(GByteArray) summary = g_byte_array_new();
     GByteArray *event = event_new(step);
     put_message(summary, 1, value); /* Summary.value */
     put_message(event, 5, summary); /* Event.summary */
-    return write_record(writer, event, error);
+    return write_record(file, event, error);
 }
 
-bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error)
+bool events_scalar(IoFile *file, const char *tag, int64_t step, double value, GError **error)
 {
     float simple_value = (float)value;
     g_autoptr(GByteArray) scalar = g_byte_array_new();
     put_bytes(scalar, 1, tag, strlen(tag)); /* Summary.Value.tag, .simple_value */
     put_fixed(scalar, 2, &simple_value, 4);
-    return write_value(writer, step, scalar, error);
+    return write_value(file, step, scalar, error);
 }
 
-bool events_text(EventsWriter *writer, const char *tag, int64_t step, const char *markdown, GError **error)
+bool events_text(IoFile *file, const char *tag, int64_t step, const char *markdown, GError **error)
 {
     static const char plugin[] = "text";
     enum { DT_STRING = 7, DATA_CLASS_TENSOR = 2 };
@@ -209,23 +216,14 @@ bool events_text(EventsWriter *writer, const char *tag, int64_t step, const char
     put_bytes(text, 1, tag, strlen(tag)); /* Summary.Value.tag, .metadata, .tensor */
     put_message(text, 9, metadata);
     put_message(text, 8, tensor);
-    return write_value(writer, step, text, error);
+    return write_value(file, step, text, error);
 }
 
-bool events_flush(EventsWriter *writer, GError **error)
+void events_close(IoFile *file)
 {
-    return io_flush(writer->file, error);
-}
-
-void events_close(EventsWriter *writer)
-{
-    if (writer == NULL)
-        return;
     g_autoptr(GError) error = NULL;
-    if (!io_close(writer->file, true, &error))
+    if (!io_close(file, true, &error))
         log_warning("%s", error->message);
-    g_free(writer->path);
-    g_free(writer);
 }
 
 /* ---- cutting ---- */

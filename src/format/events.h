@@ -3,19 +3,17 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/file.h"
 
 #include <stdint.h>
 
-typedef struct EventsWriter EventsWriter;
-/* Creates FOLDER/events.out.tfevents.TIME.HOST.PID.N; a run has one writer at a time. */
-EventsWriter *events_open(const char *folder, GError **error);
-bool events_scalar(EventsWriter *writer, const char *tag, int64_t step, double value, GError **error);
+/* Creates FOLDER/events.out.tfevents.TIME.HOST.PID.N; a run has one writer at a time. Events are buffered until an
+ * io_flush. A failed flush loses the buffered events; the file stays readable, and later events can be written. */
+IoFile *events_open(const char *folder, GError **error);
+bool events_scalar(IoFile *file, const char *tag, int64_t step, double value, GError **error);
 /* Appends a text, which TensorBoard shows as Markdown. */
-bool events_text(EventsWriter *writer, const char *tag, int64_t step, const char *markdown, GError **error);
-/* Events are buffered until a flush. A failed flush loses the buffered events; the file stays readable, and later
- * events can be written. */
-bool events_flush(EventsWriter *writer, GError **error);
-void events_close(EventsWriter *writer);
+bool events_text(IoFile *file, const char *tag, int64_t step, const char *markdown, GError **error);
+void events_close(IoFile *file); /* an error is logged */
 /* Removes every event after `step`, and torn or corrupt records at the end, from the event files of the folder. Each
  * file is replaced atomically. No writer may be open. A missing folder is no error. */
 bool events_cut(const char *folder, int64_t step, GError **error);

@@ -137,21 +137,12 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
     *last = boundary(set, set->first_document + document + 1) - set->first_sequence;
 }
 
-/* Copies n elements of TYPE, at any alignment. */
-#define WIDEN(TYPE)                                                                                                    \
+/* Copies n elements of TYPE, at any alignment; those that do not fit into i32 become -1. */
+#define COPY(TYPE, FITS)                                                                                               \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         TYPE value;                                                                                                    \
         memcpy(&value, p + i * (int64_t)sizeof value, sizeof value);                                                   \
-        out[i] = value;                                                                                                \
-    }                                                                                                                  \
-    break;
-
-/* The same for a TYPE that is wider than i32. */
-#define NARROW(TYPE, FITS)                                                                                             \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        TYPE value;                                                                                                    \
-        memcpy(&value, p + i * (int64_t)sizeof value, sizeof value);                                                   \
-        out[i] = FITS ? (int32_t)value : -1;                                                                           \
+        out[i] = (FITS) ? (int32_t)value : -1;                                                                         \
     }                                                                                                                  \
     break;
 
@@ -159,22 +150,22 @@ static void widen(int dtype, const char *p, int64_t n, int32_t *out)
 {
     switch (dtype) {
     case 1:
-        WIDEN(uint8_t)
+        COPY(uint8_t, true)
     case 2:
-        WIDEN(int8_t)
+        COPY(int8_t, true)
     case 3:
-        WIDEN(int16_t)
+        COPY(int16_t, true)
     case INDEXED_I32:
         memcpy(out, p, (size_t)n * sizeof *out);
         break;
     case 5:
-        NARROW(int64_t, value >= INT32_MIN && value <= INT32_MAX)
+        COPY(int64_t, value >= INT32_MIN && value <= INT32_MAX)
     case INDEXED_U32:
-        NARROW(uint32_t, value <= INT32_MAX)
+        COPY(uint32_t, value <= INT32_MAX)
     case 10:
-        NARROW(uint64_t, value <= INT32_MAX)
+        COPY(uint64_t, value <= INT32_MAX)
     default:
-        WIDEN(uint16_t)
+        COPY(uint16_t, true)
     }
 }
 

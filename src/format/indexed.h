@@ -28,7 +28,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
 /* Copies tokens [from, from + n) of a sequence as i32; an id that does not fit into i32 becomes -1. Fails where the
  * .bin cannot be read, or has become shorter since it was opened. */
 bool indexed_read(const Indexed *set, int64_t sequence, int64_t from, int64_t n, int32_t *out, GError **error);
-/* The document that a sequence belongs to, numbered from 0 in the whole file, whatever indexed_window says. */
+/* The document that a sequence belongs to: `sequence` is counted in indexed_window, the result in the whole file. */
 int64_t indexed_locate(const Indexed *set, int64_t sequence);
 /* xxh3 of the .idx, of the first and the last MiB of the .bin, and of the bounds of indexed_window; the top bit is 0.
  */
@@ -38,11 +38,9 @@ int indexed_dtype(const Indexed *set);
 
 /* Lengths and offsets are kept in a temporary file, so memory is bounded. */
 typedef struct IndexedWriter IndexedWriter;
-/* Megatron's format; token ids are u16 if vocab < 65500, else i32. The files get their names in indexed_writer_finish.
- */
-IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error);
-/* fairseq's format; token ids are u16 if vocab < 65500, else u32; ends of documents are not written. */
-IndexedWriter *indexed_writer_open_fairseq(const char *prefix, int64_t vocab, GError **error);
+/* Token ids are u16 if vocab < 65500, else i32 in INDEXED_MEGATRON and u32 in INDEXED_FAIRSEQ, which has no ends of
+ * documents. The files get their names in indexed_writer_finish. */
+IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error);
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error); /* one sequence */
 bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
 /* Both free the writer; indexed_writer_abort removes its files. */

@@ -81,7 +81,7 @@ static bool write_i64(IndexedWriter *writer, int part, int64_t value, GError **e
     return io_write(writer->files[part], &value, sizeof value, error);
 }
 
-static IndexedWriter *open_writer(const char *prefix, int64_t vocab, IndexedForm form, GError **error)
+IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error)
 {
     CHECK(vocab > 0 && vocab <= INT32_MAX, "vocabulary of %lld", (long long)vocab);
     IndexedWriter *writer = g_new0(IndexedWriter, 1);
@@ -100,16 +100,6 @@ static IndexedWriter *open_writer(const char *prefix, int64_t vocab, IndexedForm
         return NULL;
     }
     return writer;
-}
-
-IndexedWriter *indexed_writer_open(const char *prefix, int64_t vocab, GError **error)
-{
-    return open_writer(prefix, vocab, INDEXED_MEGATRON, error);
-}
-
-IndexedWriter *indexed_writer_open_fairseq(const char *prefix, int64_t vocab, GError **error)
-{
-    return open_writer(prefix, vocab, INDEXED_FAIRSEQ, error);
 }
 
 static bool write_u16(IoFile *file, const int32_t *tokens, int64_t n, GError **error)

@@ -9,18 +9,18 @@
 
 typedef enum PickleType {
     PICKLE_NONE,
-    PICKLE_BOOL,      /* integer */
-    PICKLE_INT,       /* integer; an int of more than 64 bits is PICKLE_BYTES */
-    PICKLE_REAL,      /* real */
-    PICKLE_TEXT,      /* text */
-    PICKLE_BYTES,     /* text; a large int lies there in little-endian order */
-    PICKLE_LIST,      /* items */
-    PICKLE_TUPLE,     /* items */
-    PICKLE_SET,       /* items */
-    PICKLE_DICT,      /* items: key, value, key, value, …; an OrderedDict too */
-    PICKLE_NAME,      /* text: a class or function, "torch._utils._rebuild_tensor_v2" */
-    PICKLE_OBJECT,    /* callable(*arguments), with state and, of a subclass of dict, items */
-    PICKLE_PERSISTENT /* arguments: the id of an object that lies outside the pickle */
+    PICKLE_BOOL,      /* in `integer` */
+    PICKLE_INT,       /* in `integer`; an int of more than 64 bits is PICKLE_BYTES */
+    PICKLE_REAL,      /* in `real` */
+    PICKLE_TEXT,      /* in `text` */
+    PICKLE_BYTES,     /* in `text`; an int of more than 64 bits is in little-endian order */
+    PICKLE_LIST,      /* in `items` */
+    PICKLE_TUPLE,     /* in `items` */
+    PICKLE_SET,       /* in `items` */
+    PICKLE_DICT,      /* in `items`: key, value, key, value, …; an OrderedDict too */
+    PICKLE_NAME,      /* in `text`: name of a class or function, "torch._utils._rebuild_tensor_v2" */
+    PICKLE_OBJECT,    /* result of `callable` with `arguments`; its `state`, and `items` in a subclass of dict */
+    PICKLE_PERSISTENT /* in `arguments`: the id of an object that lies outside the pickle */
 } PickleType;
 
 typedef struct PickleValue PickleValue;

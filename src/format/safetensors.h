@@ -8,7 +8,7 @@
 TensorFile *safetensors_open(const char *path, GError **error);
 /* Opens a .safetensors file that the caller has mapped; the tensors keep a reference to the mapping. */
 TensorFile *safetensors_open_mapped(GMappedFile *map, GError **error);
-/* Appends the tensors of one file that the shard holds. */
+/* Appends to `file` those tensors of `path` for which shard_holds is true. */
 bool safetensors_read(TensorFile *file, const char *path, const Shard *shard, GError **error);
 
 /* Writing: declare every tensor, then write. The same tensors give the same bytes whatever the order of declaration:

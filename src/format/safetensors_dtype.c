@@ -10,17 +10,18 @@ static void copy_f32(float *out, const char *from, int64_t n)
     memcpy(out, from, (size_t)n * sizeof(float));
 }
 
-#define WIDEN(name, convert)                                                                                           \
+#define TO_F32(name, type, convert)                                                                                    \
     static void name(float *out, const char *from, int64_t n)                                                          \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            uint16_t half;                                                                                             \
-            memcpy(&half, from + 2 * i, 2);                                                                            \
-            out[i] = convert(half);                                                                                    \
+            type value;                                                                                                \
+            memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);                                            \
+            out[i] = convert(value);                                                                                   \
         }                                                                                                              \
     }
-WIDEN(widen_bf16, bf16_to_f32)
-WIDEN(widen_f16, f16_to_f32)
+TO_F32(widen_bf16, uint16_t, bf16_to_f32)
+TO_F32(widen_f16, uint16_t, f16_to_f32)
+TO_F32(narrow_f64, double, (float))
 
 #define ROUND(name, convert)                                                                                           \
     static void name(void *out, const float *from, int64_t n)                                                          \
@@ -31,15 +32,6 @@ WIDEN(widen_f16, f16_to_f32)
     }
 ROUND(round_bf16, bf16_from_f32)
 ROUND(round_f16, f16_from_f32)
-
-static void narrow_f64(float *out, const char *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double value;
-        memcpy(&value, from + 8 * i, 8);
-        out[i] = (float)value;
-    }
-}
 
 static const SafeDType dtypes[] = {
     { "BOOL", 8, NULL, NULL },

@@ -1,11 +1,12 @@
-/* shards.h: the tensors of a folder whose index, MODEL.index.json, says which file holds which tensor. */
+/* shards.h: the tensors of a folder, in one file or in several (shards); an index, such as
+ * model.safetensors.index.json, then says which file holds which tensor. */
 #pragma once
 
 #include "format/tensor_file.h"
 
 #include <jansson.h>
 
-/* One file of such a folder; both NULL for a file without an index. */
+/* A file of the folder; both fields are NULL for a file without an index. */
 typedef struct Shard {
     const json_t *weight_map; /* tensor -> file name */
     const char *name;         /* of this file */

@@ -9,7 +9,7 @@
  * attributes with slashes: "model/encoder.embed_tokens.weight". Numbers and texts are metadata, under names of the same
  * kind: "args/decoder_layers". Tensors of layouts or types that safetensors lacks are left out. */
 TensorFile *torch_open(const char *path, GError **error);
-/* Appends the tensors of one file that the shard holds. */
+/* Appends to `file` those tensors of `path` for which shard_holds is true. */
 bool torch_read(TensorFile *file, const char *path, const Shard *shard, GError **error);
 /* Whether the file starts like one of torch.save's. */
 bool torch_recognises(const char *path);

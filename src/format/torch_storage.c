@@ -250,7 +250,9 @@ static bool read_zip(TorchStorages *storages, GError **error)
     zip_source_t *source = zip_source_buffer_create(data, bytes, 0, &problem);
     storages->zip = source ? zip_open_from_source(source, ZIP_RDONLY, &problem) : NULL;
     if (storages->zip == NULL) {
-        fail_user(error, "its zip cannot be read: %s", zip_error_strerror(&problem));
+        bool ends = zip_error_code_zip(&problem) != ZIP_ER_NOZIP; /* the table of its entries is at the end of a zip */
+        fail_user(error, "its zip cannot be read: %s",
+                  ends ? zip_error_strerror(&problem) : "its end is missing; it was cut, or is no file of torch.save");
         if (source)
             zip_source_free(source);
         zip_error_fini(&problem);

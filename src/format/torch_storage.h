@@ -1,5 +1,5 @@
-/* torch_storage.h: the two forms of a file of torch.save: its pickle, and the storages outside the pickle, in which the
- * elements of its tensors lie. Shared by torch_file.c and torch_storage.c only. */
+/* torch_storage.h: a file of torch.save, a zip since PyTorch 1.6 and pickles one after another before: its pickle, and
+ * the storages beside it, which hold the elements of its tensors. Shared by torch_file.c and torch_storage.c only. */
 #pragma once
 
 #include "format/pickle.h"
@@ -15,7 +15,7 @@ const PickleValue *torch_storages_root(const TorchStorages *storages);
 typedef struct TorchStorage {
     GBytes *memory;    /* of the whole storage; borrowed */
     const char *dtype; /* "F32", as in safetensors; NULL for a dtype that safetensors lacks or an untyped storage */
-    int64_t first;     /* index in `memory` of the storage's element 0; above 0 for a view */
+    int64_t first;     /* number of elements in `memory` before the storage's first; above 0 for a view */
 } TorchStorage;
 
 /* Finds the storage that a PICKLE_PERSISTENT value names. */

@@ -80,7 +80,7 @@ typedef struct ModelConfig {
     /* Attention. */
     bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
     bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
-    bool context_queries;  /* encoder: context-dependent queries (nn/context_query.h) */
+    bool context_queries;  /* encoder: context-dependent queries (nn/attention.h) */
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
     /* Embedding and heads. */

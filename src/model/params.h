@@ -5,8 +5,8 @@
 #include "nn/block.h"
 #include "param/param.h"
 
-/* Parameters outside the encoder and the decoder. Acquiring one of the three buckets below fills the bucket's fields. A
- * tensor that the model does not have is absent (NO_TENSOR). */
+/* Parameters outside the encoder and the decoder, in three buckets (BUCKET_SHARED, BUCKET_LM_HEAD, BUCKET_POOLER):
+ * params_acquire fills the fields of one. A tensor that the model does not have is absent (NO_TENSOR). */
 typedef struct ModelW {
     Tensor shared;        /* (V,C) embedding of encoder and decoder; where tied also the projection to the vocabulary */
     Tensor lm_head;       /* (V,C) projection to the vocabulary, where not tied */

@@ -27,8 +27,8 @@ typedef struct Sparsity {
     char *global;     /* variable, longformer: numbers of the global blocks, "0,7-8"; "" means 0 */
     int64_t
         n_random; /* bigbird, variable: random key blocks of each query block; -1 means 1 in bigbird, 0 in variable */
-    int64_t rotations; /* fixed: head h counts its global blocks (h mod rotations) · n_global before the window's
-                          end; 1 means the last blocks in all heads */
+    int64_t rotations; /* fixed: the global blocks of head h end (h mod rotations) · n_global blocks before the window's
+                          end; 1 means at its end in all heads */
     bool horizontal;   /* fixed, variable: global blocks also attend to every block */
     bool per_head;     /* each head has a layout of its own: other random blocks, another rotation */
     int64_t seed;      /* of the random blocks */

@@ -24,10 +24,10 @@ typedef struct Stack {
 typedef struct StackPass {
     const Stack *stack;
     const ModelLoss *loss;
-    Arena *recompute; /* a block's activations, in backward with loss->recompute */
-    Ctx cx;        /* context of the embedding and the final norm; points at `tokens` here and in the encoder's pass */
-    Tokens tokens; /* the stream of the activations */
-    Tensor *x;     /* (n_blocks + 1) of (N,C): the input of each block, then the output of the last */
+    Arena *recompute;  /* a block's activations, in backward with loss->recompute */
+    Ctx cx;            /* context of the embedding and the final norm; cx.tokens points at `tokens` below */
+    Tokens tokens;     /* the stream of the activations */
+    Tensor *x;         /* (n_blocks + 1) of (N,C): the input of each block, then the output of the last */
     BlockSave *blocks; /* (n_blocks) */
     NormSave embed, final_norm;
     Tensor bias;      /* (H, 2 max_len - 1) of relative positions, or NO_TENSOR */

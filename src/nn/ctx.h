@@ -56,7 +56,7 @@ typedef struct LayerSpec {
     bool decoder;              /* of the decoder: self-attention is causal */
     int32_t window;            /* of self-attention, as AttnSpec.window; 0 means none */
     const BlockLayout *layout; /* of self-attention; NULL means dense */
-    float score_rescale;       /* as AttnSpec.rescale; 0 means none */
+    float score_rescale;       /* AttnSpec.rescale: index + 1 with model.qk_layer_scaling; 0 means none */
     bool local_rotary;         /* a block with a window: its rotary angles are Ctx.rotary[1] */
     RelposSpec relpos;         /* relative-position buckets of its stack; RelposSpec.first is set at each use */
 } LayerSpec;

@@ -75,7 +75,7 @@ typedef struct TransformW {
 } TransformW;
 
 typedef struct TransformSave {
-    Tensor x, h; /* (L,C) the input, and x denseᵀ */
+    Tensor x, h; /* (L,C) the input (L: rows with a loss, or pooled rows), and x denseᵀ */
     NormSave norm;
 } TransformSave;
 

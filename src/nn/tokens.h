@@ -29,10 +29,10 @@ typedef struct Tokens {
     Tensor text;         /* (rest) i32: rows of the other tokens that belong to a sequence */
 } Tokens;
 
-/* Copies a stream to the device; takes as much of the arena for every stream of the same capacity. The result points
- * into `stream`, which must outlive it. */
+/* Copies a stream to the device; takes as much of the arena for every stream of the same capacity. The host arrays of
+ * the result's Sequences are those of `stream`, which must outlive it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
-/* Sets first_sample and first_position, where the stream has samples. */
+/* Sets first_sample and first_position; leaves them absent where stream->sample is NULL. */
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets memory_at, memory_index and text: the first n_memory tokens of each sequence are memory tokens. */
 void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory);

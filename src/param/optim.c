@@ -33,18 +33,17 @@ static bool check_config(OptimConfig *config, GError **error)
            resolve(&config->eps, optim_methods[config->name].eps, "optim.eps", error);
 }
 
-/* The parameters that are updated, by rising bucket. */
 static void list_states(Optimizer *opt)
 {
     opt->states = g_new0(State, opt->store->n_params);
     opt->buckets = g_new0(OptimBucket, opt->store->n_buckets);
     for (int b = 0; b < opt->store->n_buckets; b++) {
+        const Bucket *params = params_bucket(opt->store, b);
         OptimBucket *bucket = &opt->buckets[b];
         int64_t elements = 0;
         bucket->states = opt->states + opt->n_states;
-        for (int i = 0; i < opt->store->n_params; i++) {
-            Param *param = params_get(opt->store, i);
-            if (param->spec.bucket != b || param->spec.frozen)
+        for (Param *param = params->params; param < params->params + params->n_params; param++) {
+            if (param->spec.frozen)
                 continue;
             bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements };
             elements += tensor_count(param->master);

@@ -1,10 +1,33 @@
-/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor (Shazeer & Stern 2018), and AdamW
- * whose steps are scaled by the root mean square of each weight tensor (nanoT5's AdamWScale). */
+/* optim.h: learning-rate schedules, and optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor
+ * (Shazeer & Stern 2018), and AdamW whose steps are scaled by the root mean square of each weight tensor (nanoT5's
+ * AdamWScale). */
 #pragma once
 
 #include "base/amount.h"
 #include "base/options/options.h"
 #include "param/param.h"
+
+typedef enum ScheduleKind {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_LINEAR,
+    SCHEDULE_COSINE,
+    SCHEDULE_INVERSE_SQRT,
+    SCHEDULE_POLYNOMIAL
+} ScheduleKind;
+extern const char *const schedule_names[]; /* "constant", …, NULL */
+
+typedef struct Schedule {
+    int kind;          /* ScheduleKind */
+    double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
+    double power;      /* of the polynomial schedule */
+    double warmup;     /* length of the warm-up in updates, or in tokens if warmup_in_tokens */
+    double total;      /* length of training in updates, or in tokens if total_in_tokens */
+    bool warmup_in_tokens, total_in_tokens;
+} Schedule;
+
+/* With u the updates, or tokens, done and w the warm-up: lr·u/w for u <= w, then the formula of the schedule
+ * (docs/options.md), never below min_lr. tokens: tokens read up to the end of this update. */
+double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);
 
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
@@ -12,7 +35,7 @@ typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which param
 typedef struct OptimConfig {
     int name;          /* OptimKind */
     double lr, min_lr; /* learning rate at its peak, and at the end of the schedule */
-    int schedule;      /* ScheduleKind of param/schedule.h */
+    int schedule;      /* ScheduleKind */
     Amount warmup;
     double power;     /* of the polynomial schedule */
     double clip_norm; /* gradients of a larger global norm are scaled down to it; 0 means never */
@@ -20,8 +43,8 @@ typedef struct OptimConfig {
     int decay;                                     /* DecayScope */
     double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
     double eps1, eps2, clip_threshold, decay_rate; /* Adafactor's: see AdafactorSpec in device/ops.h */
-    int64_t step_offset, min_dim_factored;
-    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr;
+    int64_t step_offset, min_dim_factored;         /* added to update; matrices with a smaller side are not factored */
+    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr; /* decay_by_lr: weight decay times lr */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */

@@ -1,6 +1,5 @@
 /* optim_options.c: the options optim.*. */
 #include "param/optim.h"
-#include "param/schedule.h"
 
 static const char *const optim_names[] = {
     [OPTIM_ADAMW] = "adamw", [OPTIM_ADAFACTOR] = "adafactor", [OPTIM_ADAMW_RMS] = "adamw_rms", NULL

@@ -1,7 +1,10 @@
-/* param.h: parameters in buckets. A bucket (one block, the embedding, the head, a stack's shared tensors) is one flat
- * allocation for weights, one for gradients, and one for master weights where their dtype is another than the weights'.
- * Layers reach a bucket only between acquire and release; files and tools read and write boxes (parts) of whole
- * tensors. Sharding can therefore change the bodies of these functions and nothing else. */
+/* param.h: the parameters of a model, in buckets. A bucket holds the parameters of one block, of the embedding, of a
+ * head, or those that the blocks of a stack share: in one allocation for weights, one for gradients, and one for master
+ * weights where they have another dtype than the weights.
+ *
+ * A layer gets the tensors of a bucket as a view struct, a struct of Tensors such as BlockW, and uses them between
+ * params_acquire and params_release only. Files and tools read and write parts (boxes) of parameters. Nothing else
+ * depends on where the elements lie, so a later version may spread them over processes. */
 #pragma once
 
 #include "base/error.h"
@@ -15,7 +18,8 @@ typedef struct ParamSpec {
     char name[56]; /* "encoder.3.self.q.w" */
     int bucket;
     size_t field;    /* offset of its Tensor in the view struct of its bucket */
-    ptrdiff_t group; /* offset of the view of a fusion group (q, k, v: adjacent rows, one product); -1 means no group */
+    ptrdiff_t group; /* offset in the view struct of the matrix that its fusion group makes up (the rows of q, k and v
+                        one after another, for one product); -1 means that it is in no group */
     int64_t rows, cols;
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
@@ -34,9 +38,10 @@ int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
 typedef struct ParamStore ParamStore;
 
-/* uses[b]: calls of grads_ready for bucket b in one microbatch (3 for an embedding shared by encoder, decoder and head;
- * 0 for a bucket that backward never reaches); uses NULL means 1 each. Weights, gradients and masters have the dtypes
- * of the device's precision. Returns NULL if out of memory. */
+/* The specs are ordered by bucket, and those of a fusion group follow each other. uses[b]: calls of grads_ready for
+ * bucket b in one microbatch (3 for an embedding shared by encoder, decoder and head; 0 for a bucket that backward
+ * never reaches); uses NULL means 1 each. Weights, gradients and masters have the dtypes of the device's precision.
+ * Returns NULL if out of memory. */
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients);
 void params_close(ParamStore *store);
 /* Initialises every parameter from (seed, its name), independent of order, device and layout. */
@@ -45,7 +50,6 @@ int params_count(const ParamStore *store);
 const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
-Device *params_device(const ParamStore *store);
 
 /* Bytes of all logical tensors; masters is 0 where the weights have the dtype of the masters. */
 typedef struct ParamBytes {
@@ -62,10 +66,10 @@ void params_write(ParamStore *store, int index, const Box *box, DType dtype, con
 /* Copies parameter `source` of another store, of the same shape, into parameter `index`. */
 void params_copy(ParamStore *to, int index, ParamStore *from, int source);
 
-/* Fills the Tensor fields of a bucket's view struct with weights. */
+/* Fills the fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
 void params_release(ParamStore *store, int bucket);
-/* Fills the Tensor fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that
+/* Fills the fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that
  * write them (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of
  * the bucket must be written: one left out keeps the gradient of the step before. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
@@ -78,5 +82,6 @@ void grads_begin(ParamStore *store, int64_t n_microbatches);
  * finishes them: the place where a reduction over ranks starts. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
-/* When all buckets are ready: zeroes gradients that nothing wrote, and returns the global L2 norm. */
+/* The L2 norm of all gradients together; every bucket must be ready. A bucket whose gradients were not acquired since
+ * grads_begin is filled with zeros first. */
 double grads_norm(ParamStore *store);

@@ -1,10 +1,8 @@
-#include "param/schedule.h"
-
+/* schedule.c: the learning rate as a pure function of the updates and the tokens so far. */
 #include "base/check.h"
+#include "param/optim.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 const char *const schedule_names[] = {
     [SCHEDULE_CONSTANT] = "constant",         [SCHEDULE_LINEAR] = "linear",         [SCHEDULE_COSINE] = "cosine",

@@ -22,7 +22,8 @@ static inline bool param_has_master(const Param *param)
 typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_COUNT } Region;
 
 typedef struct Bucket {
-    GArray *views;                /* of View */
+    Param *params; /* n_params of the store's */
+    int n_params;
     Tensor regions[REGION_COUNT]; /* as vectors, with zeros in gaps between tensors; or NO_TENSOR */
     int uses;                     /* calls of grads_ready in one microbatch */
     int64_t awaited;              /* calls of grads_ready still to come in this step */
@@ -41,8 +42,8 @@ struct ParamStore {
     void *ready_context;
 };
 
-Param *params_get(ParamStore *store, int index);
-Param *params_find(ParamStore *store, const char *name); /* NULL if absent */
+Param *params_get(const ParamStore *store, int index);
+Param *params_find(const ParamStore *store, const char *name); /* NULL if absent */
 Bucket *params_bucket(ParamStore *store, int bucket);
 /* The part of t, a logical tensor, that lies in the box; box NULL means all of it. */
 Tensor tensor_box(Tensor t, const Box *box);

@@ -20,8 +20,8 @@ static inline GArray *offset_map_new(void)
     return map;
 }
 
-/* Adds n bytes that come from bytes [begin, end) of the text. Where both are equally long, byte from byte; otherwise
- * every one of them from all. */
+/* Adds n bytes that come from bytes [begin, end) of the text. If n is end - begin, byte i comes from byte begin + i;
+ * otherwise the map says `end` for all n bytes, as if each came from the whole range. */
 static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t end)
 {
     for (size_t i = 1; i <= n; i++) {

@@ -53,8 +53,8 @@ const char *tokenizer_hash(const Tokenizer *tok);
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error);
 /* tokenizer_encode, with the end of every id in the text, in bytes, appended to `ends` (GArray of uint32_t; ascending):
  * token i stands for bytes [ends[i - 1], ends[i]), the first from byte 0 on. Bytes that no token holds (white space
- * that normalization drops) belong to the token after them, at the end of the text to the last one. A character that
- * normalization changed as a whole belongs to the first token that holds a part of it. */
+ * that normalization drops) belong to the token after them, at the end of the text to the last one. If normalization
+ * replaced a character ("ﬁ" by "fi"), all of it belongs to the first token with a part of the replacement. */
 bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
                            GArray *ends, GError **error);
 /* Text of n ids. Sentinels read <extra_id_i>; pad, eos and ids outside the vocabulary are left out. g_free. */

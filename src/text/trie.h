@@ -1,5 +1,5 @@
-/* trie.h: a map from byte strings to numbers, as a double-array trie: following one byte reads one unit. Finding all
- * prefixes of a text takes one pass, which no library of ours offers. Read-only once built. */
+/* trie.h: a map from byte strings to numbers, as a double-array trie: following one byte reads one unit. One pass
+ * over a text finds all keys that it starts with, which no library that loam links does. Read-only once built. */
 #pragma once
 
 #include <glib.h>

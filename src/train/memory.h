@@ -13,7 +13,7 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 /* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
 char *memory_describe(const MemoryPlan *plan);
 /* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the
- * address space (ulimit -v) less the stacks and arenas of `threads` compute threads. */
+ * address space (ulimit -v) less what `threads` compute threads take of it: call stacks, and the heaps of malloc. */
 bool memory_check(const MemoryPlan *plan, int threads, GError **error);
 /* Bytes that may still be allocated: the smallest limit less usage of the control groups (cgroups, versions 1 and 2)
  * that the file `groups` (/proc/self/cgroup) lists and of their parents. root: where they are mounted (/sys/fs/cgroup).

@@ -1,4 +1,4 @@
-#include "base/philox.h"
+#include "reference/reference.h"
 
 #include <glib.h>
 #include <math.h>

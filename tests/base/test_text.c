@@ -55,6 +55,10 @@ static void nearest_is_close_or_nothing(void)
     g_assert_cmpstr(text_nearest("sgdd", list), ==, "sgd");
     g_assert_cmpstr(text_nearest("", list), ==, NULL);
 
+    static const char *const scores[] = { "rouge", "rouge_1", "rouge_l", NULL };
+    g_assert_cmpstr(text_nearest("rouge-l", scores), ==, "rouge_l");
+    g_assert_cmpstr(text_nearest("RougeL", scores), ==, "rouge_l");
+
     g_autofree char *longer = g_strnfill(70, 'a'); /* each shares all but two letters with the other */
     const char *const near_it[] = { longer + 2, NULL };
     g_assert_cmpstr(text_nearest(longer, near_it), ==, NULL);

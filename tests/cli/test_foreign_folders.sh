@@ -50,6 +50,20 @@ cp "$work/text.txt" "$work/tree/a.c"
 pointer "$work/tree/picture.png"
 expect 0 "1 documents" "$loam" prepare --tokenizer bytes --out "$work/tree-data" "$work/tree"
 
+# Headers of safetensors: a length of 8 bytes, and the JSON.
+shape() {
+    local json="{\"a\":{\"dtype\":\"F32\",\"shape\":[$1],\"data_offsets\":[0,0]}}"
+    printf "\\$(printf %o ${#json})\0\0\0\0\0\0\0%s" "$json" >"$work/shape.safetensors"
+}
+shape 4294967296,4294967296
+expect 1 'tensor a: shape is too large: its elements cannot be counted in 64 bits' "$loam" inspect model "$work/shape.safetensors"
+shape 4611686018427387904
+expect 1 'tensor a: shape is too large: its bits cannot be counted in 64 bits' "$loam" inspect model "$work/shape.safetensors"
+shape 0,4294967296,4294967296
+expect 0 '1 tensors, 0 numbers' "$loam" inspect model "$work/shape.safetensors"
+head -c 1500 tests/golden/torch/zip.bin >"$work/cut.bin"
+expect 1 'its end is missing; it was cut, or is no file of torch.save' "$loam" inspect model "$work/cut.bin"
+
 hint="loam opens no connection: a model of huggingface.co is fetched first, with git clone https://huggingface.co/google/t5-v1_1-small"
 cd "$work"
 loam=$(realpath "$loam" 2>/dev/null || echo "$source_dir/$loam")

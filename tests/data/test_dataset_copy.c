@@ -16,7 +16,7 @@ static char *write_set(const char *name, int32_t first, int n, int64_t vocab, co
 {
     char *prefix = prefix_of(name);
     g_autofree char *json = g_strconcat(prefix, ".json", NULL);
-    IndexedWriter *writer = indexed_writer_open(prefix, vocab, NULL);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, vocab, NULL);
     for (int32_t i = 0; i < n; i++) {
         g_assert_true(indexed_writer_add(writer, &(int32_t){ first + i }, 1, NULL));
         g_assert_true(indexed_writer_add(writer, (int32_t[]){ 7, 7 }, 2, NULL));

@@ -142,7 +142,7 @@ static void larger_batches_are_fairseq_s(void)
 /* A data-bin: token `at` of the text is at + 10, the last of an item is </s>. */
 static void write_dataset(void)
 {
-    IndexedWriter *writer = indexed_writer_open_fairseq(prefix, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_FAIRSEQ, tokenizer_size(tok), NULL);
     int32_t at = 0;
     for (int item = 0; item < ITEMS; item++) {
         int32_t ids[BLOCK];
@@ -231,7 +231,7 @@ static void text_without_a_block_is_refused(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *ends = g_build_filename(folder, "ends", NULL);
     int32_t eos = tokenizer_eos(tok);
-    IndexedWriter *writer = indexed_writer_open_fairseq(ends, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(ends, INDEXED_FAIRSEQ, tokenizer_size(tok), NULL);
     for (int item = 0; item < 3; item++)
         g_assert_true(indexed_writer_add(writer, &eos, 1, NULL) && indexed_writer_end_document(writer, NULL));
     g_assert_true(indexed_writer_finish(writer, NULL));

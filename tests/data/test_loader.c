@@ -19,7 +19,7 @@ static DataConfig config = { .input_length = 64, .noise_density = 0.15, .setting
 static void write_dataset(void)
 {
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), &error);
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
     for (int document = 0; document < 60; document++) {
         for (int sequence = 0; sequence < (document % 3 == 0 ? 2 : 1); sequence++) {
@@ -315,7 +315,7 @@ static void another_tokenizer_is_refused(void)
 static void a_dataset_without_tokens_is_refused(void)
 {
     g_autofree char *empty = g_build_filename(folder, "empty", NULL);
-    IndexedWriter *writer = indexed_writer_open(empty, 100, NULL);
+    IndexedWriter *writer = indexed_writer_open(empty, INDEXED_MEGATRON, 100, NULL);
     g_assert_true(indexed_writer_finish(writer, NULL));
     expect_refusal(empty, "empty");
 }
@@ -325,7 +325,7 @@ static void the_place_of_a_bad_id_is_told(void)
 {
     g_autofree char *set = g_build_filename(folder, "placed", NULL);
     static const char *const names[] = { "span_corruption", "prefix_lm", "mlm", "clm" };
-    IndexedWriter *writer = indexed_writer_open(set, 60000, NULL);
+    IndexedWriter *writer = indexed_writer_open(set, INDEXED_MEGATRON, 60000, NULL);
     for (int document = 0; document < 5; document++) {
         int32_t first[5] = { 5, 6, 7, 8, 9 }, second[5] = { 5, 6, 7, document == 3 ? 50000 : 8, 9 };
         g_assert_true(indexed_writer_add(writer, first, 5, NULL) && indexed_writer_add(writer, second, 5, NULL) &&
@@ -355,7 +355,7 @@ static void a_bin_that_is_cut_meanwhile_is_an_error_of_the_machine(void)
 {
     g_autofree char *set = g_build_filename(folder, "cut", NULL), *bin = g_strconcat(set, ".bin", NULL);
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(set, 200, NULL);
+    IndexedWriter *writer = indexed_writer_open(set, INDEXED_MEGATRON, 200, NULL);
     int32_t ids[5000];
     for (int i = 0; i < 5000; i++)
         ids[i] = 5;
@@ -373,7 +373,7 @@ static void a_bin_that_is_cut_meanwhile_is_an_error_of_the_machine(void)
 static void ids_beyond_the_tokenizer_are_refused(void)
 {
     g_autofree char *beyond = g_build_filename(folder, "beyond", NULL);
-    IndexedWriter *writer = indexed_writer_open(beyond, 60000, NULL);
+    IndexedWriter *writer = indexed_writer_open(beyond, INDEXED_MEGATRON, 60000, NULL);
     g_autoptr(GError) error = NULL;
     g_assert_true(indexed_writer_add(writer, (int32_t[]){ 5, 5, tokenizer_size(tok) }, 3, NULL));
     g_assert_true(indexed_writer_end_document(writer, NULL));

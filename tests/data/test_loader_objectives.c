@@ -31,7 +31,7 @@ static DataConfig config_of(const char *objective, int64_t input_length)
 static void write_dataset(void)
 {
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), &error);
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
     for (int document = 0; document < 80; document++) {
         int32_t ids[200];
@@ -317,7 +317,7 @@ static bool write_natural(const char *path, const Tokenizer *t5, const char *out
     if (!g_file_get_contents(path, &text, NULL, NULL))
         return false;
     g_auto(GStrv) lines = g_strsplit_set(text, "\n", -1);
-    IndexedWriter *writer = indexed_writer_open(out, tokenizer_size(t5), NULL);
+    IndexedWriter *writer = indexed_writer_open(out, INDEXED_MEGATRON, tokenizer_size(t5), NULL);
     for (char **line = lines; *line; line++) {
         g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
         g_assert_true(tokenizer_encode(t5, *line, strlen(*line), false, ids, NULL));
@@ -370,7 +370,7 @@ static void check_fills(const Tokenizer *with, const char *set)
 static void rows_are_full(void)
 {
     g_autofree char *set = g_build_filename(folder, "lognormal", NULL);
-    IndexedWriter *writer = indexed_writer_open(set, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(set, INDEXED_MEGATRON, tokenizer_size(tok), NULL);
     g_autofree int32_t *ids = g_new(int32_t, 100000);
     Philox rng = philox_open(philox_key(2, PHILOX_SAMPLING, 0), 0);
     for (int document = 0; document < 3000; document++) {

@@ -197,7 +197,7 @@ static Tokenizer *tok;
 static char *write_dataset(const char *name, bool split)
 {
     char *prefix = g_build_filename(folder, name, NULL);
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), NULL);
     for (int document = 0; document < 8; document++) {
         for (int sentence = 0; sentence < (split ? document + 1 : 1); sentence++) {
             int32_t ids[11];

@@ -107,7 +107,7 @@ static int32_t token_of(int document, int at)
 
 static void write_dataset(const char *at)
 {
-    IndexedWriter *writer = indexed_writer_open(at, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(at, INDEXED_MEGATRON, tokenizer_size(tok), NULL);
     for (int document = 0; document < DOCUMENTS; document++) {
         int32_t ids[16];
         for (int i = 0; i < sizes[document]; i++)

@@ -106,7 +106,7 @@ static Tokenizer *tok;
 /* Documents of 1 to 33 random ids in two sequences; the depth of a token is its id + 1. */
 static void write_dataset(void)
 {
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), NULL);
     Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), 0);
     g_autoptr(GArray) depths = g_array_new(false, false, sizeof(int32_t));
     for (int document = 0; document < DOCUMENTS; document++) {

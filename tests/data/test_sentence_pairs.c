@@ -152,7 +152,7 @@ static Tokenizer *tok;
 /* Document d is of token 10 + d, but for the first of each of its 1 to 12 sentences, 60 + d. */
 static void write_dataset(const char *at, int documents)
 {
-    IndexedWriter *writer = indexed_writer_open(at, tokenizer_size(tok), NULL);
+    IndexedWriter *writer = indexed_writer_open(at, INDEXED_MEGATRON, tokenizer_size(tok), NULL);
     Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), 0);
     for (int document = 0; document < documents; document++) {
         for (int64_t sentence = 1 + document % 12; sentence > 0; sentence--) {

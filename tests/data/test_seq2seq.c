@@ -13,7 +13,7 @@ static Tokenizer *tok;
 static void write_pairs(const char *path, int sequences)
 {
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(path, tokenizer_size(tok), &error);
+    IndexedWriter *writer = indexed_writer_open(path, INDEXED_MEGATRON, tokenizer_size(tok), &error);
     for (int i = 0; i < PAIRS; i++) {
         int32_t ids[12];
         for (size_t k = 0; k < G_N_ELEMENTS(ids); k++)

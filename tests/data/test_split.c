@@ -69,7 +69,7 @@ static char *folder;
 static char *write_dataset(int64_t n)
 {
     char *prefix = g_build_filename(folder, "set", NULL);
-    IndexedWriter *writer = indexed_writer_open(prefix, 1000, NULL);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 1000, NULL);
     for (int32_t d = 0; d < n; d++) {
         const int32_t tokens[] = { d, d, d };
         g_assert_true(indexed_writer_add(writer, tokens, 1 + d % 3, NULL));

@@ -23,7 +23,7 @@ static int32_t draw_id(Philox *rng, int kinds)
 static void write_dataset(Philox *rng)
 {
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), &error);
     int kinds = 1 + (int)philox_below(rng, 8);
     for (uint64_t documents = 1 + philox_below(rng, 6); documents > 0; documents--) {
         for (uint64_t sequences = philox_below(rng, 5); sequences > 0; sequences--) {

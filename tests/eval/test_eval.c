@@ -16,7 +16,7 @@ static void set_up(void)
     folder = folder_new();
     prefix = g_build_filename(folder, "set", NULL);
     tok = tiny_tokenizer(folder, "tiny.model", 100);
-    IndexedWriter *writer = indexed_writer_open(prefix, tokenizer_size(tok), &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, tokenizer_size(tok), &error);
     for (uint64_t document = 0; document < 20; document++) {
         g_autofree char *text = tiny_text(document, 30);
         g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));

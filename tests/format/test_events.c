@@ -27,11 +27,11 @@ static char *only_file(const char *folder, char **path, size_t *bytes)
 static void write_steps(const char *folder, int first, int last)
 {
     g_autoptr(GError) error = NULL;
-    EventsWriter *writer = events_open(folder, &error);
+    IoFile *writer = events_open(folder, &error);
     g_assert_no_error(error);
     for (int step = first; step <= last; step++)
         g_assert_true(events_scalar(writer, "train/loss", step, 1.5, &error));
-    g_assert_true(events_flush(writer, &error));
+    g_assert_true(io_flush(writer, &error));
     events_close(writer);
 }
 
@@ -69,7 +69,7 @@ static void a_text_has_tensorboard_s_bytes(void)
         "\x10\x03\x2a\x1f\x0a\x1d\x0a\x01t\x4a\x0a\x0a\x06\x0a\x04text\x20\x02\x42\x0c\x08\x07\x12\x00"
         "\x42\x06*a* b\x0a";
     g_autofree char *folder = fresh_folder(), *path = NULL;
-    EventsWriter *writer = events_open(folder, NULL);
+    IoFile *writer = events_open(folder, NULL);
     g_assert_true(events_text(writer, "t", 3, "*a* b\n", NULL));
     events_close(writer);
     size_t bytes;

@@ -31,7 +31,7 @@ static void put(const char *prefix, const char *suffix, const void *data, size_t
 static bool write_small(const char *prefix, int64_t vocab, GError **error)
 {
     static const int32_t tokens[] = { 1, 2, 3, 4, 5, 6 };
-    IndexedWriter *writer = indexed_writer_open(prefix, vocab, error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, vocab, error);
     if (writer == NULL)
         return false;
     if (indexed_writer_add(writer, tokens, 3, error) && indexed_writer_add(writer, tokens + 3, 2, error) &&
@@ -101,7 +101,7 @@ static void an_empty_set_is_a_set(void)
 {
     g_autofree char *prefix = prefix_of("empty");
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open(prefix, 100, &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
     g_assert_true(indexed_writer_finish(writer, &error));
     Indexed *set = indexed_open(prefix, &error);
     g_assert_no_error(error);
@@ -258,7 +258,7 @@ static void rewrite_megatron(const char *prefix)
     g_assert_no_error(error);
     int32_t vocab = indexed_dtype(set) == INDEXED_U16 ? 65499 : INT32_MAX;
     indexed_close(set);
-    expect_same_when_rewritten(prefix, indexed_writer_open(copy, vocab, &error), copy);
+    expect_same_when_rewritten(prefix, indexed_writer_open(copy, INDEXED_MEGATRON, vocab, &error), copy);
 }
 
 static void rewrite_fairseq(const char *prefix, int32_t vocab, int64_t documents)
@@ -275,7 +275,7 @@ static void rewrite_fairseq(const char *prefix, int32_t vocab, int64_t documents
         g_assert_cmpint(last, ==, 2); /* </s> ends every line */
     }
     indexed_close(set);
-    expect_same_when_rewritten(prefix, indexed_writer_open_fairseq(copy, vocab, &error), copy);
+    expect_same_when_rewritten(prefix, indexed_writer_open(copy, INDEXED_FAIRSEQ, vocab, &error), copy);
 }
 
 static void rewriting_megatron_s_files_gives_their_bytes(void)
@@ -305,7 +305,7 @@ static void fairseq_s_large_ids_are_unsigned(void)
 {
     g_autofree char *prefix = prefix_of("u32");
     g_autoptr(GError) error = NULL;
-    IndexedWriter *writer = indexed_writer_open_fairseq(prefix, 70000, &error);
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_FAIRSEQ, 70000, &error);
     g_assert_true(indexed_writer_add(writer, (const int32_t[]){ 69999, 5 }, 2, &error));
     g_assert_true(indexed_writer_end_document(writer, &error) && indexed_writer_finish(writer, &error));
     Indexed *set = indexed_open(prefix, &error);

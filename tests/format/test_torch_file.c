@@ -110,7 +110,7 @@ static void every_cut_is_an_error(gconstpointer name)
     size_t n;
     g_assert_true(g_file_get_contents(path, &bytes, &n, NULL));
     for (size_t cut = 0; cut < n; cut += 23)
-        expect_refused(bytes, cut, "");
+        expect_refused(bytes, cut, cut >= 4 && bytes[0] == 'P' ? "it was cut, or is no file of torch.save" : "");
 }
 
 /* A file of the older form with `from` overwritten by as many bytes `to`. */

@@ -11,8 +11,8 @@ static inline void disturb(Model *model)
     Philox rng = philox_open(philox_key(9, PHILOX_INIT, 0), 0);
     for (int p = 0; p < params_count(model_params(model)); p++) {
         const ParamSpec *spec = params_spec(model_params(model), p);
-        g_autofree double *values = g_new(double, (gsize)spec->rows);
-        if (spec->cols > 0 || !params_device(model_params(model))->computes)
+        g_autofree double *values = g_new0(double, (gsize)spec->rows);
+        if (spec->cols > 0)
             continue;
         params_read(model_params(model), p, NULL, DT_F64, values);
         for (int64_t i = 0; i < spec->rows; i++)

@@ -39,9 +39,9 @@ static void contribute(ParamStore *store, int bucket, int n)
     for (int i = 0; i < n; i++) {
         grads_acquire(store, bucket, &g);
         if (tensor_present(g.b))
-            op_fill(params_device(store), g.b, 1);
+            op_fill(store->dev, g.b, 1);
         if (tensor_present(g.a))
-            op_fill(params_device(store), g.a, 1);
+            op_fill(store->dev, g.a, 1);
         grads_ready(store, bucket);
     }
 }

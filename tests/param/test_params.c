@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Bucket 0: a block with q, k, v fused; bucket 1: empty, as a tied head is; bucket 2: an embedding and a norm. */
 typedef struct BlockView {
@@ -19,9 +20,9 @@ typedef struct EmbedView {
 static const ParamSpec specs[] = {
     { "block.norm.w", 0, BLOCK(norm), -1, 7, 0, INIT_ONES, 0, false, false },
     { "block.q.w", 0, BLOCK(q), BLOCK(qkv), 3, 7, INIT_NORMAL, 0.5, true, false },
-    { "block.out.w", 0, BLOCK(out), -1, 7, 5, INIT_TRUNCATED_NORMAL, 0.5, true, false },
     { "block.k.w", 0, BLOCK(k), BLOCK(qkv), 2, 7, INIT_NORMAL, 0.25, true, false },
     { "block.v.w", 0, BLOCK(v), BLOCK(qkv), 4, 7, INIT_UNIFORM, 0.25, true, false },
+    { "block.out.w", 0, BLOCK(out), -1, 7, 5, INIT_TRUNCATED_NORMAL, 0.5, true, false },
     { "embed.w", 2, EMBED(table), -1, 11, 7, INIT_NORMAL, 1, true, false },
     { "norm.w", 2, EMBED(norm), -1, 7, 0, INIT_ZEROS, 0, false, false },
 };
@@ -158,11 +159,28 @@ static void test_null(void)
     device_close(dev);
 }
 
+/* A fusion group is one matrix only if its members follow each other. */
+static void test_group_apart(void)
+{
+    ParamSpec apart[4];
+    memcpy(apart, specs, sizeof apart);
+    apart[2] = specs[4]; /* between q and v */
+    apart[3] = specs[3];
+    if (g_test_subprocess()) {
+        params_open(device_open_reference(), apart, 4, NULL, false);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*block.v.w stands apart from its fusion group*");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/params/acquired_tensors_are_views", test_views);
     g_test_add_func("/params/fusion_group_is_one_matrix", test_fusion_group);
+    g_test_add_func("/params/members_of_a_group_apart_are_a_bug", test_group_apart);
     g_test_add_func("/params/tensors_do_not_overlap", test_tensors_do_not_overlap);
     g_test_add_func("/params/first_gradient_of_a_step_has_beta_zero", test_beta);
     g_test_add_func("/params/norm_is_of_the_gradients_of_this_step", test_norm);

@@ -1,4 +1,4 @@
-#include "param/schedule.h"
+#include "param/optim.h"
 
 #include <glib.h>
 #include <math.h>

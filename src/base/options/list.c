@@ -1,4 +1,5 @@
-#include "base/options/list.h"
+/* options/list.c: reads a YAML list of maps as the value of an option. */
+#include "base/options/row.h"
 
 #include "base/error.h"
 

@@ -1,13 +1,60 @@
-#include "base/options/options.h"
-
+/* options/options.c: the rows of a table, and configurations by them. */
 #include "base/check.h"
 #include "base/error.h"
-#include "base/options/list.h"
-#include "base/options/names.h"
-#include "base/options/table.h"
-#include "base/options/value.h"
+#include "base/options/row.h"
+#include "base/text.h"
 
 #include <string.h>
+
+const char *option_key(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+size_t option_group_length(const char *name)
+{
+    return strcspn(name, ".");
+}
+
+bool option_same_group(const char *a, const char *b)
+{
+    return option_group_length(a) == option_group_length(b) && strncmp(a, b, option_group_length(a)) == 0;
+}
+
+GPtrArray *option_rows(const OptionTable *table)
+{
+    GPtrArray *rows = g_ptr_array_new();
+    for (int g = 0; g < table->n_groups; g++)
+        for (int r = 0; r < table->groups[g].n_rows; r++) {
+            const OptionRow *row = &table->groups[g].rows[r];
+            guint after = rows->len; /* the last row of the same group stands before it */
+            while (after > 0 && !option_same_group(option_row_at(rows, after - 1)->name, row->name))
+                after--;
+            g_ptr_array_insert(rows, after > 0 ? (gint)after : -1, (gpointer)row);
+        }
+    return rows;
+}
+
+const OptionRow *option_row_at(const GPtrArray *rows, guint i)
+{
+    return g_ptr_array_index(rows, i);
+}
+
+bool option_opens_group(const GPtrArray *rows, guint i)
+{
+    return i == 0 || !option_same_group(option_row_at(rows, i - 1)->name, option_row_at(rows, i)->name);
+}
+
+void *option_field(const OptionTable *table, const void *config, const OptionRow *row)
+{
+    for (int g = 0; g < table->n_groups; g++) {
+        const OptionGroup *group = &table->groups[g];
+        if (row >= group->rows && row < group->rows + group->n_rows)
+            return (char *)(uintptr_t)config + group->offset + row->offset;
+    }
+    CHECK(false, "option %s is not of this table", row->name);
+}
 
 const OptionRow *options_find(const OptionTable *table, const char *name)
 {
@@ -40,13 +87,50 @@ static bool fail_with_origin(const char *origin, GError **error)
     return false;
 }
 
+#define MOST_LISTED 8 /* options of a group that an error names one by one */
+
+/* A user's error that names the option that was probably meant: one of the same key in another group, else the nearest
+ * key of the group, else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false.
+ */
+static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
+                         groups = g_ptr_array_new_with_free_func(g_free);
+    int group = (int)option_group_length(name);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        if (strcmp(option_key(row->name), option_key(name)) == 0)
+            return fail_user(error, "unknown option %s, did you mean %s?", name, row->name);
+        if (option_same_group(row->name, name))
+            g_ptr_array_add(keys, (gpointer)option_key(row->name));
+        if (option_opens_group(rows, i))
+            g_ptr_array_add(groups, g_strndup(row->name, option_group_length(row->name)));
+        g_ptr_array_add(names, (gpointer)row->name);
+    }
+    bool many = keys->len > MOST_LISTED, none = keys->len == 0;
+    g_ptr_array_add(keys, NULL);
+    g_ptr_array_add(groups, NULL);
+    g_ptr_array_add(names, NULL);
+    const char *nearest = none ? text_nearest(name, (const char *const *)names->pdata)
+                               : text_nearest(option_key(name), (const char *const *)keys->pdata);
+    if (nearest)
+        return fail_user(error, "unknown option %s, did you mean %.*s%s%s?", name, none ? 0 : group, name,
+                         none ? "" : ".", nearest);
+    g_autofree char *list = many ? text_nearest_few(option_key(name), (const char *const *)keys->pdata)
+                                 : g_strjoinv(", ", (char **)(none ? groups : keys)->pdata);
+    if (none)
+        return fail_user(error, "unknown option %s; the groups are %s", name, list);
+    return fail_user(error, "unknown option %s; %.*s has %s%s", name, group, name, list,
+                     many ? " and more; `loam help --options` lists them all" : "");
+}
+
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error)
 {
     for (guint i = 0; i < settings->len; i++) {
         const OptionSetting *setting = g_ptr_array_index(settings, i);
         const OptionRow *row = options_find(table, setting->name);
         if (row == NULL) {
-            option_fail_unknown(table, setting->name, error);
+            fail_unknown(table, setting->name, error);
             return fail_with_origin(setting->origin, error);
         }
         g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;

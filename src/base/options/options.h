@@ -102,7 +102,7 @@ char *options_to_yaml(const OptionTable *table, const void *config);
  * g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);
 
-/* ---- reference ---- */
+/* ---- lists of all options: docs/options.md, man page, completion ---- */
 
 /* docs/options.md: all options as Markdown tables. For the options in `by_model` (NULL-terminated) the default is a
  * link to docs/defaults.md. g_free. */

@@ -1,7 +1,5 @@
 /* options/reference.c: describes every option, for help, manual pages and docs/options.md. */
-#include "base/options/list.h"
-#include "base/options/table.h"
-#include "base/options/value.h"
+#include "base/options/row.h"
 
 static char *accepted_text(const OptionRow *row)
 {
@@ -19,11 +17,6 @@ static char *accepted_text(const OptionRow *row)
     return g_strjoin(range ? " " : "", kinds[row->type], range ? range : "", NULL);
 }
 
-typedef struct Reference {
-    const char *const *by_model;
-    GString *text;
-} Reference;
-
 static char *default_text(const OptionRow *row, const char *const *by_model)
 {
     if (g_strv_contains(by_model, row->name))
@@ -31,17 +24,10 @@ static char *default_text(const OptionRow *row, const char *const *by_model)
     return g_strdup_printf("`%s`", *row->default_value ? row->default_value : "\"\"");
 }
 
-static void write_markdown_row(const OptionRow *row, bool opens, gpointer data)
+static void write_markdown_row(GString *text, const OptionRow *row, const char *const *by_model)
 {
     static const char *const resume[] = { [OPT_IDENTITY] = "refuses", [OPT_TUNABLE] = "logged", [OPT_FREE] = "free" };
-    const Reference *reference = data;
-    GString *text = reference->text;
-    if (opens)
-        g_string_append_printf(text,
-                               "%s## %.*s\n\n| option | default | accepts | on resume | meaning |\n"
-                               "|---|---|---|---|---|\n",
-                               text->len ? "\n" : "", (int)option_group_length(row->name), row->name);
-    g_autofree char *accepted = accepted_text(row), *initial = default_text(row, reference->by_model);
+    g_autofree char *accepted = accepted_text(row), *initial = default_text(row, by_model);
     GString *line = g_string_new(NULL);
     g_string_append_printf(line, "`%s`\x1f%s\x1f%s\x1f%s\x1f%s", row->name, initial, accepted, resume[row->class],
                            row->help);
@@ -53,27 +39,26 @@ static void write_markdown_row(const OptionRow *row, bool opens, gpointer data)
 
 char *options_to_markdown(const OptionTable *table, const char *const *by_model)
 {
-    Reference reference = { by_model, g_string_new(NULL) };
-    options_by_group(table, write_markdown_row, &reference);
-    return g_string_free(reference.text, FALSE);
-}
-
-typedef struct Visitor {
-    void (*visit)(const OptionRow *row, const char *accepts, gpointer data);
-    gpointer data;
-} Visitor;
-
-static void visit_row(const OptionRow *row, bool opens, gpointer data)
-{
-    (void)opens;
-    const Visitor *visitor = data;
-    g_autofree char *accepts = accepted_text(row);
-    visitor->visit(row, accepts, visitor->data);
+    GString *text = g_string_new(NULL);
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        if (option_opens_group(rows, i))
+            g_string_append_printf(text,
+                                   "%s## %.*s\n\n| option | default | accepts | on resume | meaning |\n"
+                                   "|---|---|---|---|---|\n",
+                                   text->len ? "\n" : "", (int)option_group_length(row->name), row->name);
+        write_markdown_row(text, row, by_model);
+    }
+    return g_string_free(text, FALSE);
 }
 
 void options_each(const OptionTable *table, void (*visit)(const OptionRow *row, const char *accepts, gpointer data),
                   gpointer data)
 {
-    Visitor visitor = { visit, data };
-    options_by_group(table, visit_row, &visitor);
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        g_autofree char *accepts = accepted_text(option_row_at(rows, i));
+        visit(option_row_at(rows, i), accepts, data);
+    }
 }

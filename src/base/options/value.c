@@ -1,4 +1,5 @@
-#include "base/options/value.h"
+/* options/value.c: the value of one option as text and in memory. */
+#include "base/options/row.h"
 
 #include "base/amount.h"
 #include "base/check.h"
@@ -59,10 +60,6 @@ static bool parse_bool(bool *out, const OptionRow *row, const char *text, GError
 
 static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GError **error)
 {
-    if (has_auto(row) && strcmp(text, "auto") == 0) {
-        *out = 0;
-        return true;
-    }
     char *end;
     errno = 0;
     gint64 value = g_ascii_strtoll(text, &end, 10);
@@ -82,10 +79,6 @@ static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GErr
 
 static bool parse_f64(double *out, const OptionRow *row, const char *text, GError **error)
 {
-    if (has_auto(row) && strcmp(text, "auto") == 0) {
-        *out = 0;
-        return true;
-    }
     char *end;
     double value = g_ascii_strtod(text, &end);
     if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] || *end || !isfinite(value))
@@ -139,6 +132,10 @@ static bool set_list(char **out, const OptionRow *row, const char *text, GError 
 
 bool option_value_parse(void *field, const OptionRow *row, const char *text, GError **error)
 {
+    if (has_auto(row) && strcmp(text, "auto") == 0) {
+        memset(field, 0, sizeof(int64_t)); /* of a double too */
+        return true;
+    }
     switch (row->type) {
     case OPT_BOOL:
         return parse_bool(field, row, text, error);

@@ -2,7 +2,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/options/table.h"
+#include "base/options/row.h"
 
 #include <string.h>
 #include <yaml.h>
@@ -31,6 +31,15 @@ static unsigned long line_of(const yaml_event_t *event)
 static bool refuse(const Reader *reader, const yaml_event_t *event, const char *name, const char *why, GError **error)
 {
     return fail_user(error, "%s:%lu: %s%s%s", reader->path, line_of(event), name ? name : "", name ? ": " : "", why);
+}
+
+/* Refuses anchors and tags at the start of a map or list. */
+static bool check_unmarked(const Reader *reader, const yaml_event_t *event, const char *name, GError **error)
+{
+    bool map = event->type == YAML_MAPPING_START_EVENT;
+    bool marked = map ? event->data.mapping_start.anchor || event->data.mapping_start.tag
+                      : event->data.sequence_start.anchor || event->data.sequence_start.tag;
+    return !marked || refuse(reader, event, name, "anchors (&name) and tags (!name) are not accepted", error);
 }
 
 static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
@@ -125,9 +134,7 @@ static bool read_item(Reader *reader, const char *name, const yaml_event_t *even
 {
     g_autoptr(GStrvBuilder) item = g_strv_builder_new();
     if (event->type == YAML_MAPPING_START_EVENT) {
-        if (event->data.mapping_start.anchor || event->data.mapping_start.tag)
-            return refuse(reader, event, name, "anchors (&name) and tags (!name) are not accepted", error);
-        if (!read_item_map(reader, name, item, error))
+        if (!check_unmarked(reader, event, name, error) || !read_item_map(reader, name, item, error))
             return false;
     } else {
         const char *text = scalar_text(reader, event, name, error);
@@ -143,8 +150,8 @@ static bool read_item(Reader *reader, const char *name, const yaml_event_t *even
 static bool read_list(Reader *reader, const yaml_event_t *start, const char *name, GError **error)
 {
     g_autoptr(GPtrArray) items = g_ptr_array_new_with_free_func(free_item);
-    if (start->data.sequence_start.anchor || start->data.sequence_start.tag)
-        return refuse(reader, start, name, "anchors (&name) and tags (!name) are not accepted", error);
+    if (!check_unmarked(reader, start, name, error))
+        return false;
     for (;;) {
         yaml_event_t event;
         if (!next_event(reader, &event, error))
@@ -180,10 +187,7 @@ static bool read_value(Reader *reader, const char *group, const char *name, GErr
         return false;
     bool ok = true;
     if (event.type == YAML_MAPPING_START_EVENT && group == NULL && strcmp(name, "extends") != 0) {
-        if (event.data.mapping_start.anchor || event.data.mapping_start.tag)
-            ok = refuse(reader, &event, name, "anchors (&name) and tags (!name) are not accepted", error);
-        else
-            ok = read_map(reader, name, error);
+        ok = check_unmarked(reader, &event, name, error) && read_map(reader, name, error);
     } else if (event.type == YAML_SEQUENCE_START_EVENT && strchr(name, '.')) {
         ok = read_list(reader, &event, name, error);
     } else if (!is_empty_group(&event, group) || strchr(name, '.') || strcmp(name, "extends") == 0) {
@@ -218,9 +222,7 @@ static bool read_map(Reader *reader, const char *group, GError **error)
 static bool read_root(Reader *reader, const yaml_event_t *event, GError **error)
 {
     if (event->type == YAML_MAPPING_START_EVENT)
-        return event->data.mapping_start.anchor || event->data.mapping_start.tag
-                   ? refuse(reader, event, NULL, "anchors (&name) and tags (!name) are not accepted", error)
-                   : read_map(reader, NULL, error);
+        return check_unmarked(reader, event, NULL, error) && read_map(reader, NULL, error);
     if (event->type == YAML_SCALAR_EVENT && event->data.scalar.length == 0)
         return true; /* "---" and nothing else */
     return refuse(reader, event, NULL, "a configuration is a map: write \"group:\" and \"  key: value\" lines", error);
@@ -364,24 +366,16 @@ char *options_value(const OptionTable *table, const void *config, const OptionRo
     return yaml;
 }
 
-typedef struct Writer {
-    const OptionTable *table;
-    const void *config;
-    GString *text;
-} Writer;
-
-static void write_yaml_row(const OptionRow *row, bool opens, gpointer data)
-{
-    Writer *writer = data;
-    g_autofree char *value = options_value(writer->table, writer->config, row);
-    if (opens)
-        g_string_append_printf(writer->text, "%.*s:\n", (int)option_group_length(row->name), row->name);
-    g_string_append_printf(writer->text, "  %s: %s\n", option_key(row->name), value);
-}
-
 char *options_to_yaml(const OptionTable *table, const void *config)
 {
-    Writer writer = { table, config, g_string_new(NULL) };
-    options_by_group(table, write_yaml_row, &writer);
-    return g_string_free(writer.text, FALSE);
+    GString *text = g_string_new(NULL);
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        g_autofree char *value = options_value(table, config, row);
+        if (option_opens_group(rows, i))
+            g_string_append_printf(text, "%.*s:\n", (int)option_group_length(row->name), row->name);
+        g_string_append_printf(text, "  %s: %s\n", option_key(row->name), value);
+    }
+    return g_string_free(text, FALSE);
 }

@@ -1,4 +1,4 @@
-/* bench.h: the sub-verbs of `loam bench`. */
+/* bench.h: the actions of `loam bench`. */
 #pragma once
 
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
-#include "device/peak.h"
+#include "device/profile.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
-#include "device/peak.h"
 #include "train/config/config.h"
 #include "train/step_timer.h"
 

@@ -1,4 +1,4 @@
-/* inspect.h: the sub-verbs of `loam inspect`. */
+/* inspect.h: the actions of `loam inspect`. */
 #pragma once
 
 #include "base/error.h"

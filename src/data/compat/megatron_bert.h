@@ -19,9 +19,9 @@ typedef struct MegatronBertSpec {
 } MegatronBertSpec;
 
 /* Returns the mapping: the sentences of each of *n_spans samples, in the order of training; g_free. documents:
- * (n_documents + 1) the first sentence of each; sizes: tokens of each sentence. Documents with fewer than min_sentences
- * sentences are left out, and those of several sentences with one above 512 tokens. Fails where the text gives no
- * sample, or too many. */
+ * (n_documents + 1) the first sentence of each; sizes: tokens of each sentence. Left out are documents with fewer than
+ * min_sentences sentences, and those of several sentences of which any has more than 512 tokens. Fails where the text
+ * gives no sample, or too many. */
 MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_documents, const int32_t *sizes,
                                         const MegatronBertSpec *spec, int64_t *n_spans, GError **error);
 

@@ -22,8 +22,8 @@ typedef struct CorpusOptions {
     bool without_last_end; /* with whole_file: the end of the last line is left out */
     bool skip_errors;      /* documents that cannot be read are skipped and counted, not errors */
     int64_t max_bytes;     /* longest document that is no error; 0 means 64 MiB */
-    char *const *outputs;  /* NULL-terminated: files that will be written, left out where a folder has them, with a
-                              warning; NULL means none */
+    char *const *outputs;  /* NULL-terminated paths that the caller will write: a file of this path in a folder is not
+                              read, with a warning; NULL means none */
     const char *longer;    /* end of the error about longer documents: "; --option takes longer ones"; NULL means "" */
     const volatile sig_atomic_t *interrupted; /* NULL, or a flag that a signal handler sets to end the corpus early */
     const char *language_field; /* the field of JSON objects that corpus_language returns; NULL means the first of

@@ -49,12 +49,12 @@ struct Corpus {
     bool at_end, broken;   /* at_end: the whole file has been read; broken: nothing more can be read from it */
     bool skipping;         /* the rest of a bad document is being skipped */
     bool crlf;             /* the lines of the file end in CRLF */
-    bool crlf_remarked[2]; /* a warning said so, of a text without and with its CRs */
+    bool crlf_remarked[2]; /* a warning was given: [0] of documents without their CRs, [1] of documents with them */
     int64_t line_number;
     GString *line, *document, *where;
     json_t *object; /* holds the text of the current document; NULL unless it is from JSON */
     const char *text;
-    size_t text_bytes; /* of a .txt read whole, the rest of `document` belongs to the next document */
+    size_t text_bytes; /* of `text`; of a .txt read whole, what `document` holds after `text` is the next document's */
 };
 
 /* What a call that reads a document or a line has met. */

@@ -33,8 +33,8 @@ typedef struct Dataset {
  * holds train.idx, as fairseq-preprocess writes it, which names the dataset FOLDER/train. */
 Dataset *dataset_open(const char *path, GError **error);
 void dataset_close(Dataset *data);
-/* Copies n tokens into `out`, from token `from` of a sequence on and across the sequences after it. An id outside [0,
- * vocab) is an error that names the document and the token. */
+/* Copies n tokens into `out`, from token `from` of a sequence of PREFIX.idx on and across those after it. An id outside
+ * [0, vocab) is an error that names the document and the token. */
 bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
                   GError **error);
 

@@ -5,8 +5,8 @@
 
 DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error)
 {
-    IndexedWriter *files = fairseq ? indexed_writer_open_fairseq(prefix, meta->vocab, error)
-                                   : indexed_writer_open(prefix, meta->vocab, error);
+    IndexedForm form = fairseq ? INDEXED_FAIRSEQ : INDEXED_MEGATRON;
+    IndexedWriter *files = indexed_writer_open(prefix, form, meta->vocab, error);
     if (!files)
         return NULL;
     DatasetWriter *writer = g_new(DatasetWriter, 1);

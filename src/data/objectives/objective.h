@@ -109,8 +109,8 @@ typedef struct Objective {
     bool pairs;               /* TEXT_DOCUMENTS: a document is two sequences, input and target, and never cut */
     int64_t overlap;          /* tokens that a chunk shares with the next one */
     int64_t min_length;       /* chunks with fewer tokens are left out */
-    double target_share;      /* expected share of the decoder's tokens that have a target; 0 means all. On an encoder
-                                 those that are masked have one. */
+    double target_share;      /* expected share of the decoder's tokens that have a target; 0 means all. Not used with
+                                 STREAMS_ENCODER, where the masked tokens have one (noise_density). */
     const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
     int n_options;
     ObjectivePlanFn plan;

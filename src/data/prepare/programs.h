@@ -12,13 +12,13 @@ typedef struct ProgramOptions {
     int rule;               /* SegmentRule */
 } ProgramOptions;
 
-/* The tree of one document, and what the two rules of segmentation would break of it. */
+/* What program_encode tells of one document: its syntax tree, and how many nodes each SegmentRule breaks. */
 typedef struct ProgramTree {
-    int language;          /* index of its grammar; -1 means that no grammar is known for it */
-    SyntaxOutcome outcome; /* SYNTAX_TREE without a grammar too */
-    int64_t nodes;
-    int64_t broken_least, broken_greedy; /* nodes, roots included (trees_segment) */
-    int64_t segments;
+    int language;                        /* index of its grammar; -1 means that no grammar is known for it */
+    SyntaxOutcome outcome;               /* of parsing; SYNTAX_TREE where no grammar is known */
+    int64_t nodes;                       /* over the tokens of the whole document */
+    int64_t broken_least, broken_greedy; /* results of trees_segment by SEGMENT_LEAST and SEGMENT_GREEDY */
+    int64_t segments;                    /* by ProgramOptions.rule */
 } ProgramTree;
 
 /* Sums over the programs of one language. */

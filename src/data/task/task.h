@@ -25,7 +25,7 @@ typedef struct Task Task;
 typedef bool (*TaskMakeFn)(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* The text of a field as it goes into an input or target. Takes `text`, returns a string to g_free. */
 typedef char *(*TaskCleanFn)(const char *field, char *text);
-/* The text of a label, of a number or a name. g_free; NULL means that the label is unknown. */
+/* Turns a record's target ("3.77") into the text to be predicted ("3.8"). g_free; NULL means that it is no label. */
 typedef char *(*TaskLabelFn)(const char *text);
 /* Turns a prediction and the right answers into what the scores compare. */
 typedef void (*TaskGradeFn)(const TaskExample *example, char **prediction, GPtrArray *references);

@@ -30,8 +30,8 @@ void trees_cut(const TreeNode *nodes, int64_t n, int64_t from, int64_t to, GArra
 typedef enum SegmentRule { SEGMENT_LEAST, SEGMENT_GREEDY } SegmentRule;
 
 /* Cuts n_tokens into segments of at most `limit` tokens, and appends the end of each to `ends` (GArray of int64_t).
- * Returns the number of broken nodes: over all cuts, the nodes that hold tokens on both sides of the cut, and the root
- * once more for each. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few
+ * Returns the number of broken nodes, summed over the cuts: a cut breaks the nodes that hold tokens on both sides of
+ * it, and always the root. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few
  * segments as possible, and of several such ways the one whose first segments are longest. Time and memory grow with
  * n_tokens. */
 int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_t limit, SegmentRule rule,

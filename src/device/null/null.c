@@ -26,32 +26,18 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     return keys / heads;
 }
 
-/* Pairs of a query and a key that it attends to, of one sequence and head. */
-static double pairs_seen(const AttnSpec *spec, int32_t s)
-{
-    const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;
-    AttnSequence of = { .tq = q[s + 1] - q[s], .tk = k[s + 1] - k[s], .prefix = prefix ? prefix[s] : 0 };
-    double pairs = 0;
-    for (int64_t i = 0; i < of.tq; i++) {
-        int64_t begin, end;
-        attn_visible(spec, of, i, &begin, &end);
-        pairs += spec->layout ? keys_of_layout(spec, i + of.tk - of.tq, begin, end) : (double)(end - begin);
-    }
-    return pairs;
-}
-
-/* These pairs of all sequences. */
+/* Pairs of a query and a key that it attends to, of one head, in all sequences. */
 static double visible_pairs(const AttnSpec *spec)
 {
+    const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;
     double pairs = 0;
     for (int32_t s = 0; s < spec->n_seq; s++) {
-        double tq = spec->cu_q.host[s + 1] - spec->cu_q.host[s], tk = spec->cu_k.host[s + 1] - spec->cu_k.host[s];
-        /* Causal: query i sees tk - tq + i + 1 keys, where that is positive. */
-        double rows = tq < tk ? tq : tk;
-        if (spec->window || spec->prefix.host || spec->layout)
-            pairs += pairs_seen(spec, s);
-        else
-            pairs += spec->causal ? rows * (tk - (rows - 1) / 2) : tq * tk;
+        AttnSequence of = { .tq = q[s + 1] - q[s], .tk = k[s + 1] - k[s], .prefix = prefix ? prefix[s] : 0 };
+        for (int64_t i = 0; i < of.tq; i++) {
+            int64_t begin, end;
+            attn_visible(spec, of, i, &begin, &end);
+            pairs += spec->layout ? keys_of_layout(spec, i + of.tk - of.tq, begin, end) : (double)(end - begin);
+        }
     }
     return pairs;
 }

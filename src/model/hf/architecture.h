@@ -15,7 +15,7 @@ typedef struct HfArchitecture {
                                 where embeddings are not tied; NULL means that there is none */
     const HfKey *keys;       /* ends with an entry of NULL */
     const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
-    Family family;           /* FAMILY_T5 is FAMILY_BERT where there is no decoder */
+    Family family;           /* of its models; FAMILY_T5 without a decoder becomes FAMILY_BERT */
     bool own_head_dim;       /* config.json says head_dim; else it is width / heads, without a remainder */
     struct {
         int pad, bos, eos;

@@ -1,5 +1,5 @@
 /* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
- * bytes are a u32 length in bytes, a double-array trie (Darts) of u32 units, and NUL-terminated texts. */
+ * bytes are the trie's size in bytes (u32), the double-array trie (Darts) of u32 units, and NUL-terminated texts. */
 #pragma once
 
 #include <glib.h>

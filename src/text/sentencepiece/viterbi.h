@@ -15,8 +15,8 @@ typedef struct Viterbi {
     int32_t bytes[256]; /* with byte_fallback: ids of the pieces <0x00> to <0xFF> */
 } Viterbi;
 
-/* From the pieces of a model (SpPiece by id). `found` and `scored` are sets of types of pieces, such as 1 << SP_NORMAL:
- * those that are found in text, and those whose lowest score is above unk_score. */
+/* From the pieces of a model (SpPiece by id). `found` and `scored` are sets of piece types, such as 1 << SP_NORMAL.
+ * Pieces of the types in `found` match text; unk_score is 10 below the lowest score of the types in `scored`. */
 void viterbi_init(Viterbi *viterbi, const GArray *pieces, bool byte_fallback, unsigned found, unsigned scored);
 /* Whether every byte has a piece (id >= 0); otherwise fails with a user's error. */
 bool viterbi_check_bytes(const Viterbi *viterbi, GError **error);

@@ -8,7 +8,6 @@
 #include "model/loss.h"
 #include "model/model_config.h"
 #include "param/optim.h"
-#include "param/schedule.h"
 
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
@@ -21,7 +20,7 @@ typedef struct TokenizerConfig {
 
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
-    Amount log_every, eval_every, save_every, save_within;
+    Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
     int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
     int precision, recompute;      /* recompute: RECOMPUTE_* */

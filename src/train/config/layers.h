@@ -1,7 +1,7 @@
-/* layers.h: the settings of a configuration in the order in which they override each other, first to last: those saved
- * in run.dir (a run that exists keeps the values of the options in recipe_options), or those of the model that
- * train.init names; the preset; the YAML file; the command line. Options that no layer sets get the defaults of
- * recipe.h. */
+/* layers.h: the layers (sources of settings) of a configuration, of which each overrides those before it: 1. the model
+ * that train.init names, or, if run.dir holds a run already, what that run saved for the options in recipe_options
+ * (with train.init also for model.* and tokenizer.path); 2. the preset; 3. the YAML file; 4. the command line. Options
+ * that no layer sets get the defaults of recipe.h. */
 #pragma once
 
 #include "train/config/config.h"

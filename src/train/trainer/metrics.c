@@ -21,8 +21,7 @@ typedef struct Sink {
 } Sink;
 
 struct Metrics {
-    IoFile *file;
-    EventsWriter *events;
+    IoFile *file, *events;
     Sink lines, series;
     double wall_before; /* seconds that earlier processes spent on the run */
     double opened;      /* clock_seconds() when it was opened */
@@ -162,7 +161,7 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
             events_scalar(metrics->events, tag, step, scalars[i].value, &problem);
     }
     if (problem == NULL)
-        events_flush(metrics->events, &problem);
+        io_flush(metrics->events, &problem);
     note_problem(&metrics->series, problem);
 }
 
@@ -284,6 +283,6 @@ void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
     g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */
     g_autofree char *text = g_strconcat("    ", body, NULL);
     if (events_text(metrics->events, "options", step, text, &problem))
-        events_flush(metrics->events, &problem);
+        io_flush(metrics->events, &problem);
     note_problem(&metrics->series, problem);
 }

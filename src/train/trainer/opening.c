@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
-#include "device/peak.h"
+#include "device/profile.h"
 #include "train/config/config.h"
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"

@@ -27,7 +27,7 @@ typedef struct Trainer {
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown: train.length is in time or in counted tokens */
     double total_tokens; /* train.length in counted tokens; 0 means that it has another unit */
-    Every log_every, eval_every, save_every, save_within;
+    Every log_every, eval_every, save_every, save_within; /* periods of the options train.NAME */
     TrainState state;
     ModelLoss loss;
     MemoryPlan memory;
@@ -74,7 +74,7 @@ double trainer_seconds_left(const Trainer *t);
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);
 
-/* Sets t->best_data. Logs where the best loss so far is of other held-out samples: such losses are not compared. */
+/* Sets t->best_data. Logs it if the best loss so far is of other held-out samples: the next evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);

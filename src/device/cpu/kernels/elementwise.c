@@ -104,24 +104,6 @@ static inline float sigmoid(float x)
     return 1.0f / (1.0f + exp_f32(-x));
 }
 
-static inline float value_of(Activation act, float x)
-{
-    switch (act) {
-    case ACT_GELU_TANH:
-        return x * gelu_gate(x);
-    case ACT_GELU_ERF:
-        return x * normal_cdf(x);
-    case ACT_SILU:
-        return x * sigmoid(x);
-    case ACT_TANH:
-        return 2.0f * sigmoid(2.0f * x) - 1.0f;
-    case ACT_RELU:
-    case ACT_COUNT:
-        break;
-    }
-    return x > 0.0f ? x : 0.0f;
-}
-
 /* The activation's value as a product, and its derivative. */
 typedef struct Slope {
     float base, factor, slope;
@@ -148,6 +130,12 @@ static inline Slope slope_of(Activation act, float x)
         break;
     }
     return (Slope){ x > 0.0f ? x : 0.0f, 1.0f, x > 0.0f ? 1.0f : 0.0f };
+}
+
+static inline float value_of(Activation act, float x)
+{
+    Slope at = slope_of(act, x);
+    return at.base * at.factor;
 }
 
 /* One loop for each activation, LOOP(kind): `kind` is a constant in it. */

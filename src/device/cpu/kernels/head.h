@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Pointers to the rows of the sequence in the columns of the head, which are ld_… apart. */
+/* q, k, v: the first row of the sequence in the head's columns; the next row is ld_q, ld_k, ld_v floats further. */
 typedef struct Head {
     const AttnSpec *spec;
     const Dropout *drop;

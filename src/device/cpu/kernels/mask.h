@@ -11,19 +11,13 @@ enum { LANES = 8 };
 #define MULTIPLY_LOW(a, b) (Lanes) _mm512_mul_epu32((__m512i)(a), (__m512i)(b))
 #define FIRST_PAIRS(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define SECOND_PAIRS(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define LANE_NUMBERS                                                                                                   \
-    {                                                                                                                  \
-        0, 1, 2, 3, 4, 5, 6, 7                                                                                         \
-    }
+#define LANE_NUMBERS       0, 1, 2, 3, 4, 5, 6, 7
 #else
 enum { LANES = 4 };
 #define MULTIPLY_LOW(a, b) (Lanes) _mm256_mul_epu32((__m256i)(a), (__m256i)(b))
 #define FIRST_PAIRS(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define SECOND_PAIRS(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define LANE_NUMBERS                                                                                                   \
-    {                                                                                                                  \
-        0, 1, 2, 3                                                                                                     \
-    }
+#define LANE_NUMBERS       0, 1, 2, 3
 #endif
 typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
 typedef uint32_t Words __attribute__((vector_size(8 * LANES)));
@@ -60,7 +54,7 @@ static inline void mask_store(float *mask, Words words, const MaskRow *row)
 static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
 {
     const Lanes low = (Lanes){ 0 } + 0xFFFFFFFFu, m0 = (Lanes){ 0 } + 0xD2511F53u, m1 = (Lanes){ 0 } + 0xCD9E8D57u;
-    Lanes index = (Lanes)LANE_NUMBERS + (uint64_t)(first / 4);
+    Lanes index = (Lanes){ LANE_NUMBERS } + (uint64_t)(first / 4);
     for (int64_t i = 0; i < n; i += MASK_STEP, index += LANES) {
         Lanes c0 = (Lanes){ 0 } + row->c0, c1 = (Lanes){ 0 } + row->c1, c2 = (Lanes){ 0 } + row->c2, c3 = index;
         uint32_t k0 = row->key.k[0], k1 = row->key.k[1];

@@ -23,29 +23,21 @@ static int64_t first_equal(const float *x, int64_t n, float value)
     return j < n ? j : 0;
 }
 
-/* Σ e^(x - max); the terms go to e, which may be x. */
-static double sum_exp(float *e, const float *x, int64_t n, float max)
+/* Σ e^(x - max); with `keep` the terms replace x. */
+static double sum_exp(float *x, int64_t n, float max, bool keep)
 {
+    float unread[CHUNK];
     double total = 0;
     for (int64_t first = 0; first < n; first += CHUNK) {
-        float sum = 0;
+        float sum = 0, *in = x + first, *out = keep ? in : unread;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = first; j < min_i64(first + CHUNK, n); j++) {
-            float term = exp_f32(x[j] - max);
-            e[j] = term;
+        for (int64_t j = 0; j < min_i64(CHUNK, n - first); j++) {
+            float term = exp_f32(in[j] - max);
+            out[j] = term;
             sum += term;
         }
         total += (double)sum;
     }
-    return total;
-}
-
-static double sum_exp_only(const float *x, int64_t n, float max)
-{
-    double total = 0;
-    float terms[CHUNK];
-    for (int64_t first = 0; first < n; first += CHUNK)
-        total += sum_exp(terms, x + first, min_i64(CHUNK, n - first), max);
     return total;
 }
 
@@ -67,7 +59,7 @@ static void xent_row(float *x, float *stats, int32_t target, float weight, int64
     float max = row_max(x, n), at_target = x[target];
     bool correct = at_target == max && first_equal(x, n, max) == target;
     double sum = s == 0 ? 0 : sum_plain(x, n);
-    double total = spec->grad ? sum_exp(x, x, n, max) : sum_exp_only(x, n, max);
+    double total = sum_exp(x, n, max, spec->grad);
     double log_z = (double)max + log(total), nll = log_z - (double)at_target;
     double loss = log_z - (on - off) * (double)at_target - off * sum + (double)spec->z_loss * log_z * log_z - entropy;
 
