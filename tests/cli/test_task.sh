@@ -102,3 +102,39 @@ expect 1 'no score is called accurcy' "$loam" eval runs/a --task task.scores=acc
 "$loam" train config.yaml run.dir=runs/e data.input_length=8 train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
 grep -q 'inputs are longer than data.input_length=8 takes' log || fail "$(cat log)"
 echo "ok: what is cut is counted"
+
+# Tasks of the table, on files of their layout, by a model that knows nothing of them: numbers of examples, names of scores.
+judge() { # judge TASK FILE EXAMPLES SCORE…
+    local task=$1 file=$2 n=$3
+    shift 3
+    "$loam" eval hf --task task.name="$task" task.valid="$file" data.target_length=4 --out answers.jsonl >out 2>err || fail "$task: $(cat err)"
+    [ "$(wc -l <answers.jsonl)" = "$n" ] || fail "$task: $(wc -l <answers.jsonl) answers of $n"
+    for score in "$@"; do
+        grep -q " $score " out || fail "$task: no $score: $(cat out)"
+    done
+    echo "ok: $task"
+}
+cat >squad.json <<'JSON'
+{"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": "bari tuka.", "qas": [
+  {"id": "a", "question": "loni?", "answers": [{"text": "bari", "answer_start": 0}, {"text": "tuka", "answer_start": 5}]},
+  {"id": "b", "question": "mesa?", "answers": [{"text": "tuka", "answer_start": 5}]}]}]}]}
+JSON
+judge squad squad.json 2 exact_match f1
+grep -q '"id":"a","input":"question: loni ? context: bari tuka . ",.*"references":\["bari","tuka"\]' answers.jsonl || fail "$(cat answers.jsonl)"
+cat >multirc.jsonl <<'JSON'
+{"idx": 0, "passage": {"text": "bari", "questions": [{"question": "tuka", "idx": 0, "answers": [{"text": "a", "idx": 0, "label": 0}, {"text": "b", "idx": 1, "label": 1}]}, {"question": "loni", "idx": 1, "answers": [{"text": "a", "idx": 2, "label": 1}]}]}}
+JSON
+judge multirc multirc.jsonl 3 f1a exact_match
+[ "$(grep -c '"group":"0-0"' answers.jsonl)" = 2 ] || fail "$(cat answers.jsonl)"
+echo '{"text": "bari said he left", "target": {"span1_index": 0, "span1_text": "bari", "span2_index": 2, "span2_text": "he"}, "idx": 0, "label": false}' >wsc.jsonl
+judge wsc wsc.jsonl 1 accuracy
+printf '{"id": "x", "input": "tuka", "output": "a"}\n{"id": "y", "input": "mesa", "output": "c"}\n{"id": "x", "input": "tuka", "output": "b"}\n' >qasper.jsonl
+judge qasper qasper.jsonl 2 f1
+grep -q '"references":\["a","b"\]' answers.jsonl || fail "$(cat answers.jsonl)"
+printf 'sentence1\tsentence2\tscore\na\tb\t1.0\nc\td\t3.2\n' >stsb.tsv
+judge stsb stsb.tsv 2 pearson spearman
+printf 'tuka\nmesa\n' >a.en && printf 'bari\nloni\n' >a.de
+judge wmt_ende a.en,a.de 2 bleu
+printf 'index\tsentence1\tsentence2\n0\ttuka\tmesa\n' >diagnostic.tsv
+judge ax diagnostic.tsv 1
+[ ! -s out ] && grep -q 'there are no scores' err || fail "scores without answers: $(cat out err)"

@@ -86,7 +86,7 @@ static void tables__say_what_is_wrong_and_where(void)
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
     check("t.parquet", "", NULL, "!t.parquet').to_json('data.jsonl', orient='records', lines=True)\"");
     check("t.txt", "", NULL, "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json or parallel");
-    g_autofree char *label = g_strconcat("!t.tsv:2: \"3\" is none of the labels no,yes", skip, NULL);
+    g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t3\n", "task.labels=no,yes", label);
     check("t.tsv", "a\tb\ty\n1\t2\tyes\n1\t2\t0\n1\t2\ttrue\n1\t2\t-1\n", "task.labels=no,yes",
           "1 2=yes;1 2=no;1 2=yes;1 2=<unk>");

@@ -233,6 +233,19 @@ static void wsc__a_subset_of_the_words_is_the_referent(void)
     }
 }
 
+static void hyperpartisan__anything_but_true_is_false(void)
+{
+    static const char *const graded[][2] = { { "true", "true" },     { "The TRUE.", "true" }, { "false", "false" },
+                                             { "untrue", "false" },  { "", "false" },         { "true true", "false" },
+                                             { "not true", "false" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(graded); i++) {
+        char *prediction = g_strdup(graded[i][0]);
+        task_find("hyperpartisan")->grade(NULL, &prediction, NULL);
+        g_assert_cmpstr(prediction, ==, graded[i][1]);
+        g_free(prediction);
+    }
+}
+
 static void cnn__a_full_stop_ends_a_line(void)
 {
     const Task *task = task_find("cnn_dailymail");
@@ -253,6 +266,7 @@ int main(int argc, char **argv)
     g_test_add_func("/data/tasks/all", tasks__all_are_tested_and_find_themselves);
     g_test_add_func("/data/tasks/stsb", stsb__rounds_to_fifths);
     g_test_add_func("/data/tasks/wsc", wsc__a_subset_of_the_words_is_the_referent);
+    g_test_add_func("/data/tasks/hyperpartisan", hyperpartisan__anything_but_true_is_false);
     g_test_add_func("/data/tasks/cnn", cnn__a_full_stop_ends_a_line);
     return g_test_run();
 }

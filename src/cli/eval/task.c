@@ -18,9 +18,10 @@ typedef struct Run {
     const LoadedModel *loaded;
     AnswerOptions decoding;
     AnswerBatch batch;
-    GPtrArray *waiting;              /* TaskExample *: the examples of the batch */
-    IoFile *out;                     /* NULL means that predictions are not kept */
-    bool scored;                     /* the right answers of all examples are known */
+    GPtrArray *waiting;  /* TaskExample *: the examples of the batch */
+    IoFile *out;         /* NULL means that predictions are not kept */
+    GHashTable *answers; /* Task.merge_ids: id -> GPtrArray of char *, right answers that no example has taken */
+    bool scored;         /* the right answers of all examples are known */
     GPtrArray *predictions, *groups; /* char * */
     GPtrArray *references;           /* GStrv */
 } Run;
@@ -103,20 +104,48 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Whether the example is the one before once more, with another right answer, which that one then takes. */
-static bool merge(const Run *run, TaskExample *example)
+/* Gives the first example of an id the right answers of all its records; false for the other examples of the id. */
+static bool take_answers(Run *run, TaskExample *example)
 {
-    TaskExample *last = run->waiting->len ? run->waiting->pdata[run->waiting->len - 1] : NULL;
-    if (!run->task.merge_ids || !last || !example->id || g_strcmp0(last->id, example->id) != 0)
+    GPtrArray *all;
+    gpointer key;
+    if (!run->answers || !example->id)
+        return true;
+    if (!g_hash_table_steal_extended(run->answers, example->id, &key, (gpointer *)&all))
         return false;
-    for (guint i = 0; i < example->targets->len; i++)
-        g_ptr_array_add(last->targets, g_strdup(example->targets->pdata[i]));
+    g_ptr_array_unref(example->targets);
+    example->targets = all;
+    g_free(key);
     return true;
+}
+
+/* Reads the right answers of each id. */
+static bool collect_answers(Run *run, const TaskFile *file, GError **error)
+{
+    TaskReader *reader = task_reader_open(&run->task, run->config, file, false, error);
+    if (!reader)
+        return false;
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    run->answers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    while (task_reader_next(reader, &example, &record, &problem)) {
+        GPtrArray *all = example.id ? g_hash_table_lookup(run->answers, example.id) : NULL;
+        for (guint i = 0; all && i < example.targets->len; i++)
+            g_ptr_array_add(all, g_strdup(example.targets->pdata[i]));
+        if (example.id && !all)
+            g_hash_table_insert(run->answers, g_strdup(example.id), g_ptr_array_ref(example.targets));
+        task_example_clear(&example);
+    }
+    task_reader_close(reader);
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
 }
 
 static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
-    if (merge(run, example)) {
+    if (!take_answers(run, example)) {
         task_example_clear(example);
         return true;
     }
@@ -158,7 +187,6 @@ static bool print_scores(const Run *run, bool as_json, GError **error)
                   labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
     const ScoreOptions options = { .positive = task->positive,
                                    .labels = task->average_labels ? (const char *const *)labels : NULL,
-                                   .stem = task->stem,
                                    .tokenizer = task->intl ? BLEU_INTL : BLEU_13A };
     for (char **name = names; *name; name++) {
         const ScoreKind *kind = score_find(*name);
@@ -203,6 +231,7 @@ static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
     char *const read[] = { file.path };
     TaskReader *reader = NULL;
     bool good = !options->out || io_check_apart(options->out, read, 1, error);
+    good = good && (!run->task.merge_ids || collect_answers(run, &file, error));
     good = good && (reader = task_reader_open(&run->task, run->config, &file, false, error)) != NULL &&
            (!options->out || (run->out = io_create(options->out, error)) != NULL) &&
            answer_file(run, reader, options->samples, error);
@@ -241,6 +270,7 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.references = g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))g_strfreev);
     bool good = evaluate(&run, options, error);
     answer_batch_free(&run.batch);
+    g_clear_pointer(&run.answers, g_hash_table_unref);
     g_ptr_array_unref(run.waiting);
     g_ptr_array_unref(run.predictions);
     g_ptr_array_unref(run.groups);

@@ -166,6 +166,13 @@ char *example_label(const Task *task, const char *value)
     return index >= 0 && index < g_strv_length(names) ? g_strdup(names[index]) : NULL;
 }
 
+/* The name of the one field that a template is; NULL for other templates. */
+static char *only_field(const char *template)
+{
+    const char *end = template && *template == '{' ? field_end(template + 1) : NULL;
+    return end && end[1] == '\0' ? g_strndup(template + 1, (gsize)(end - template - 1)) : NULL;
+}
+
 static bool add_target(const Task *task, const Record *record, const char *value, TaskExample *out, GError **error)
 {
     char *label = example_label(task, value);
@@ -173,9 +180,11 @@ static bool add_target(const Task *task, const Record *record, const char *value
         g_ptr_array_add(out->targets, label);
         return true;
     }
-    if (task->labels == NULL)
-        return fail_user(error, "%s: the label \"%s\" is not a number", record->where, value);
-    return fail_user(error, "%s: \"%s\" is none of the labels %s", record->where, value, task->labels);
+    g_autofree char *field = only_field(task->target);
+    const char *name = field ? field : "target";
+    if (task->label)
+        return fail_user(error, "%s: %s: \"%s\" is not a number", record->where, name, value);
+    return fail_user(error, "%s: %s: \"%s\" is none of the labels %s", record->where, name, value, task->labels);
 }
 
 /* The right answers of the field `references`. */
@@ -200,8 +209,7 @@ static bool take_references(const Task *task, const Record *record, TaskExample 
 /* A target of one field that is a list gives each of its texts. */
 static bool take_list(const Task *task, const Record *record, TaskExample *out, bool *taken, GError **error)
 {
-    const char *end = *task->target == '{' ? field_end(task->target + 1) : NULL;
-    g_autofree char *name = end && end[1] == '\0' ? g_strndup(task->target + 1, (gsize)(end - task->target - 1)) : NULL;
+    g_autofree char *name = only_field(task->target);
     *taken = name && json_is_array(record_value(record, name));
     if (!*taken)
         return true;

@@ -240,3 +240,22 @@ void break_sentences(G_GNUC_UNUSED const TaskExample *example, char **prediction
         references->pdata[i] = replace_all(reference, " . ", " .\n");
     }
 }
+
+/* ---- Hyperpartisan ---- */
+
+void true_or_false(G_GNUC_UNUSED const TaskExample *example, char **prediction, G_GNUC_UNUSED GPtrArray *references)
+{
+    g_autoptr(GString) letters = g_string_new(NULL);
+    int n_true = 0, n_other = 0;
+    for (const char *at = *prediction; *at; at++)
+        if (!g_ascii_ispunct(*at))
+            g_string_append_c(letters, g_ascii_tolower(*at));
+    g_auto(GStrv) words = g_strsplit_set(letters->str, " \t\r\n", -1);
+    for (char **word = words; *word; word++) {
+        bool article = strcmp(*word, "a") == 0 || strcmp(*word, "an") == 0 || strcmp(*word, "the") == 0;
+        n_true += strcmp(*word, "true") == 0;
+        n_other += **word && !article && strcmp(*word, "true") != 0;
+    }
+    g_free(*prediction);
+    *prediction = g_strdup(n_true == 1 && n_other == 0 ? "true" : "false");
+}

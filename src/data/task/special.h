@@ -26,3 +26,6 @@ bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError *
 void wsc_grade(const TaskExample *example, char **prediction, GPtrArray *references);
 /* CNN/Daily Mail: a line end after each " . ", which ROUGE-Lsum takes for the end of a sentence. */
 void break_sentences(const TaskExample *example, char **prediction, GPtrArray *references);
+/* Hyperpartisan news, as t5-experiments: a prediction is "true" if it is that word in any case, without punctuation and
+ * articles; anything else is "false". */
+void true_or_false(const TaskExample *example, char **prediction, GPtrArray *references);

@@ -1,6 +1,6 @@
 /* task.h: the way into data/task: labelled data as pairs of texts, an input and a target. A Task says how the records
  * of a file become examples; the tasks of published benchmarks are entries of one table (tasks.c), and the options
- * task.* fill the same struct. Text formats are those of T5 (text-to-text-transfer-transformer) unless docs/tasks.md
+ * task.* fill the same struct. Text formats are those of T5 (text-to-text-transfer-transformer) unless docs/task.md
  * says otherwise. */
 #pragma once
 
@@ -43,10 +43,10 @@ struct Task {
     const char *scores;     /* names of scores (eval/scores/scores.h), separated by commas */
     const char *positive;   /* the positive label of f1 and multirc; NULL means none */
     bool average_labels;    /* f1_macro is of exactly the names in `labels` */
-    bool stem, intl;        /* ROUGE with stemming, BLEU with the tokenizer intl */
+    bool intl;              /* BLEU with the tokenizer intl */
     bool pad_punctuation;   /* spaces around every ASCII punctuation character, runs of white space become one space */
     bool each_answer;       /* an example to train on for each right answer */
-    bool merge_ids;         /* in evaluation, records that follow each other with one id are one example */
+    bool merge_ids;         /* in evaluation, records with the same id are one example with the answers of all */
     bool skip_bad;          /* rows that cannot be read are left out, as the official reader does */
     int64_t input_length, target_length; /* tokens of a packed sequence; 0 means the default */
     TaskMakeFn make;                     /* these four: NULL means the plain way */
