@@ -98,8 +98,8 @@ static inline float gelu_derivative(float x, float s)
     return s + x * s * (1.0f - s) * 1.59576912f * (1.0f + 0.134145f * x * x);
 }
 
-/* e^(−z²)·the fit of e^(z²)·erfc(z) in Numerical Recipes, z >= 0: relative error below 1.2e-7. Written out, since a loop
- * over the coefficients keeps the loop around it from being vectorised. */
+/* e^(−z²)·the fit of e^(z²)·erfc(z) in Numerical Recipes, z >= 0: relative error below 1.2e-7. Written out, since a
+ * loop over the coefficients keeps the loop around it from being vectorised. */
 static inline float erfc_f32(float z)
 {
     float t = 1.0f / (1.0f + 0.5f * z), p = 0.17087277f;
