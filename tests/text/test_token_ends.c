@@ -107,7 +107,7 @@ static void agrees_with_the_library(gconstpointer data)
 static const char *const texts[] = {
     "def f(x):\n    return x + 1\n",
     "\tif (a  &&\r\n\t\tb) { s = \"n\xc3\xa9\"; }  \r\n",
-    "e\xcc\x81t\xc3\xa9 na\xc3\xafve \xef\xac\x81n \xc2\xbd \xe2\x82\xac "
+    "e\xcc\x81t\xc3\xa9 na\xc3\xafve \xef\xac\x81n \xc2\xbd \xe2\x82\xac",
     "\xe5\x8c\x97\xe4\xba\xac\xf0\x9f\x99\x82\xf0\x9f\x99\x82 x",
     "   ",
     "",
