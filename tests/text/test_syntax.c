@@ -83,14 +83,24 @@ static void what_is_beyond_a_limit_has_no_tree(void)
 
 static void a_program_that_takes_too_long_has_no_tree_and_the_next_one_has(void)
 {
-    g_autofree char *deep = g_malloc0(4000001);
+    g_autofree char *spread = g_malloc0(100001);
     SyntaxLimits limits = { 1 << 30, 1000, 1e-6, 1 };
-    memset(deep, 'a', 4000000);
-    for (int i = 0; i < 4000000; i += 2)
-        deep[i] = ' ';
-    g_assert_cmpint(parse(deep, limits), ==, SYNTAX_TOO_SLOW);
+    memset(spread, 'a', 100000);
+    for (int i = 0; i < 100000; i += 2)
+        spread[i] = ' ';
+    g_assert_cmpint(parse(spread, limits), ==, SYNTAX_TOO_SLOW);
     g_assert_cmpint(parse("(a b)", wide), ==, SYNTAX_TREE);
     g_assert_cmpuint(nodes->len, ==, 3);
+}
+
+/* tree-sitter 0.20 ends the process when it frees an ERROR node of 65,536 children. */
+static void a_program_of_very_many_tokens_has_no_tree(void)
+{
+    SyntaxLimits limits = { 1 << 30, 1 << 20, 0, 1 };
+    g_autofree char *brackets = g_strnfill(70000, '('), *few = g_strnfill(64000, '(');
+    g_assert_cmpint(parse(brackets, limits), ==, SYNTAX_TOO_LONG);
+    g_assert_cmpint(parse(few, limits), ==, SYNTAX_TREE);
+    g_assert_cmpuint(nodes->len, ==, 0);
 }
 
 /* Nodes are in the text, not empty, and disjoint or nested. */
@@ -176,6 +186,7 @@ int main(int argc, char **argv)
     g_test_add_func("/syntax/what_is_beyond_a_limit_has_no_tree", what_is_beyond_a_limit_has_no_tree);
     g_test_add_func("/syntax/a_program_that_takes_too_long_has_no_tree_and_the_next_one_has",
                     a_program_that_takes_too_long_has_no_tree_and_the_next_one_has);
+    g_test_add_func("/syntax/a_program_of_very_many_tokens_has_no_tree", a_program_of_very_many_tokens_has_no_tree);
     g_test_add_func("/syntax/mutated_programs_give_sound_nodes", mutated_programs_give_sound_nodes);
     g_test_add_func("/syntax/what_is_no_grammar_is_told", what_is_no_grammar_is_told);
     int failed = g_test_run();

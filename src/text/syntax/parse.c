@@ -1,7 +1,9 @@
 /* parse.c: a program to the nodes of its syntax tree. */
 #include "text/syntax/grammar.h"
 
-#define MAX_BYTES ((int64_t)1 << 30) /* of a program, whatever the limits say: tree-sitter counts in u32 */
+/* tree-sitter 0.20 counts the children of a node in 16 bits, and an ERROR node may have all tokens of a program as
+ * children: one with more would make it free memory that it never had. */
+#define MAX_TOKENS 65000
 
 const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "too slow", "not of its grammar", NULL };
 
@@ -75,11 +77,37 @@ static SyntaxOutcome take_nodes(const TSTree *tree, size_t bytes, const SyntaxLi
     return (double)walk.error_bytes > limits->max_errors * (double)bytes ? SYNTAX_WRONG : SYNTAX_TREE;
 }
 
+typedef enum CharClass { CHAR_SPACE, CHAR_LETTER, CHAR_DIGIT, CHAR_MARK } CharClass;
+
+static CharClass class_of(char c)
+{
+    if (g_ascii_isspace(c))
+        return CHAR_SPACE;
+    if (g_ascii_isdigit(c))
+        return CHAR_DIGIT;
+    return g_ascii_isalpha(c) || c == '_' || (signed char)c < 0 ? CHAR_LETTER : CHAR_MARK;
+}
+
+/* A bound of the tokens of a program in any grammar: runs of letters, runs of digits, marks, and for each line what
+ * scanners derive from it (its end, and steps of its indentation). */
+static bool has_too_many_tokens(const char *text, size_t bytes)
+{
+    CharClass before = CHAR_SPACE;
+    int64_t n = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        CharClass own = class_of(text[i]);
+        n += own == CHAR_MARK || (own != before && own != CHAR_SPACE);
+        n += text[i] == '\n' ? 3 : 0;
+        before = own;
+    }
+    return n > MAX_TOKENS;
+}
+
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes)
 {
     g_array_set_size(nodes, 0);
-    if (bytes > (size_t)MIN(limits->max_bytes, MAX_BYTES))
+    if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
         return SYNTAX_TOO_LONG;
     ts_parser_set_language(parser->parser, grammar->language);
     ts_parser_set_timeout_micros(parser->parser, (uint64_t)(limits->max_seconds * 1e6));

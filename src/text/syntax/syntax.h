@@ -40,7 +40,7 @@ const char *grammar_type(const Grammar *grammar, int type); /* "identifier" */
 /* Beyond these limits a program counts as text without a tree. All but max_seconds give the same answer on every
  * machine. */
 typedef struct SyntaxLimits {
-    int64_t max_bytes;  /* of a program */
+    int64_t max_bytes;  /* of a program; whatever it is, one with more than 65,000 words and marks is too long */
     int64_t max_depth;  /* nodes on the way from the root to a leaf */
     double max_seconds; /* of parsing; 0 means no limit */
     double max_errors;  /* share of the bytes inside of ERROR nodes, which hold what the grammar cannot derive */
