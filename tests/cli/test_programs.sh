@@ -35,6 +35,8 @@ expect 0 '"broken_least"' "$loam" prepare "${args[@]}" --json --valid 20% --out 
 [ -s "$work/held-valid.tree" ] || fail "no trees of the documents held out"
 expect 0 "lists" "$loam" prepare "${args[@]}" --segment-rule greedy --out "$work/greedy" "$work/src"
 cmp -s "$work/one.idx" "$work/greedy.idx" && fail "the rule of segmentation changes nothing"
+expect 0 "one.tree is left out: a copy of a dataset has no syntax trees" "$loam" dataset shuffle "$work/one" --out "$work/mixed"
+expect 0 "documents" "$loam" inspect dataset "$work/mixed"
 
 # The language by a field of JSON lines: a name or a file name.
 printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Brackets"}' '{"text": "(d)", "kind": "lists"}' \
@@ -47,6 +49,12 @@ expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
 expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
+expect 0 "syntax trees" "$loam" inspect dataset "$work/five" --documents 2 --tokenizer bytes --trees --check
+grep -q "^  list 0-" "$work/out" && grep -q "^      identifier .*  b$" "$work/out" || fail "no tree: $(cat "$work/out")"
+expect 1 "has none: loam prepare --ast" "$loam" inspect dataset "$work/one" --trees
+cp "$work/five.tree" "$work/bad.tree" && cp "$work/five.bin" "$work/bad.bin" && cp "$work/five.idx" "$work/bad.idx" &&
+    cp "$work/five.json" "$work/bad.json" && printf '\177' | dd of="$work/bad.tree" bs=1 seek=40 conv=notrunc status=none
+expect 1 "it was damaged" "$loam" inspect dataset "$work/bad" --check
 cp "$work/five.tree" "$work/short.tree" && cp "$work/five.bin" "$work/short.bin" && cp "$work/five.idx" "$work/short.idx" &&
     cp "$work/five.json" "$work/short.json" && truncate -s -8 "$work/short.tree"
 expect 1 "short.tree" "$loam" inspect dataset "$work/short"

@@ -411,6 +411,14 @@ static void trees_reach_the_objective_from_the_dataset(void)
     g_assert_cmpint(tokens, >, loader_raw_tokens(loader) / 2);
     batch_free(batch);
     loader_close(loader);
+    g_autofree char *part = g_strconcat(prefix, "@valid:500/500/0", NULL);
+    loader = loader_open(&config, part, tok, 3, false, &error);
+    g_assert_no_error(error);
+    batch = loader_batch(loader, 1);
+    for (int64_t row = 0; row < loader_epoch_samples(loader); row++)
+        g_assert_true(loader_get(loader, row, 1, batch, &error));
+    batch_free(batch);
+    loader_close(loader);
     loader = loader_open(&config, without, tok, 3, false, &error);
     g_assert_no_error(error);
     batch = loader_batch(loader, 1);

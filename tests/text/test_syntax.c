@@ -141,7 +141,7 @@ static void mutated_programs_give_sound_nodes(void)
 static void what_is_no_grammar_is_told(void)
 {
     g_autofree char *folder = g_dir_make_tmp("loam-test-XXXXXX", NULL), *path = g_build_filename(folder, "x.so", NULL),
-                    *to = g_build_filename(folder, "to/grammars", NULL), *own = NULL, *other = NULL;
+                    *to = g_build_filename(folder, "to/grammars", NULL), *own = NULL;
     g_autoptr(GError) error = NULL;
     gsize bytes;
     g_assert_cmpint(grammars_install(folder, to, &error), ==, -1);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
+#include "cli/inspect/trees.h"
 #include "text/tokenizer.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--check] [--json]"
+#define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--trees] [--check] [--json]"
 #define SHOWN_IDS  64 /* ids shown of a document without a tokenizer */
 #define MAX_POWERS 63
 
@@ -19,14 +20,16 @@ static const char about[] =
     "Counts and lengths of a token dataset (PREFIX.bin, .idx, .json), and its first documents: as text with a\n"
     "tokenizer, else as ids. Datasets of Megatron will do.\n\n"
     "  loam inspect dataset data/train --tokenizer tok.model --documents 3\n"
+    "  loam inspect dataset data/code --tokenizer tok.model --documents 1 --trees\n"
     "  loam inspect dataset data/train --check\n";
 
 static char *tokenizer_file;
 static gint64 n_shown;
-static gboolean as_json, check;
+static gboolean as_json, check, with_trees;
 static const GOptionEntry entries[] = {
     CLI_PATH("tokenizer", tokenizer_file, "the tokenizer to decode with", "TOK"),
     CLI_VALUE("documents", n_shown, "show the first N documents", "N"),
+    CLI_SWITCH("trees", with_trees, "show the syntax trees of these documents too (loam prepare --ast)"),
     CLI_SWITCH("check", check, "read every token: are all ids those of the tokenizer?"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
@@ -173,6 +176,10 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
         printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
+    if (data->trees) {
+        g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));
+        printf("syntax trees  %s\n", bytes);
+    }
     if (lengths->n > 0)
         printf("tokens in a document  least %" PRId64 ", median %" PRId64 ", mean %.1f, most %" PRId64 "\n",
                lengths->min, lengths->median, lengths->mean, lengths->max);
@@ -182,6 +189,8 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
         if (!text)
             return false;
         printf("--- document %" PRId64 ", %" PRId64 " tokens\n%s\n", i, document_length(data->set, i), text);
+        if (with_trees && !print_tree(data, i, tok, error))
+            return false;
     }
     return true;
 }
@@ -230,6 +239,9 @@ static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
     if (tok && data->meta.tokenizer_hash && strcmp(tokenizer_hash(tok), data->meta.tokenizer_hash) != 0)
         log_warning("%s has hash %s: the dataset was made with another tokenizer", tokenizer_path(tok),
                     tokenizer_hash(tok));
+    if (with_trees && (!data->trees || as_json))
+        return fail_user(error, "--trees: %s",
+                         as_json ? "not with --json" : "the dataset has none: loam prepare --ast");
     if (check && !dataset_check(data, vocab, &found, error))
         return false;
     const Lengths lengths = measure(data->set);

@@ -1,6 +1,8 @@
 /* dataset_check.c: reads every token of a dataset and checks its ids. */
 #include "data/dataset/dataset.h"
 
+#include <string.h>
+
 #define CHUNK 4096 /* tokens */
 
 static void check_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_t vocab, int64_t sequence,
@@ -20,6 +22,22 @@ static void check_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_
     check->tokens += n;
 }
 
+/* Reads every tree, and compares PREFIX.tree with the hash in PREFIX.json. */
+static bool check_trees(const Dataset *data, GError **error)
+{
+    g_autoptr(GByteArray) side = g_byte_array_new();
+    char hash[17];
+    if (!trees_hash(data->trees, hash, error))
+        return false;
+    if (strcmp(hash, data->meta.tree_hash) != 0)
+        return fail_user(error, "%s.tree has hash %s, but %s.json tells of %s: it was damaged; run loam prepare again",
+                         data->prefix, hash, data->prefix, data->meta.tree_hash);
+    for (int64_t document = 0; document < indexed_documents(data->set); document++, g_byte_array_set_size(side, 0))
+        if (!dataset_tree(data, document, 0, INT32_MAX, side, error))
+            return false;
+    return true;
+}
+
 bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GError **error)
 {
     int32_t ids[CHUNK];
@@ -37,6 +55,8 @@ bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GErr
             }
         }
     }
+    if (data->trees && !check_trees(data, error))
+        return false;
     check->document = check->bad > 0 ? indexed_locate(data->set, check->sequence) : 0;
     return true;
 }

@@ -50,10 +50,16 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
-static bool check_task(const TaskConfig *config, GError **error)
+static bool check_task(const Config *config, GError **error)
 {
     Task task;
-    return !task_is_set(config) || task_configure(&task, config, error);
+    if (!task_is_set(&config->task))
+        return true;
+    if (config->model.n_dec == 0)
+        return fail_user(error,
+                         "a task is answered with text, and the model has no decoder that writes it; take a T5 or a "
+                         "GPT");
+    return task_configure(&task, &config->task, error);
 }
 
 bool config_check(const Config *config, GError **error)
@@ -70,7 +76,7 @@ bool config_check(const Config *config, GError **error)
         !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
-        !sources_check(&config->data, error) || !check_task(&config->task, error))
+        !sources_check(&config->data, error) || !check_task(config, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
