@@ -26,20 +26,19 @@ void profile_add(Device *dev, const char *op, double start)
     profile->rows[i].calls++;
 }
 
-/* Best of repeated products of n×n matrices within the time. */
-static double best_rate(Device *dev, void *memory, int64_t n, double seconds)
+/* Mean rate of repeated products of n×n matrices over the time. */
+static double mean_rate(Device *dev, void *memory, int64_t n, double seconds)
 {
     Tensor all = tensor_matrix(memory, dev->precision.compute, 3 * n, n);
     Tensor a = tensor_slice_rows(all, 0, n), b = tensor_slice_rows(all, n, n), y = tensor_slice_rows(all, 2 * n, n);
-    double best = 0, end = clock_seconds() + seconds;
-    while (clock_seconds() < end) {
-        double start = clock_seconds();
+    double start = clock_seconds(), flops = 0, passed = 0;
+    do {
         op_gemm(dev, y, a, b, false, true, 1, 0);
         device_synchronise(dev);
-        double rate = 2.0 * (double)n * (double)n * (double)n / (clock_seconds() - start);
-        best = rate > best ? rate : best;
-    }
-    return best;
+        flops += 2.0 * (double)n * (double)n * (double)n;
+        passed = clock_seconds() - start;
+    } while (passed < seconds);
+    return flops / passed;
 }
 
 double device_gemm_peak(Device *dev, double seconds)
@@ -54,7 +53,7 @@ double device_gemm_peak(Device *dev, double seconds)
     op_fill(dev, tensor_vector(memory, dtype, most), 0.01);
     double best = 0;
     for (int i = 0; i < SIZES; i++) {
-        double rate = best_rate(dev, memory, sizes[i], seconds / SIZES);
+        double rate = mean_rate(dev, memory, sizes[i], seconds / SIZES);
         best = rate > best ? rate : best;
     }
     device_free(dev, memory);

@@ -3,8 +3,9 @@
 
 #include "device/device.h"
 
-/* FLOP/s of the fastest of several square products in the compute dtype of the device, measured for about `seconds`; 0
- * means too little memory. */
+/* FLOP/s of the fastest of several square products in the compute dtype of the device, each repeated for a third of the
+ * time: other speeds are given as a share of it. Hosts lend processors that run faster for the first tenths of a
+ * second, so the rate to compare with is one measured in turns with the work. 0 means too little memory. */
 double device_gemm_peak(Device *dev, double seconds);
 
 #define PROFILE_OPS 64

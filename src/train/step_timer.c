@@ -4,6 +4,7 @@
 #include "train/cpu_device.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Random ids; an encoder alone or a decoder alone gets about as many targets as the objective would give it: anywhere
  * in an encoder, after a prefix in a decoder. */
@@ -131,6 +132,9 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
     times->flops_per_s = flops / times->step_s;
 }
 
+#define PEAK_SECONDS 0.1 /* the least time of a measurement of the peak */
+#define PEAK_SHARE   0.3 /* and its share of a step's time */
+
 bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times, GError **error)
 {
     ModelLoss loss = step_loss(timer);
@@ -139,21 +143,27 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         return false;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) peaks = g_array_new(false, false, sizeof(double));
     grads_begin(model_params(timer->model), 1);
     time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
-    timer->dev->profile = profile;
     double start = clock_seconds();
     do {
         grads_begin(model_params(timer->model), 1);
+        timer->dev->profile = profile;
         double micro_s = time_micro(timer, &loss), update_s = time_update(timer);
+        timer->dev->profile = NULL;
+        double peak = device_gemm_peak(timer->dev, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
         g_array_append_val(micros, micro_s);
         g_array_append_val(updates, update_s);
+        g_array_append_val(peaks, peak);
+        times->profiled_s += micro_s + update_s;
     } while (since(start) < seconds);
-    times->profiled_s = since(start);
-    timer->dev->profile = NULL;
     times->micro_s = median(micros);
     times->update_s = median(updates);
+    times->peak = median(peaks);
+    times->peak_low = g_array_index(peaks, double, 0);
+    times->peak_high = g_array_index(peaks, double, peaks->len - 1);
     set_rates(timer, times);
     return true;
 }

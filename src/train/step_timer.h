@@ -23,14 +23,15 @@ typedef struct StepTimes {
     double update_s; /* gradient norm and optimizer update */
     double step_s;   /* a whole step: accum microbatches and an update */
     double tokens_per_s, flops_per_s;
-    double profiled_s; /* wall-clock time that the profile covers */
+    double profiled_s;                /* wall-clock time that the profile covers */
+    double peak, peak_low, peak_high; /* FLOP/s of matrix products between the steps: median, least and most */
 } StepTimes;
 
 /* Opens the configured model, with random weights. step_timer_clear frees it, also after an error. */
 bool step_timer_open(StepTimer *timer, Config *config, GError **error);
 void step_timer_clear(StepTimer *timer);
-/* Repeats a microbatch and an update for about `seconds`, at least once, and takes the median times, so that short
- * disturbances by other processes do not count. profile may be NULL. */
+/* Repeats a microbatch, an update and a measurement of the peak for about `seconds`, at least once, and takes the
+ * medians, so that short disturbances by other processes do not count. profile may be NULL. */
 bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times, GError **error);
 /* Input tokens of a sample: the encoder's, or those of a decoder alone. */
 int32_t step_timer_inputs(const StepTimer *timer);
