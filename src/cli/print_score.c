@@ -29,7 +29,7 @@ static bool print_object(const ScoreKind *kind, const ScoreResult *result, GErro
                                "invalid", (json_int_t)result->n_invalid);
     for (int i = 0; i < result->n_values; i++)
         json_object_set_new(object, result->values[i].name, json_finite(result->values[i].value));
-    if (result->n_values > 0 && !isnan(result->values[0].low)) {
+    if (result->intervals) {
         json_t *intervals = json_object();
         for (int i = 0; i < result->n_values; i++)
             json_object_set_new(

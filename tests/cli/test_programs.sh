@@ -35,6 +35,8 @@ expect 0 '"broken_least"' "$loam" prepare "${args[@]}" --json --valid 20% --out 
 [ -s "$work/held-valid.tree" ] || fail "no trees of the documents held out"
 expect 0 "lists" "$loam" prepare "${args[@]}" --segment-rule greedy --out "$work/greedy" "$work/src"
 cmp -s "$work/one.idx" "$work/greedy.idx" && fail "the rule of segmentation changes nothing"
+expect 0 "one.tree is left out: a copy of a dataset has no syntax trees" "$loam" dataset shuffle "$work/one" --out "$work/mixed"
+expect 0 "documents" "$loam" inspect dataset "$work/mixed"
 
 # The language by a field of JSON lines: a name or a file name.
 printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Brackets"}' '{"text": "(d)", "kind": "lists"}' \

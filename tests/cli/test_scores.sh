@@ -13,6 +13,9 @@ expect 0 'nrefs:2|case:lc|eff:no|tok:intl|smooth:floor[0.10]|version:2.6.0' \
 [ "$(grep -c '"intervals":{' "$work/json")" = 2 ] || fail "intervals: $(cat "$work/json")"
 "$loam" scores rouge_l,bleu "$work/p.txt" "$work/r.txt" --bootstrap 100 --json | cmp - "$work/json" || fail "the same seed, other intervals"
 gzip -k "$work/p.txt"
+printf '1\n1\n' >"$work/flat"
+printf '1\n2\n' >"$work/numbers"
+expect 0 '"intervals":{"pearson":[null,null]}' "$loam" scores pearson "$work/flat" "$work/numbers" --json --bootstrap 20
 "$loam" scores rouge_l,bleu "$work/p.txt.gz" "$work/r.txt" --bootstrap 100 --json | cmp - "$work/json" || fail "gzip"
 
 cat >"$work/squad2.jsonl" <<'JSON'

@@ -295,6 +295,19 @@ static void a_run_does_not_read_what_an_earlier_one_wrote(void)
     }
 }
 
+static void a_text_with_the_name_of_an_output_is_not_replaced(void)
+{
+    g_autofree char *corpus = g_build_filename(folder, "named", NULL), *out = g_build_filename(corpus, "x", NULL);
+    g_assert_true(io_make_directories(corpus, NULL));
+    g_free(file_write_text(corpus, "x.json", "{\"text\": \"ba ce\"}\n"));
+    PrepareOptions options = { .out = out };
+    PrepareStats stats;
+    g_autoptr(GError) error = NULL;
+    g_assert_false(prepare_run(tok, (char *[]){ corpus }, 1, &options, &stats, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_nonnull(strstr(error->message, "x.json would be replaced by what this run writes; give it another name"));
+}
+
 static void a_failed_run_leaves_the_old_dataset_and_nothing_else(void)
 {
     g_autofree char *good = write_corpus("good.jsonl", 50, 1), *prefix = g_build_filename(folder, "kept-safe", NULL);
@@ -504,6 +517,8 @@ int main(int argc, char **argv)
                     the_held_out_documents_do_not_depend_on_the_order);
     g_test_add_func("/prepare/a_run_does_not_read_what_an_earlier_one_wrote",
                     a_run_does_not_read_what_an_earlier_one_wrote);
+    g_test_add_func("/prepare/a_text_with_the_name_of_an_output_is_not_replaced",
+                    a_text_with_the_name_of_an_output_is_not_replaced);
     g_test_add_func("/prepare/a_failed_run_leaves_the_old_dataset_and_nothing_else",
                     a_failed_run_leaves_the_old_dataset_and_nothing_else);
     g_test_add_func("/prepare/an_interrupted_run_leaves_nothing", an_interrupted_run_leaves_nothing);

@@ -94,6 +94,23 @@ static void a_model_without_ends_goes_out_without_them(void)
     }
 }
 
+static void several_ends_stay_with_every_architecture(void)
+{
+    static const HfArchitecture *const architectures[] = { &hf_t5,   &hf_gpt2,    &hf_llama,     &hf_xglm,
+                                                           &hf_bert, &hf_roberta, &hf_modernbert };
+    for (size_t i = 0; i < G_N_ELEMENTS(architectures); i++) {
+        ModelConfig config;
+        TokenRoles roles;
+        model_config_defaults(&config);
+        config.global_every = 1;
+        g_assert_true(read_files(architectures[i], "{\"eos_token_id\": [1, 2]}", NULL, &roles, NULL));
+        json_t *root = hf_config_json(architectures[i], &config, &roles, "F32");
+        g_assert_cmpuint(json_array_size(json_object_get(root, "eos_token_id")), ==, 2);
+        json_decref(root);
+        token_roles_clear(&roles);
+    }
+}
+
 static void settings_in_config_are_those_of_generation(void)
 {
     TokenRoles roles;
@@ -132,6 +149,7 @@ int main(int argc, char **argv)
     g_test_add_func("/roles/a_decoder_starts_as_its_files_say", a_decoder_starts_as_its_files_say);
     g_test_add_func("/roles/ids_beyond_the_vocabulary_are_left_out", ids_beyond_the_vocabulary_are_left_out);
     g_test_add_func("/roles/a_model_without_ends_goes_out_without_them", a_model_without_ends_goes_out_without_them);
+    g_test_add_func("/roles/several_ends_stay_with_every_architecture", several_ends_stay_with_every_architecture);
     g_test_add_func("/roles/settings_in_config_are_those_of_generation", settings_in_config_are_those_of_generation);
     g_test_add_func("/roles/what_is_no_id_is_refused_by_name", what_is_no_id_is_refused_by_name);
     int status = g_test_run();

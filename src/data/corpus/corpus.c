@@ -24,6 +24,25 @@ static bool is_output(const CorpusFile *file, char *const *outputs)
     return false;
 }
 
+/* Whether a run of before has written these outputs: the .bin of a dataset is there. */
+static bool written_before(char *const *outputs)
+{
+    for (; outputs && *outputs; outputs++)
+        if (g_str_has_suffix(*outputs, ".bin") && g_file_test(*outputs, G_FILE_TEST_EXISTS))
+            return true;
+    return false;
+}
+
+/* An input that the outputs would replace is an error, unless it is an output of a run of before. */
+static bool check_replaced(GPtrArray *files, char *const *outputs, GError **error)
+{
+    for (guint i = 0; !written_before(outputs) && i < files->len; i++)
+        if (is_output(files->pdata[i], outputs))
+            return fail_user(error, "%s would be replaced by what this run writes; give it another name",
+                             ((CorpusFile *)files->pdata[i])->path);
+    return true;
+}
+
 /* Removes some files from the list, with a warning. */
 static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, char *const *), char *const *outputs,
                       const char *why)
@@ -61,7 +80,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
 {
     char *one[] = { (char *)(options->field ? options->field : "text"), NULL };
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
-    if (!files || !check_tables(files, error))
+    if (!files || !check_tables(files, error) || !check_replaced(files, options->outputs, error))
         return NULL;
     leave_out(files, is_table, NULL, "tables are no text");
     leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");

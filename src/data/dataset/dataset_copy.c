@@ -2,13 +2,14 @@
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/philox.h"
 
 #include <string.h>
 
 #define SHUFFLE_LAYER 0x80000000u /* a key that the epochs of a loader do not use */
 
-/* A dataset with the file format, tokenizer and append_eod of a source. */
+/* A dataset with the file format, tokenizer and append_eod of a source, without its trees. */
 static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError **error)
 {
     bool narrow = indexed_dtype(like->set) != INDEXED_I32 && indexed_dtype(like->set) != INDEXED_U32 &&
@@ -17,6 +18,10 @@ static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError 
     DatasetMeta meta = like->meta;
     meta.counts = (DatasetCounts){ 0 };
     meta.held_out = false;
+    if (meta.tree_bytes > 0)
+        log_warning("%s.tree is left out: a copy of a dataset has no syntax trees", like->prefix);
+    meta.tree_bytes = 0;
+    meta.tree_hash[0] = '\0';
     if (meta.vocab == 0)
         meta.vocab = narrow ? 65499 : INT32_MAX;
     if (!io_make_directories(folder, error))

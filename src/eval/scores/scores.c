@@ -253,7 +253,8 @@ bool score_compute(ScoreResult *out, const ScoreKind *kind, const ScoreInput *in
         kind->finish(values, &stats, all, stats.n);
         for (; kind->values[out->n_values]; out->n_values++)
             out->values[out->n_values] = (ScoreValue){ kind->values[out->n_values], values[out->n_values], NAN, NAN };
-        if (options->resamples > 0)
+        out->intervals = options->resamples > 0;
+        if (out->intervals)
             bootstrap(out->values, out->n_values, &stats);
         out->n_units = stats.n;
         out->n_invalid = stats.n_invalid;

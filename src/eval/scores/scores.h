@@ -59,6 +59,7 @@ typedef struct ScoreValue {
 typedef struct ScoreResult {
     int n_values;
     ScoreValue values[SCORE_MAX_VALUES];
+    bool intervals;    /* the values have bounds */
     int64_t n_units;   /* examples, or groups where the score is of groups */
     int64_t n_invalid; /* predictions (tags, for SCORE_TAGS) that are no value the score knows, and count as wrong */
     char *signature;   /* sacreBLEU's line of settings, or NULL */

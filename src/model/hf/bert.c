@@ -113,6 +113,8 @@ static void write_bert(json_t *root, const ModelConfig *config, const TokenRoles
         if ((int)positions[i].position == config->position)
             json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));
     hf_id_write(root, "pad_token_id", roles->pad);
+    if (roles->eos.n > 1)
+        hf_eos_write(root, roles);
 }
 
 const HfArchitecture hf_bert = {

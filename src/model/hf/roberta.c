@@ -58,6 +58,8 @@ static void write_roberta(json_t *root, const ModelConfig *config, const TokenRo
                         json_pack("[s]", config->head_transform ? "RobertaForMaskedLM" : "RobertaModel"));
     json_object_set_new(root, "max_position_embeddings", json_integer(config->max_positions + config->position_offset));
     hf_id_write(root, "pad_token_id", pad);
+    if (roles->eos.n > 1)
+        hf_eos_write(root, roles);
 }
 
 const HfArchitecture hf_roberta = {
