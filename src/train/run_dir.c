@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "train/checkpoint/checkpoint.h"
 
+#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -91,6 +92,48 @@ char *run_of(const char *path)
     g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
     const char *dir = g_file_test(path, G_FILE_TEST_IS_DIR) ? path : strcmp(name, "config.yaml") == 0 ? parent : NULL;
     return dir && is_run(dir) ? g_strdup(dir) : NULL;
+}
+
+/* Whether an entry of a folder may be there before a run starts in it: hidden ones, configurations (but not the run's
+ * own config.yaml), job scripts, logs of other names, and what is empty, such as a file that output is sent to. */
+static bool is_harmless(const char *dir, const char *name)
+{
+    static const char *const endings[] = { ".yaml", ".yml", ".sh", ".log", ".out", ".err" };
+    if (strcmp(name, "config.yaml") == 0)
+        return false;
+    bool harmless = *name == '.' || strcmp(name, "lost+found") == 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(endings); i++)
+        harmless = harmless || g_str_has_suffix(name, endings[i]);
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
+    GStatBuf file;
+    return harmless || (folder && g_dir_read_name(folder) == NULL) ||
+           (g_stat(path, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0);
+}
+
+/* Every start makes the lock file before anything else; a copy of a run may be without it. */
+static bool has_begun(const char *dir)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    bool begun = io_exists(dir, "lock");
+    for (guint i = 0; i < steps->len && !begun; i++) {
+        g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
+        begun = io_exists(folder, "state.json");
+    }
+    return begun;
+}
+
+bool run_check_folder(const char *dir, GError **error)
+{
+    g_autoptr(GDir) entries = g_dir_open(dir, 0, NULL);
+    const char *name;
+    if (entries == NULL || has_begun(dir))
+        return true;
+    while ((name = g_dir_read_name(entries)))
+        if (!is_harmless(dir, name))
+            return fail_user(error, "run.dir %s holds files (%s) and is no run of loam; choose an empty or new folder",
+                             dir, name);
+    return true;
 }
 
 bool run_lock(const char *dir, GError **error)

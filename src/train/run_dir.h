@@ -10,6 +10,8 @@
 /* The run directory that PATH names: the directory itself, or the config.yaml in it. NULL means that PATH names no run
  * directory. g_free. */
 char *run_of(const char *path);
+/* An error where `dir` is a folder with files of something else, which a run would replace or add to. */
+bool run_check_folder(const char *dir, GError **error);
 /* Creates the directory and locks it until the process ends. An error where another process holds the lock. */
 bool run_lock(const char *dir, GError **error);
 

@@ -57,7 +57,7 @@ echo "ok: a length in tokens"
 learns bert-relative-key $bert model.position=relative_key_query
 learns bert-preln-rel $bert model.post_norm=false model.final_norm=true model.position=relative_bias
 learns roberta model.preset=roberta-base model.n_dec=0 $small model.max_positions=64 data.objective=mlm
-learns fairseq model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
+learns fairseq-lm model.preset=fairseq-transformer-lm model.n_enc=0 $small data.objective=clm
 learns modernbert model.preset=modernbert-base model.n_dec=0 $small data.objective=mlm
 learns sparse-bert $bert model.sparse_pattern=bigbird model.sparse_block=4
 for objective in prefix_lm iid_denoising ul2; do

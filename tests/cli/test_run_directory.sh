@@ -86,6 +86,66 @@ for name in 'comma, and space' $'latin \351'; do
 done
 expect 1 'is not UTF-8' "$loam" train "$work/config.yaml" run.dir="$work/$name/other" train.length=2
 
+# A folder of something else is refused before anything in it is touched.
+"$loam" train "$work/config.yaml" run.dir="$work/made" train.length=2 2>"$work/log"
+"$loam" export "$work/made" --to hf --out "$work/hf-folder" >"$work/out" 2>"$work/err"
+mkdir "$work/own" "$work/logs" "$work/metrics" "$work/dataset" "$work/pieces"
+cp "$work/config.yaml" "$work/own"
+echo mine >"$work/logs/log.txt"
+echo '{"step":1}' >"$work/metrics/metrics.jsonl"
+cp "$work"/data.* "$work/dataset"
+cp "$work/tok.model" "$work/pieces/spiece.model"
+ln -s own "$work/linked"
+for name in own logs metrics dataset pieces hf-folder linked/; do
+    cp -r "$work/$name" "$work/kept"
+    expect 1 'and is no run of loam; choose an empty or new folder' "$loam" train "$work/config.yaml" run.dir="$work/$name" train.length=2
+    diff -r "$work/kept" "$work/$name" || fail "$name was touched"
+    rm -r "$work/kept"
+done
+expect 1 'is no run of loam' env -C "$work/own" "$loam" train config.yaml run.dir=. train.length=2
+
+# One that holds a configuration of another name, a job's output or a place for checkpoints is taken; so is what a start
+# that failed, or that was killed before its first checkpoint, left behind.
+mkdir "$work/taken" "$work/disk"
+cp "$work/config.yaml" "$work/taken/first.yaml"
+ln -s "$work/disk" "$work/taken/checkpoints"
+echo started >"$work/taken/job-7.out"
+: >"$work/taken/.hidden"
+expect 0 'saved ./' env -C "$work/taken" "$loam" train first.yaml run.dir=. train.length=2
+cmp "$work/config.yaml" "$work/taken/first.yaml" || fail "first.yaml was touched"
+[ -e "$work/disk/step-00000002/state.json" ] || fail "the link checkpoints was not followed"
+(LOAM_FAULT=rename:1 "$loam" train "$work/config.yaml" run.dir="$work/failed" train.length=2 || true) >"$work/log" 2>&1
+[ -e "$work/failed/log.txt" ] && [ ! -e "$work/failed/config.yaml" ] || fail "not a start that failed: $(ls "$work/failed")"
+expect 0 'step 2/2' "$loam" train "$work/config.yaml" run.dir="$work/failed" train.length=2
+(LOAM_FAULT=save:1 "$loam" train "$work/config.yaml" run.dir="$work/killed" train.length=2 || true) >"$work/log" 2>&1
+[ -e "$work/killed/config.yaml" ] || fail "no config.yaml before the first save"
+expect 0 'step 2/2' "$loam" train "$work/config.yaml" run.dir="$work/killed" train.length=2
+cp -r "$work/made" "$work/copied"
+rm "$work/copied/lock"
+expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/copied" train.length=3
+
+# Another tokenizer that was put into a run is replaced by the model's; where tokenizer.path lies there too it is named.
+"$loam" tokenizer train --type unigram --vocab-size 150 --out "$work/small.model" "$work/corpus.txt" 2>"$work/err"
+cp "$work/small.model" "$work/made/spiece.model"
+expect 1 'was made with another tokenizer' "$loam" train "$work/made" train.length=3
+expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/made" train.length=3
+cmp "$work/tok.model" "$work/made/spiece.model" || fail "the tokenizer of the run was not put back"
+cp "$work/tok.model" "$work/made/tok.model"
+cp "$work/small.model" "$work/made/spiece.model"
+expect 1 'is another tokenizer: move one of them away' \
+    "$loam" train "$work/config.yaml" run.dir="$work/made" tokenizer.path="$work/made/tok.model" train.length=4
+rm "$work/made/spiece.model"
+expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/made" tokenizer.path="$work/made/tok.model" train.length=4
+cmp "$work/tok.model" "$work/made/spiece.model" || fail "the run has no tokenizer of its own"
+
+# A command that trains nothing leaves the configuration as it is; one that trains saves it and says what changed.
+cp "$work/made/config.yaml" "$work/own.yaml"
+expect 0 'nothing left to do' "$loam" train "$work/made" optim.lr=5
+cmp "$work/made/config.yaml" "$work/own.yaml" || fail "the configuration of a finished run was written over"
+! grep 'optim.lr changed' "$work/made/metrics.jsonl" || fail "a change that no step was trained with"
+expect 0 'step 5/5' "$loam" train "$work/made" optim.lr=1e-4 train.length=5
+grep -q 'optim.lr changed from' "$work/made/metrics.jsonl" || fail "the change was not kept"
+
 # A dataset that is cut short while a run reads it: one line that names the file.
 LOAM_FAULT=step:3:STOP "$loam" train "$work/config.yaml" run.dir="$work/short" train.length=4k train.eval_every=0 2>"$work/log" &
 pid=$!

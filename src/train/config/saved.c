@@ -143,16 +143,24 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
 
 /* ---- saving ---- */
 
-/* Copies the tokenizer into the run directory; another tokenizer that lies there is removed. */
+/* Copies the tokenizer into the run directory; another tokenizer that lies there is removed, unless tokenizer.path lies
+ * there too: then the user has to say which. */
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
-    if (io_lies_in(config->run.dir, tokenizer_path(tok)))
+    bool inside = io_lies_in(config->run.dir, tokenizer_path(tok));
+    g_autofree char *path = tokenizer_find(config->run.dir, NULL), *name = path ? g_path_get_basename(path) : NULL,
+                    *own = g_path_get_basename(tokenizer_path(tok));
+    if (inside && g_strcmp0(name, own) == 0)
         return true;
-    g_autofree char *path = tokenizer_find(config->run.dir, NULL);
     g_autoptr(Tokenizer) saved = path ? tokenizer_open(path, NULL) : NULL;
     bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
                 tokenizer_size(saved) == tokenizer_size(tok);
-    return same || (tokenizer_remove(config->run.dir, error) && tokenizer_copy(tok, config->run.dir, error));
+    if (inside && path && !same)
+        return fail_user(error,
+                         "the run would keep %s, and tokenizer.path %s is another tokenizer: move one of them away",
+                         path, tokenizer_path(tok));
+    return same ||
+           ((inside || tokenizer_remove(config->run.dir, error)) && tokenizer_copy(tok, config->run.dir, error));
 }
 
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)

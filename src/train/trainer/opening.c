@@ -122,7 +122,7 @@ static bool check_paths(const Config *config, GError **error)
         return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
-    return true;
+    return run_check_folder(config->run.dir, error);
 }
 
 /* Locks the run directory and starts log.txt. */
@@ -158,11 +158,17 @@ static bool check_room(const Trainer *t, GError **error)
                         needed, dir, has);
 }
 
+/* Whether the run has a checkpoint and no step left: its files go on saying what it was trained with. */
+static bool has_ended(const Trainer *t)
+{
+    return t->saved.attempts >= 0 && trainer_finished(t);
+}
+
 static bool open_metrics(Trainer *t, GError **error)
 {
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
-    if (t->metrics == NULL)
-        return false;
+    if (t->metrics == NULL || has_ended(t))
+        return t->metrics != NULL;
     g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
     metrics_options(t->metrics, t->state.attempts, yaml);
     for (guint i = 0; i < t->changes->len; i++)
@@ -188,13 +194,12 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
-        !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error) ||
-        !config_save_run(config, t->tok, error))
+        !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error))
         return false;
     start_decoders(t);
     plan_steps(t);
     trainer_plan_best(t);
-    if (!check_room(t, error))
+    if ((!has_ended(t) && !config_save_run(config, t->tok, error)) || !check_room(t, error))
         return false;
     advise(t);
     report_mixture(t);
