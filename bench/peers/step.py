@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Tokens per second of a whole training step (forward, backward, clip, AdamW) of the same T5 on the same machine:
-PyTorch eager, PyTorch compiled, and loam, one after the other in one run.
+"""Tokens per second of a whole training step (forward, backward, clip, AdamW) of the same model on the same machine:
+PyTorch eager, PyTorch compiled, and loam, in turns in one run.
 
-    bench/peers/step.py [--config configs/t5-1.1-small.yaml] [--loam build/loam] [--samples 4] [--steps 5]
+    bench/peers/step.py [--model t5|bert|gpt2] [--dtype f32|bf16] [--loam build/loam] [--rounds 2] [--steps 5]
 
-Samples are of full length, so that PyTorch pays for no padding. Tokens are those of the encoder, as loam counts them.
-Needs torch and transformers (4 or 5), and a C++ compiler for the compiled variant.
+T5-1.1-small with 4 samples of 512/114 tokens, BERT-base with 4 of 512, GPT-2 (124 M) with 2 of 1,024. PyTorch has its
+fastest attention (sdpa, where the model knows it) and the fused optimizer; samples are of full length, so that it pays for no
+padding. Tokens are those of the encoder, or of a decoder alone, as loam counts them. bf16 is autocast in PyTorch. A peer that
+fails is named, and the others go on. Needs torch and transformers (4 or 5), and a C++ compiler for the compiled variant.
 """
 
 import argparse
@@ -20,80 +22,122 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers
 
-from torch_models import adamw, t5_batch
 
-SMALL = dict(vocab_size=32128, d_model=512, d_kv=64, d_ff=1024, num_heads=6, num_layers=8, num_decoder_layers=8,
-             feed_forward_proj="gated-gelu", tie_word_embeddings=False, dropout_rate=0.0, pad_token_id=0,
-             eos_token_id=1, decoder_start_token_id=0)
+def random_ids(vocab, rows, n):
+    return torch.randint(5, vocab, (rows, n))
+
+
+def t5(samples, n):
+    config = transformers.T5Config(vocab_size=32128, d_model=512, d_kv=64, d_ff=1024, num_heads=6, num_layers=8,
+                                   num_decoder_layers=8, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+                                   dropout_rate=0.0, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+    model = transformers.T5ForConditionalGeneration(config)
+    if model.lm_head.weight is model.shared.weight:  # transformers 5 ties whatever it builds
+        model.lm_head.weight = torch.nn.Parameter(model.shared.weight.detach().clone())
+    return model, dict(input_ids=random_ids(32000, samples, n), labels=random_ids(32000, samples, 114))
+
+
+def bert(samples, n):
+    config = transformers.BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+                                     attn_implementation="sdpa")
+    ids = random_ids(30522, samples, n)
+    masked = torch.rand(ids.shape) < 0.15
+    return transformers.BertForMaskedLM(config), dict(input_ids=ids, labels=torch.where(masked, ids, -100))
+
+
+def gpt2(samples, n):
+    config = transformers.GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation="sdpa")
+    ids = random_ids(50257, samples, n)
+    return transformers.GPT2LMHeadModel(config), dict(input_ids=ids, labels=ids)
+
+
+# Model: how PyTorch builds it and its batch; samples of a step; tokens of a sample; loam's configuration and options.
+MODELS = {
+    "t5": (t5, 4, 512, "configs/t5-1.1-small.yaml", ["data.input_length=512"]),
+    "bert": (bert, 4, 512, "configs/bert-base.yaml", ["data.input_length=512", "model.vocab=30522"]),
+    "gpt2": (gpt2, 2, 1024, "configs/gpt2.yaml", ["data.input_length=1024", "model.vocab=50257"]),
+}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", default="configs/t5-1.1-small.yaml")
+    parser.add_argument("--model", default="t5", choices=list(MODELS))
     parser.add_argument("--loam", default="build/loam")
-    parser.add_argument("--samples", type=int, default=4)
-    parser.add_argument("--input-length", type=int, default=512)
-    parser.add_argument("--target-length", type=int, default=114)
-    parser.add_argument("--steps", type=int, default=5, help="timed steps; the median counts")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of all peers; the median counts")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps of a turn; the median counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dtype", default="f32", choices=["f32", "bf16"], help="bf16: autocast")
     parser.add_argument("--peers", default="eager,compiled,loam")
     return parser.parse_args()
 
 
-def step_seconds(args, model, optimizer, batch):
-    start = time.perf_counter()
-    with torch.autocast("cpu", torch.bfloat16, enabled=args.dtype == "bf16"):
-        loss = model(**batch).loss
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return time.perf_counter() - start
+class Torch:
+    """A model that PyTorch trains, eager or compiled."""
+
+    def __init__(self, args, compiled):
+        torch.manual_seed(0)
+        build, self.samples, self.tokens, _, _ = MODELS[args.model]
+        self.args = args
+        self.model, self.batch = build(self.samples, self.tokens)
+        self.model.train()
+        self.runner = torch.compile(self.model) if compiled else self.model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
+        for _ in range(2):
+            self.step()
+
+    def step(self):
+        start = time.perf_counter()
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.args.dtype == "bf16"):
+            loss = self.runner(**self.batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return time.perf_counter() - start
+
+    def rate(self):
+        return self.samples * self.tokens / statistics.median(self.step() for _ in range(self.args.steps))
 
 
-def torch_rate(args, compiled):
-    torch.manual_seed(0)
-    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**SMALL))
-    if model.lm_head.weight is model.shared.weight:  # transformers 5 ties whatever it builds
-        model.lm_head.weight = torch.nn.Parameter(model.shared.weight.detach().clone())
-    model.train()
-    optimizer = adamw(model, 1e-3, 0.0)
-    draw = lambda n: torch.randint(2, 32000, (n,)).tolist()
-    batch, _ = t5_batch([{"input_ids": draw(args.input_length), "target_ids": draw(args.target_length)}
-                         for _ in range(args.samples)])
-    runner = torch.compile(model) if compiled else model
-    for _ in range(2):
-        step_seconds(args, runner, optimizer, batch)
-    seconds = statistics.median(step_seconds(args, runner, optimizer, batch) for _ in range(args.steps))
-    return args.samples * args.input_length / seconds
-
-
-def loam_rate(args):
+class Loam:
     """bench step prints one JSON object with tokens_per_s."""
-    words = [args.loam, "bench", "step", args.config, "--seconds", 15, "--json", f"train.micro_batch={args.samples} samples",
-             f"train.batch={args.samples} samples", f"data.input_length={args.input_length}", "model.dropout=0",
-             f"train.precision={args.dtype}", f"train.threads={args.threads}", "optim.name=adamw"]
-    printed = subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(printed.splitlines()[-1])["tokens_per_s"]
+
+    def __init__(self, args):
+        _, samples, _, config, options = MODELS[args.model]
+        self.words = [args.loam, "bench", "step", config, "--seconds", "10", "--json", f"train.micro_batch={samples} samples",
+                      f"train.batch={samples} samples", "model.dropout=0", f"train.precision={args.dtype}",
+                      f"train.threads={args.threads}", "optim.name=adamw", *options]
+
+    def rate(self):
+        printed = subprocess.run(self.words, check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.last = json.loads(printed.splitlines()[-1])
+        return self.last["tokens_per_s"]
 
 
-PEERS = {"eager": lambda args: torch_rate(args, False), "compiled": lambda args: torch_rate(args, True),
-         "loam": loam_rate}
+PEERS = {"eager": lambda args: Torch(args, False), "compiled": lambda args: Torch(args, True), "loam": Loam}
 
 
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    rates = {}
-    for peer in args.peers.split(","):
-        rates[peer] = PEERS[peer](args)
-        print(f"{peer:9s} {rates[peer]:8.0f} tokens/s", flush=True)
+    opened, rates = {}, {}
+    for turn in range(args.rounds):
+        for peer in args.peers.split(","):
+            try:
+                opened[peer] = opened.get(peer) or PEERS[peer](args)
+                rates.setdefault(peer, []).append(opened[peer].rate())
+            except Exception as error:  # whatever a peer fails with
+                print(f"{peer} failed: {str(error).splitlines()[0][:160]}", flush=True)
+    for peer, found in rates.items():
+        print(f"{peer:9s} {statistics.median(found):8.0f} tokens/s  ({', '.join(f'{rate:.0f}' for rate in found)})")
+    for peer in [peer for peer in rates if peer != "loam" and "loam" in rates]:
+        print(f"loam is {statistics.median(rates['loam']) / statistics.median(rates[peer]):.2f} x {peer}")
     if "loam" in rates:
-        for peer in rates.keys() - {"loam"}:
-            print(f"loam is {rates['loam'] / rates[peer]:.2f} x {peer}")
-    print(f"T5-1.1-small, {args.samples} x {args.input_length}/{args.target_length}, {args.dtype}, {args.threads} "
-          f"threads, torch {torch.__version__}, transformers {transformers.__version__}", file=sys.stderr)
+        last = opened["loam"].last
+        print(f"loam: {last['isa']}, {100 * last['share_of_peak']:.0f} % of {last['peak_flops_per_s'] / 1e9:.0f} GFLOP/s")
+    _, samples, tokens, _, _ = MODELS[args.model]
+    print(f"{args.model}, {samples} x {tokens}, {args.dtype}, {args.threads} threads, torch {torch.__version__}, "
+          f"transformers {transformers.__version__}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
 
 static bool print_answer(const TaskExample *example, const Answer *answer, GError **error)
 {
-    bool replaced;
+    bool replaced = false;
     if (as_json) {
         g_autofree char *text = valid_text(answer->text, &replaced);
         return print_json_line(json_pack("{s:s*, s:s, s:s, s:f}", "id", example->id, "input", example->input,

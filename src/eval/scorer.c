@@ -25,21 +25,23 @@ void scorer_close(Scorer *scorer)
     g_free(scorer);
 }
 
-/* Rounds a length up to a power of two, so that buffers are seldom reallocated. */
-static int32_t room_for(int64_t n, int32_t before)
+/* Rounds a length up to a power of two, so that buffers are seldom reallocated, but not above the longest sequence of
+ * the model, if n is not. */
+static int32_t room_for(const Scorer *scorer, int64_t n, int32_t before)
 {
-    int32_t room = MAX(before, 64);
+    const ModelConfig *config = model_config(scorer->model);
+    int64_t room = MAX(before, 64);
     while (room < n)
         room *= 2;
-    return room;
+    return (int32_t)(model_config_bounds_length(config) ? MAX(n, MIN(room, config->max_positions)) : room);
 }
 
 /* Makes room for a pair; a decoder alone reads inputs and targets as one sequence. */
 static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GError **error)
 {
     bool encodes = model_config(scorer->model)->n_enc > 0;
-    int32_t enc_len = encodes ? room_for(n_inputs, scorer->enc_len) : 0;
-    int32_t dec_len = room_for(encodes ? n_targets : n_inputs + n_targets - 1, scorer->dec_len);
+    int32_t enc_len = encodes ? room_for(scorer, n_inputs, scorer->enc_len) : 0;
+    int32_t dec_len = room_for(scorer, encodes ? n_targets : n_inputs + n_targets - 1, scorer->dec_len);
     if (scorer->batch && enc_len == scorer->enc_len && dec_len == scorer->dec_len)
         return true;
     const ModelLoss plain = { 0 };

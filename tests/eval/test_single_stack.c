@@ -151,6 +151,31 @@ static void an_encoder_scores_no_targets(void)
     device_close(dev);
 }
 
+/* Whatever room the scorer keeps, what fits the positions of the model is scored, and no more. */
+static void every_pair_that_fits_the_positions_is_scored(void)
+{
+    enum { MOST = 100 };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    ModelConfig config = tiny_config(&tiny_gated);
+    config.family = FAMILY_GPT;
+    config.n_enc = 0;
+    config.position = POSITION_LEARNED;
+    config.max_positions = MOST;
+    Model *model = model_open(dev, &config, false, NULL);
+    params_init(model_params(model), 7);
+    Scorer *scorer = scorer_open(model);
+    int32_t ids[MOST + 1];
+    Score score;
+    for (int i = 0; i <= MOST; i++)
+        ids[i] = 3 + i % 7;
+    g_assert_true(scorer_score(scorer, ids, 10, ids, 5, &score, NULL));
+    g_assert_true(scorer_score(scorer, ids, MOST, ids, 1, &score, NULL));
+    g_assert_false(scorer_score(scorer, ids, MOST + 1, ids, 1, &score, NULL));
+    scorer_close(scorer);
+    model_close(model);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -158,5 +183,7 @@ int main(int argc, char **argv)
     g_test_add_func("/generate/a_search_goes_on_from_its_prompt", a_search_goes_on_from_its_prompt);
     g_test_add_func("/fill_mask/masks_get_the_five_likeliest_tokens", masks_get_the_five_likeliest_tokens);
     g_test_add_func("/score/an_encoder_scores_no_targets", an_encoder_scores_no_targets);
+    g_test_add_func("/score/every_pair_that_fits_the_positions_is_scored",
+                    every_pair_that_fits_the_positions_is_scored);
     return g_test_run();
 }

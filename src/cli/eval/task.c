@@ -39,7 +39,7 @@ static json_t *text_array(const GPtrArray *texts)
 
 static bool write_line(Run *run, const TaskExample *example, const Answer *answer, GError **error)
 {
-    bool replaced;
+    bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced);
     json_auto_t *object =
         json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input, "prediction", text,
@@ -63,7 +63,7 @@ static GStrv take_references(GPtrArray *texts)
 /* Keeps what the scores compare. */
 static void keep(Run *run, const TaskExample *example, const Answer *answer)
 {
-    bool replaced;
+    bool replaced = false;
     g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
     char *prediction = valid_text(answer->text, &replaced);
     for (guint i = 0; i < example->targets->len; i++) {

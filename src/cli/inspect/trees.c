@@ -14,7 +14,7 @@ static char *node_text(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     g_autofree char *text = tokenizer_decode(tok, ids, n, error), *line = text ? one_line(text) : NULL;
     if (!line)
         return NULL;
-    bool replaced, cut = strlen(line) > SHOWN_BYTES;
+    bool replaced = false, cut = strlen(line) > SHOWN_BYTES;
     char *end = line + MIN(strlen(line), SHOWN_BYTES);
     while (cut && ((unsigned char)*end & 0xC0) == 0x80)
         end--;
