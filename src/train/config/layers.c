@@ -121,36 +121,11 @@ static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error
     return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
 }
 
-/* A task that is given to a run of no task, as by `loam eval RUN --task task.name=rte`: the run has no length of
- * targets and an input length of its own objective, so both are the task's, as in training, unless they are given too.
- */
-static void add_task_lengths(GPtrArray *given, char **overrides, int n_overrides)
-{
-    const char *target = option_settings_find(given, "data.target_length");
-    if (!sets_task(given) || (target && strcmp(target, "0") != 0))
-        return;
-    const char *name = option_settings_find(given, "task.name"),
-               *positions = option_settings_find(given, "model.max_positions");
-    const TaskConfig task = { .name = (char *)(name ? name : "") };
-    const int64_t longest = positions ? g_ascii_strtoll(positions, NULL, 10) : 0;
-    g_autoptr(GPtrArray) of_task = option_settings_new();
-    recipe_add_task(&task, of_task);
-    const char *input = option_settings_find(of_task, "data.input_length");
-    bool said = longest > 0 && longest < g_ascii_strtoll(input, NULL, 10);
-    for (int i = 0; i < n_overrides; i++)
-        said |= g_str_has_prefix(overrides[i], "data.input_length=");
-    if (!said)
-        option_settings_add(given, "data.input_length", input, "the task");
-    option_settings_add(given, "data.target_length", option_settings_find(of_task, "data.target_length"), "the task");
-}
-
 GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GError **error)
 {
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
     if (given == NULL)
         return NULL;
-    if (is_saved(path))
-        add_task_lengths(given, overrides, n_overrides);
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
     bool saved = dir && *dir && io_exists(dir, "config.yaml");
