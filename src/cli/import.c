@@ -22,12 +22,25 @@ static const char about[] =
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-/* Copies the tokenizer to the folder of the weights, where model_open_path looks for it. */
-static bool copy_tokenizer(const char *from, const char *to, GError **error)
+/* Opens the tokenizer that is to go with the weights; *tok NULL means that there is none. */
+static bool open_tokenizer(const char *from, Tokenizer **tok, GError **error)
 {
     g_autofree char *path = tokenizer_find(from, NULL);
-    g_autoptr(Tokenizer) tok = path ? tokenizer_open(path, error) : NULL;
-    return path == NULL || (tok && tokenizer_copy(tok, to, error));
+    return path == NULL || (*tok = tokenizer_open(path, error)) != NULL;
+}
+
+/* Weights and tokenizer, in a new folder that takes its name once both are in it. The tokenizer lies where
+ * model_open_path looks for it. */
+static bool save(const char *out, Model *model, const Tokenizer *tok, GError **error)
+{
+    g_autofree char *fresh = io_make_folder_beside(out, error);
+    if (fresh == NULL)
+        return false;
+    if (checkpoint_save_weights(fresh, model, error) && (tok == NULL || tokenizer_copy(tok, fresh, error)) &&
+        io_sync_directory(fresh, error) && io_swap_in(fresh, out, error))
+        return true;
+    io_remove_tree(fresh, NULL);
+    return false;
 }
 
 static bool out_is_free(const char *out, GError **error)
@@ -81,8 +94,8 @@ bool verb_import(int argc, char **argv, GError **error)
         return false;
     Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
     Model *model = form->import(dev, argv[1], error);
-    bool done = model && checkpoint_save_weights(out, model, error) &&
-                (!form->has_tokenizer || copy_tokenizer(argv[1], out, error));
+    g_autoptr(Tokenizer) tok = NULL;
+    bool done = model && (!form->has_tokenizer || open_tokenizer(argv[1], &tok, error)) && save(out, model, tok, error);
     if (model)
         model_close(model);
     device_close(dev);

@@ -13,8 +13,12 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
     for (int i = 0; i < n_overrides; i++)
         if (g_str_has_prefix(overrides[i], "model."))
             return fail_user(error, "%s: the model is what %s holds; leave model.* options out", overrides[i], path);
-    if (io_exists(dir, "config.yaml"))
-        return config_load(config, saved, overrides, n_overrides, error);
+    if (io_exists(dir, "config.yaml")) {
+        if (!config_load(config, saved, overrides, n_overrides, error))
+            return false;
+        config_fit_task(config, overrides, n_overrides);
+        return true;
+    }
     g_autoptr(GPtrArray) all = g_ptr_array_new();
     if (io_exists(dir, "config.json") || io_exists(dir, "state.json"))
         g_ptr_array_add(all, init);

@@ -37,6 +37,12 @@ echo "ok: shards of bf16 there and back"
 expect 1 "--dtype int8 is unknown" "$loam" export "$run" --to hf --out "$work/x" --dtype int8
 expect 1 "--shard-size 2: a size with its unit is wanted" "$loam" export "$run" --to hf --out "$work/x" --shard-size 2
 
+cp -r "$work/hf" "$work/cut"
+truncate -s 500 "$work/cut/spiece.model"
+mkdir "$work/imports"
+expect 1 "not a SentencePiece model" "$loam" import "$work/cut" --out "$work/imports/cut"
+[ -z "$(ls -A "$work/imports")" ] || fail "a failed import left $(ls -A "$work/imports")"
+
 expect 1 "exists and is not an empty folder" "$loam" export "$run" --to hf --out "$work/hf"
 expect 1 "exists and is not an empty folder" "$loam" import "$work/hf" --out "$work/back"
 expect 1 "--to gguf is unknown, want hf" "$loam" export "$run" --to gguf --out "$work/x"

@@ -38,6 +38,10 @@ cmp scores again || fail "other scores: $(cat again)"
 awk '/^accuracy/ { exit !($3 > 90) }' scores || fail "it learned little: $(cat scores)"
 echo "ok: its scores are those of its predictions: $(head -n 1 scores)"
 
+cp predictions.jsonl before.jsonl
+expect 1 'predictions.jsonl exists and is not empty: give another --out, or remove the file' "$loam" eval runs/a --task --out predictions.jsonl
+cmp before.jsonl predictions.jsonl || fail "predictions were written over"
+
 printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/a >out 2>err || fail "predict: $(cat err)"
 [ "$(cat out)" = "good
 bad" ] || fail "$(cat out)"
@@ -81,6 +85,16 @@ done
     train.length='3 steps' 2>log || fail "mixture: $(tail -n 1 log)"
 echo "ok: a mixture of two tasks"
 
+# A run of no task answers one: lengths of inputs and targets are the task's.
+printf 'index\tsentence1\tsentence2\tlabel\n0\ttuka\tmesa\tentailment\n' >rte.tsv
+"$loam" train config.yaml run.dir=runs/plain task.data= task.input= task.target= task.valid= data.train=data/mark data.objective=span_corruption \
+    data.input_length=16 data.target_length=0 train.length='1 steps' 2>log || fail "no task: $(tail -n 1 log)"
+"$loam" eval runs/plain --task task.name=rte task.valid=rte.tsv >out 2>err || fail "a run of no task: $(cat err)"
+grep -q '^accuracy' out || fail "$(cat out)"
+! grep -q 'longer than' err || fail "the run's input length: $(cat err)"
+expect 0 'longer than data.input_length=16' "$loam" eval runs/plain --task task.name=rte task.valid=rte.tsv data.input_length=16
+echo "ok: a run of no task answers one"
+
 # A decoder alone reads the input and writes the target.
 "$loam" train config.yaml run.dir=runs/gpt model.preset=gpt2 model.n_enc=0 model.max_positions=64 'task.target= {mark}' data.target_length=8 train.length='200 steps' 2>log || fail "gpt: $(tail -n 1 log)"
 "$loam" eval runs/gpt --task >out 2>err || fail "gpt: $(cat err)"
@@ -108,6 +122,7 @@ echo "ok: what is cut is counted"
 judge() { # judge TASK FILE EXAMPLES SCORE…
     local task=$1 file=$2 n=$3
     shift 3
+    rm -f answers.jsonl
     "$loam" eval hf --task task.name="$task" task.valid="$file" data.target_length=4 --out answers.jsonl >out 2>err || fail "$task: $(cat err)"
     [ "$(wc -l <answers.jsonl)" = "$n" ] || fail "$task: $(wc -l <answers.jsonl) answers of $n"
     for score in "$@"; do

@@ -50,6 +50,18 @@ echo '{"input": [5, 6, 1], "target": [7, 1]}' >>"$work/pairs"
 head -c 400 "$work/scores" >"$work/torn"
 "$loam" eval "$run" --score "$work/pairs" --out "$work/torn" 2>"$work/log"
 cmp "$work/scores" "$work/torn" || fail "a torn file of scores"
+grep -q 'torn has [1-9] lines: going on' "$work/log" || fail "nothing was gone on with: $(cat "$work/log")"
+# Of another model, of another input, of fewer lines, or no answers at all: none is gone on with, and none is touched.
+expect 1 "scores:1 is not this model's answer to line 1 of $work/pairs: give another --out, or remove the file" \
+    "$loam" eval "$run@20" --score "$work/pairs" --out "$work/scores"
+"$loam" eval "$run" --score "$work/pairs" | cmp - "$work/scores" || fail "the answers were touched"
+sed '3s/bace 3/bace 33/' "$work/pairs" >"$work/other-pairs"
+expect 1 "scores:3 is not this model's answer" "$loam" eval "$run" --score "$work/other-pairs" --out "$work/scores"
+head -n 4 "$work/pairs" >"$work/few-pairs"
+expect 1 "scores:5 is not this model's answer" "$loam" eval "$run" --score "$work/few-pairs" --out "$work/scores"
+printf 'my notes' >"$work/notes"
+expect 1 "notes:1 is not this model's answer" "$loam" eval "$run" --score "$work/pairs" --out "$work/notes"
+[ "$(cat "$work/notes")" = 'my notes' ] || fail "notes were cut"
 "$loam" eval "$run" --score "$work/pairs" | cmp - "$work/scores" || fail "scores on standard output"
 echo "ok: scores"
 

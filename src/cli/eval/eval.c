@@ -41,7 +41,8 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
     CLI_PATH("out", score_out,
-             "where the scores of --score go (lines that it has are not scored again), or the predictions of --task",
+             "where the scores of --score go (lines that it has are not scored again), or the predictions of --task "
+             "(a new file); never over other answers",
              "FILE"),
     { 0 },
 };
@@ -174,7 +175,7 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     if (!open_model(e, model_path, error))
         return false;
     if (score_path)
-        return score_file(e->loaded.model, model_path, e->loaded.tok, score_path, score_out, error);
+        return score_file(&e->loaded, model_path, score_path, score_out, error);
     if (with_task) {
         const TaskEvalOptions options = {
             .samples = samples, .beams = (int32_t)beams, .out = score_out, .json = as_json

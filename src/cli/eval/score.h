@@ -1,10 +1,9 @@
 /* score.h: `loam eval --score`: the log-probability of given targets, line by line. */
 #pragma once
 
-#include "model/model.h"
-#include "text/tokenizer.h"
+#include "train/model_path.h"
 
 /* path: JSON lines with "input" and "target", each text or an array of ids. Writes one JSON object per line to `out`;
- * NULL means standard output. Lines that `out` already has are not scored again. */
-bool score_file(Model *model, const char *model_path, const Tokenizer *tok, const char *path, const char *out,
-                GError **error);
+ * NULL means standard output. Lines that `out` already has are not scored again; answers of another model or to other
+ * lines in it are an error. */
+bool score_file(const LoadedModel *loaded, const char *model_path, const char *path, const char *out, GError **error);

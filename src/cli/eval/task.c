@@ -7,6 +7,7 @@
 #include "cli/task_model.h"
 #include "eval/scores/scores.h"
 
+#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -214,6 +215,14 @@ static bool check_scores(const Task *task, GError **error)
 
 /* ---- the whole ---- */
 
+/* Answers that cost hours are not written over. */
+static bool out_is_free(const char *out, GError **error)
+{
+    GStatBuf found;
+    return g_stat(out, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0 ||
+           fail_user(error, "%s exists and is not empty: give another --out, or remove the file", out);
+}
+
 static bool find_file(const Run *run, TaskFile *file, GError **error)
 {
     TaskFile train;
@@ -230,7 +239,7 @@ static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
         return false;
     char *const read[] = { file.path };
     TaskReader *reader = NULL;
-    bool good = !options->out || io_check_apart(options->out, read, 1, error);
+    bool good = !options->out || (io_check_apart(options->out, read, 1, error) && out_is_free(options->out, error));
     good = good && (!run->task.merge_ids || collect_answers(run, &file, error));
     good = good && (reader = task_reader_open(&run->task, run->config, &file, false, error)) != NULL &&
            (!options->out || (run->out = io_create(options->out, error)) != NULL) &&

@@ -206,6 +206,11 @@ static bool read_files(Reading *reading, const ScoreFiles *files, GError **error
 {
     const ScoreExamples *out = reading->out;
     bool whole = files->references == NULL || *files->references == NULL;
+    if (whole && !is_json(files->predictions))
+        return fail_user(error,
+                         "no file of REFERENCES comes after %s; only a file of whole examples, whose name ends in "
+                         ".jsonl, goes without",
+                         files->predictions);
     if (!read_file(reading, files->predictions, whole ? take_object : take_prediction, error))
         return false;
     for (const char *const *path = files->references; !whole && *path; path++)

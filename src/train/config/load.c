@@ -1,6 +1,7 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
 #include "train/config/config.h"
 #include "train/config/layers.h"
+#include "train/config/recipe.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,6 +30,21 @@ void config_fit_model(Config *config, const ModelConfig *model)
 {
     config->data.decoder_alone = model->n_enc == 0;
     config->data.memory_tokens = model->memory_tokens;
+}
+
+void config_fit_task(Config *config, char **overrides, int n_overrides)
+{
+    if (!task_is_set(&config->task) || config->data.target_length > 0)
+        return;
+    g_autoptr(GPtrArray) of_task = option_settings_new();
+    recipe_add_task(&config->task, of_task);
+    int64_t input = g_ascii_strtoll(option_settings_find(of_task, "data.input_length"), NULL, 10);
+    config->data.target_length = g_ascii_strtoll(option_settings_find(of_task, "data.target_length"), NULL, 10);
+    for (int i = 0; i < n_overrides; i++)
+        if (g_str_has_prefix(overrides[i], "data.input_length="))
+            return;
+    config->data.input_length =
+        model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
 }
 
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
