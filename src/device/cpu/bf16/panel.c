@@ -1,5 +1,6 @@
 /* panel.c: packing of panels, and writing of sums. */
 #include "device/cpu/bf16/panel.h"
+#include "device/cpu/bf16/ahead.h"
 
 #include <immintrin.h>
 
@@ -89,13 +90,18 @@ static void pack_rows(uint16_t *to, Source s, int64_t row)
                                numbers(s, (row + i) * s.ld + first, row + i < s.rows ? mask32(s.depth - first) : 0));
 }
 
-/* Steps of n panels from `row` on, side by side: of columns, so that what is read of a row fills several lines. */
+/* n panels side by side, so that what is read of a row of columns fills several lines. Ahead are the next step of
+ * columns, the next panels of rows. */
 static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side)
 {
-    int64_t size = steps_of(s.depth) * PANEL_STEP;
+    int64_t steps = steps_of(s.depth), size = steps * PANEL_STEP;
+    Ahead ahead = ahead_of(s, s.transposed ? row : row + n * PANEL, n, steps * n);
+    if (s.transposed)
+        ahead.row = STEP;
     for (int64_t first = 0; first < s.depth; first += STEP, to += PANEL_STEP)
         for (int64_t i = 0; i < n; i++) {
             uint16_t *step = to + i * size;
+            fetch(&ahead);
             if (s.transposed)
                 step_of_columns(step, s, row + i * PANEL, first);
             else
