@@ -13,6 +13,7 @@ enum {
     GROUP_BYTES = 1 << 20,  /* of these panels, so that they stay in the second-level cache */
     RIGHT_BYTES = 32 << 20, /* of packed right panels */
     SUMS_BYTES = 16 << 20,  /* of sums that wait for the next block of the depth */
+    PAST_BYTES = 256 << 10, /* of y, from which on it is written past the caches */
     TILE = PANEL * PANEL    /* sums of a left and a right panel */
 };
 
@@ -24,6 +25,7 @@ typedef struct Product {
     int64_t block, chunk;                /* steps of a block of the depth, and of a chunk of a right panel */
     int64_t group, most_rows, most_cols; /* panels: of a at a time; of a and of b for which sums and room are there */
     bool by_cols;                        /* the left factor is the shared one */
+    bool past;                           /* y is written past the caches */
     uint16_t *left, *right;              /* packed panels */
     float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
 } Product;
@@ -72,12 +74,12 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
             if (p->sums)
                 sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
             fetch(ahead);
-            if (write)
+            if (write && p->beta != 0)
                 bf16_write_soon(p->y, row * PANEL, col * PANEL);
             bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
                          right + step * PANEL_STEP, n, part->steps.begin + step > 0);
             if (write)
-                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta);
+                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta, p->past);
         }
         step += n;
     } while (step < steps);
@@ -185,7 +187,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
                   .beta = beta,
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
-                  .steps = steps_of(depth) };
+                  .steps = steps_of(depth),
+                  .past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES };
     plan(&p, dev, team);
 #pragma omp parallel num_threads(team)
     multiply(&p);
