@@ -1,23 +1,18 @@
 #include "nn/layers.h"
 
-/* Size of a chunk of logits: enough rows for the products to run at full speed, few enough to stay near the cache. */
-#define CHUNK_BYTES    (24 << 20)
-#define CHUNK_MULTIPLE 16 /* rows */
+/* The most memory for a chunk of logits. A chunk reads and writes the whole gradient of the vocabulary's weights, so it
+ * should have many rows. */
+#define CHUNK_BYTES    (128 << 20)
+#define CHUNK_MULTIPLE 32 /* rows */
 
+/* n rows in the fewest chunks of about equal size. */
 static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
 {
-    int64_t rows = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->precision.compute));
-    rows = rows / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
-    if (rows < CHUNK_MULTIPLE)
-        rows = CHUNK_MULTIPLE;
+    int64_t most = CHUNK_BYTES / (head->w.d[0] * (int64_t)dtype_bytes(cx->precision.compute));
+    most = most < CHUNK_MULTIPLE ? CHUNK_MULTIPLE : most / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
+    int64_t chunks = (n + most - 1) / most, rows = chunks > 0 ? (n + chunks - 1) / chunks : 0;
+    rows = (rows + CHUNK_MULTIPLE - 1) / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
     return rows < n ? rows : n;
-}
-
-static void head_product(const Ctx *cx, Tensor logits, Tensor x, const HeadW *head)
-{
-    op_gemm(cx->dev, logits, x, head->w, false, true, head->scale, 0);
-    if (tensor_present(head->b))
-        op_bias_add(cx->dev, logits, logits, head->b);
 }
 
 /* A chunk runs backward at once, so what it keeps for that is temporary. */
@@ -65,7 +60,7 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
 
     op_gather(cx->dev, picked, x, chunk->rows);
     Tensor input = head_input(cx, picked, head, &save);
-    head_product(cx, logits, input, head);
+    op_linear(cx->dev, logits, input, head->w, head->b, head->scale);
     op_xent(cx->dev, logits, stats, chunk->targets, chunk->weights, xent);
     if (xent->grad) {
         head_bwd(cx, d, logits, input, head, beta, &save);
@@ -104,7 +99,8 @@ void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
         int64_t rows = n - row < chunk ? n - row : chunk;
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
-        head_product(cx, part, head_input(&inner, tensor_slice_rows(x, row, rows), head, &unused), head);
+        Tensor input = head_input(&inner, tensor_slice_rows(x, row, rows), head, &unused);
+        op_linear(cx->dev, part, input, head->w, head->b, head->scale);
         tensor_read(cx->dev, logits + row * classes, DT_F32, part);
         arena_reset(cx->scratch, part_mark);
     }

@@ -2,9 +2,7 @@
 
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w)
 {
-    op_gemm(cx->dev, y, x, w.w, false, true, 1, 0);
-    if (tensor_present(w.b))
-        op_bias_add(cx->dev, y, y, w.b);
+    op_linear(cx->dev, y, x, w.w, w.b, 1);
 }
 
 void linear_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g, float beta)

@@ -28,7 +28,7 @@ static Tensor random_matrix(Philox *rng, DType dtype, int64_t rows, int64_t cols
 {
     Tensor t = tensor_matrix(NULL, dtype, rows, cols);
     t.ld = cols + gap;
-    t.p = g_malloc0((size_t)(rows * t.ld + 1) * dtype_bytes(dtype));
+    t.p = g_aligned_alloc0(1, (size_t)(rows * t.ld + 1) * dtype_bytes(dtype), 64);
     for (int64_t i = 0; i < rows * t.ld; i++) {
         double x = i % t.ld < cols ? random_number(rng) : NAN;
         if (dtype == DT_F32)
@@ -41,17 +41,27 @@ static Tensor random_matrix(Philox *rng, DType dtype, int64_t rows, int64_t cols
 
 enum { MOST = 100 }; /* rows and columns of a product that are compared, spread over all */
 
+/* Bits of a case. */
+enum { LEFT_TRANSPOSED = 1, RIGHT_TRANSPOSED = 2, TO_BF16 = 4, SCALED = 8, SIDE_BY_SIDE = 16, CASES = 32 };
+
+/* Side by side: without gaps between rows, so that y is written by whole lines, and with a bias where it is a linear
+ * layer. */
 static void compare(Device *dev, Philox *rng, Shape s, int code)
 {
-    bool ta = code & 1, tb = code & 2;
-    DType dtype = code & 4 ? DT_BF16 : DT_F32;
-    float alpha = code & 8 ? 0.5f : 1, beta = code & 8 ? 2.0f : code & 4 ? 1.0f : 0.0f;
-    Tensor a = random_matrix(rng, DT_BF16, ta ? s.depth : s.rows, ta ? s.rows : s.depth, code & 4 ? 3 : 0);
-    Tensor b = random_matrix(rng, DT_BF16, tb ? s.cols : s.depth, tb ? s.depth : s.cols, code & 4 ? 5 : 0);
-    Tensor y = random_matrix(rng, dtype, s.rows, s.cols, 7), old = y;
+    bool ta = code & LEFT_TRANSPOSED, tb = code & RIGHT_TRANSPOSED, gaps = !(code & SIDE_BY_SIDE);
+    bool biased = !gaps && !ta && tb && !(code & SCALED);
+    DType dtype = code & TO_BF16 ? DT_BF16 : DT_F32;
+    float alpha = code & SCALED ? 0.5f : 1, beta = !gaps ? 0.0f : code & SCALED ? 2.0f : code & TO_BF16 ? 1.0f : 0.0f;
+    Tensor a = random_matrix(rng, DT_BF16, ta ? s.depth : s.rows, ta ? s.rows : s.depth, gaps ? 3 : 0);
+    Tensor b = random_matrix(rng, DT_BF16, tb ? s.cols : s.depth, tb ? s.depth : s.cols, gaps ? 5 : 0);
+    Tensor y = random_matrix(rng, dtype, s.rows, s.cols, gaps ? 7 : 0), old = y;
+    Tensor bias = random_matrix(rng, DT_BF16, 1, s.cols, 0);
     size_t bytes = (size_t)(s.rows * y.ld) * dtype_bytes(dtype);
     old.p = g_memdup2(y.p, MAX(bytes, 1));
-    op_gemm(dev, y, a, b, ta, tb, alpha, beta);
+    if (biased)
+        op_linear(dev, y, a, b, tensor_vector(bias.p, DT_BF16, s.cols), alpha);
+    else
+        op_gemm(dev, y, a, b, ta, tb, alpha, beta);
     device_synchronise(dev);
     for (int64_t i = 0; i < s.rows; i += 1 + s.rows / MOST)
         for (int64_t j = 0; j < s.cols; j += 1 + s.cols / MOST) {
@@ -61,16 +71,18 @@ static void compare(Device *dev, Philox *rng, Shape s, int code)
                 sum += term;
                 size += fabs(term);
             }
-            double want = (double)alpha * sum + (beta != 0 ? (double)beta * number_at(old, i, j) : 0);
+            double want = (double)alpha * sum + (beta != 0 ? (double)beta * number_at(old, i, j) : 0) +
+                          (biased ? number_at(bias, 0, j) : 0);
             double bound = 1e-6 * (size + 1) + (dtype == DT_BF16 ? fabs(want) / 256 : 0);
             if (!(fabs(number_at(y, i, j) - want) <= bound))
                 g_error("%s: %ld x %ld x %ld, case %d: y[%ld][%ld] = %.9g, not %.9g", dev->isa, (long)s.rows,
                         (long)s.cols, (long)s.depth, code, (long)i, (long)j, number_at(y, i, j), want);
         }
-    g_free(a.p);
-    g_free(b.p);
-    g_free(y.p);
+    g_aligned_free(a.p);
+    g_aligned_free(b.p);
+    g_aligned_free(y.p);
     g_free(old.p);
+    g_aligned_free(bias.p);
 }
 
 static void products_equal_sums_in_double(gconstpointer isa)
@@ -78,14 +90,14 @@ static void products_equal_sums_in_double(gconstpointer isa)
     static const Shape shapes[] = { { 1, 1, 1 },      { 33, 31, 65 },   { 64, 64, 64 },   { 2, 300, 96 },
                                     { 300, 2, 33 },   { 40, 40, 0 },    { 290, 67, 600 }, { 600, 530, 32 },
                                     { 37, 45, 1100 }, { 40, 1100, 40 }, { 3, 35, 4100 },  { 35, 3, 8300 },
-                                    { 700, 40, 70 } };
+                                    { 700, 64, 70 },  { 550, 256, 40 } };
     g_setenv("LOAM_CPU_ISA", isa, TRUE);
     Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
     if (!g_str_equal(dev->isa, isa))
         g_test_skip("this processor lacks the instruction set");
     Philox rng = philox_open(philox_key(1, PHILOX_OTHER, 0), 0);
     for (size_t i = 0; g_str_equal(dev->isa, isa) && i < G_N_ELEMENTS(shapes); i++)
-        for (int code = 0; code < 16; code++)
+        for (int code = 0; code < CASES; code++)
             compare(dev, &rng, shapes[i], code);
     device_close(dev);
 }

@@ -18,6 +18,16 @@ static void case_gemm(Rig *r)
     output(r, y);
 }
 
+static void case_linear(Rig *r)
+{
+    int64_t m = PICK_SIZE(r, 1, 70), n = PICK_SIZE(r, 7, 320), k = PICK_SIZE(r, 1, 133);
+    int64_t pad = PICK_SIZE(r, 0, 5);
+    bool bias = choose(r, 2);
+    Tensor x = normal(r, m, k, pad, 1), w = normal(r, n, k, pad, 1), y = blank(r, m, n, pad);
+    op_linear(r->dev, y, x, w, bias ? as_vector(normal(r, 1, n, 0, 1)) : NO_TENSOR, (float)PICK(r, 1, -0.5));
+    output(r, y);
+}
+
 static void case_embedding(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 40), c = PICK_SIZE(r, 7, 512), pad = PICK_SIZE(r, 0, 3);
@@ -316,6 +326,7 @@ static void case_adafactor(Rig *r)
 
 static const Case cases[] = {
     { "gemm", case_gemm, 2e-6, 0, 1 },
+    { "linear", case_linear, 2e-6, 0, 3 },
     { "embedding", case_embedding, 1e-6, 0, 1 },
     { "scatter", case_scatter, 0, 0, 1 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0, 1 },

@@ -456,11 +456,11 @@ static void bwd_matches_finite_difference(const void *data)
     fixture_close(&f);
 }
 
-/* 160 rows over a vocabulary that allows 64 a chunk: the same as 40 rows at a time, and of them only those that
+/* 48 rows over a vocabulary that allows 32 a chunk: the same as 12 rows at a time, and of them only those that
  * have a weight. */
 static void head_chunks_add_up(void)
 {
-    enum { ROWS = 160, PART = 40, CLASSES = 40000, CHANNELS = 2, SIZE = 32 << 20 };
+    enum { ROWS = 48, PART = 12, CLASSES = 400000, CHANNELS = 2, SIZE = 140 << 20 };
     Device *dev = device_open_reference();
     Arena arena, scratch, save;
     Philox rng = philox_open(philox_key(6, PHILOX_INIT, 0), 0);

@@ -52,6 +52,13 @@ void reference_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb,
     }
 }
 
+void reference_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
+{
+    reference_gemm(dev, y, x, w, false, true, scale, 0);
+    if (tensor_present(b))
+        reference_bias_add(dev, y, y, b);
+}
+
 void reference_gather(Device *dev, Tensor y, Tensor table, Tensor ids)
 {
     (void)dev;

@@ -17,7 +17,8 @@ void *cpu_workspace(Device *dev, size_t bytes);
 
 /* Makes oneDNN use no newer instructions than `isa`; to be called before the first use of oneDNN. */
 void cpu_gemm_limit(const char *isa);
-void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+/* As op_gemm, and adds bias (N) to every row of y; bias may be NO_TENSOR. */
+void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */
 void cpu_gemm_enter(const Device *dev);
 /* A factor of a product of tiles: a row-major array of a floating dtype. */

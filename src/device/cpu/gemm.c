@@ -116,18 +116,22 @@ static void gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, boo
         }
 }
 
-void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
     const Cpu *cpu = dev->impl;
     if (y.d[0] == 0 || y.d[1] == 0)
         return;
     cpu_gemm_enter(dev);
+    if (cpu->bf16 && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16) {
+        cpu->bf16->gemm(dev, y, a, b, bias, ta, tb, alpha, beta);
+        return;
+    }
     if (a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32)
         gemm_f32(dev, y, a, b, ta, tb, alpha, beta);
-    else if (cpu->bf16 && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16)
-        cpu->bf16->gemm(dev, y, a, b, ta, tb, alpha, beta);
     else
         gemm_widened(dev, y, a, b, ta, tb, alpha, beta);
+    if (tensor_present(bias))
+        dev->ops->bias_add(dev, y, y, bias);
 }
 
 /* The panel itself, or its numbers in f32 side by side. */

@@ -5,8 +5,8 @@
 #include "device/cpu/cpu.h"
 
 struct Bf16Products {
-    /* y = alpha · op(a) op(b) + beta · y as op_gemm, of a and b in bf16 and y in bf16 or f32. */
-    void (*gemm)(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+    /* As cpu_gemm, of a and b in bf16 and y in bf16 or f32. */
+    void (*gemm)(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
     /* As cpu_gemm_tile, of a and b in bf16, or in f32, which is rounded. */
     void (*tile)(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                  void *scratch);

@@ -5,6 +5,7 @@
 #include "device/cpu/bf16/panel.h"
 
 #include <omp.h>
+#include <string.h>
 
 enum {
     CHUNK = 20,             /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
@@ -18,14 +19,12 @@ enum {
 };
 
 typedef struct Product {
-    Tensor y;
     Source a, b;
-    float alpha, beta;
+    Output to;
     int64_t rows, cols, steps;           /* panels of y; steps of the whole depth */
     int64_t block, chunk;                /* steps of a block of the depth, and of a chunk of a right panel */
     int64_t group, most_rows, most_cols; /* panels: of a at a time; of a and of b for which sums and room are there */
     bool by_cols;                        /* the left factor is the shared one */
-    bool past;                           /* y is written past the caches */
     uint16_t *left, *right;              /* packed panels */
     float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
 } Product;
@@ -74,12 +73,12 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
             if (p->sums)
                 sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
             fetch(ahead);
-            if (write && p->beta != 0)
-                bf16_write_soon(p->y, row * PANEL, col * PANEL);
+            if (write && p->to.beta != 0)
+                bf16_write_soon(p->to.y, row * PANEL, col * PANEL);
             bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
                          right + step * PANEL_STEP, n, part->steps.begin + step > 0);
             if (write)
-                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta, p->past);
+                bf16_write(&p->to, sums, row * PANEL, col * PANEL);
         }
         step += n;
     } while (step < steps);
@@ -155,41 +154,48 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 }
 
 /* How many panels and steps are taken at a time, and the memory for them. */
-static void plan(Product *p, Device *dev, int team)
+static void plan(Product *p, Device *dev, int team, Tensor bias)
 {
     p->block = equal_part(p->steps, BLOCK_STEPS);
     p->chunk = equal_part(p->block, CHUNK);
-    int64_t panel = p->block * PANEL_STEP, panel_bytes = panel * (int64_t)sizeof(uint16_t), left, right;
+    int64_t panel = p->block * PANEL_STEP, panel_bytes = panel * (int64_t)sizeof(uint16_t), left, right, sums = 0;
     p->by_cols = p->rows <= GROUP && p->rows < p->cols && p->rows * panel_bytes <= GROUP_BYTES && p->block >= p->steps;
     p->group = clamp(GROUP_BYTES / panel_bytes, 1, GROUP);
     p->most_rows = p->rows;
     p->most_cols = p->by_cols ? p->cols : clamp(RIGHT_BYTES / panel_bytes, 1, p->cols);
-    int64_t sums = 0;
     if (p->block < p->steps) {
         p->most_rows = clamp(SUMS_BYTES / (p->most_cols * TILE * (int64_t)sizeof(float)), 1, p->rows);
         sums = p->most_rows * p->most_cols * TILE;
     }
     left = (p->by_cols ? p->rows : team * p->group) * panel;
     right = (p->by_cols ? team : p->most_cols) * panel;
-    p->left = cpu_workspace(dev, (size_t)(left + right) * sizeof *p->left + (size_t)sums * sizeof *p->sums);
+    int64_t columns = tensor_present(bias) ? p->cols * PANEL : 0;
+    float *memory =
+        cpu_workspace(dev, (size_t)(sums + columns) * sizeof(float) + (size_t)(left + right) * sizeof *p->left);
+    p->sums = sums ? memory : NULL;
+    p->left = (uint16_t *)(memory + sums + columns);
     p->right = p->left + left;
-    p->sums = sums ? (float *)(p->right + right) : NULL;
+    if (columns == 0)
+        return;
+    p->to.bias = memory + sums;
+    memset(memory + sums, 0, (size_t)columns * sizeof(float));
+    dev->ops->copy(dev, tensor_vector(memory + sums, DT_F32, bias.d[0]), bias);
 }
 
-void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
     int64_t depth = a.d[ta ? 0 : 1];
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
-    Product p = { .y = y,
-                  .a = { a.p, a.ld, y.d[0], depth, ta, false },
+    Product p = { .a = { a.p, a.ld, y.d[0], depth, ta, false },
                   .b = { b.p, b.ld, y.d[1], depth, !tb, false },
-                  .alpha = alpha,
-                  .beta = beta,
+                  .to = { .y = y,
+                          .alpha = alpha,
+                          .beta = beta,
+                          .past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES },
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
-                  .steps = steps_of(depth),
-                  .past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES };
-    plan(&p, dev, team);
+                  .steps = steps_of(depth) };
+    plan(&p, dev, team, bias);
 #pragma omp parallel num_threads(team)
     multiply(&p);
 }

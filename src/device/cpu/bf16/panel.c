@@ -128,21 +128,28 @@ static __m512 widened(__mmask16 mask, const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
 }
 
-/* n ≤ SIDE numbers: alpha · sums + beta · y. */
-static void write_part(Tensor y, const float *sums, int64_t at, int64_t n, __m512 alpha, __m512 beta, bool add)
+/* SIDE numbers before they are rounded. */
+static inline __m512 scaled(const Output *to, const float *sums, int64_t col)
+{
+    __m512 value = _mm512_load_ps(sums), alpha = _mm512_set1_ps(to->alpha);
+    return to->bias ? _mm512_fmadd_ps(alpha, value, _mm512_loadu_ps(to->bias + col)) : _mm512_mul_ps(alpha, value);
+}
+
+/* n ≤ SIDE numbers. */
+static void write_part(const Output *to, const float *sums, int64_t at, int64_t col, int64_t n)
 {
     __mmask16 mask = mask16(n);
-    __m512 value = _mm512_mul_ps(_mm512_load_ps(sums), alpha);
-    if (y.dtype == DT_F32) {
-        float *to = (float *)y.p + at;
-        if (add)
-            value = _mm512_fmadd_ps(beta, _mm512_maskz_loadu_ps(mask, to), value);
-        _mm512_mask_storeu_ps(to, mask, value);
+    __m512 value = n > 0 ? scaled(to, sums, col) : _mm512_setzero_ps(), beta = _mm512_set1_ps(to->beta);
+    if (to->y.dtype == DT_F32) {
+        float *y = (float *)to->y.p + at;
+        if (to->beta != 0)
+            value = _mm512_fmadd_ps(beta, _mm512_maskz_loadu_ps(mask, y), value);
+        _mm512_mask_storeu_ps(y, mask, value);
     } else {
-        uint16_t *to = (uint16_t *)y.p + at;
-        if (add)
-            value = _mm512_fmadd_ps(beta, widened(mask, to), value);
-        _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
+        uint16_t *y = (uint16_t *)to->y.p + at;
+        if (to->beta != 0)
+            value = _mm512_fmadd_ps(beta, widened(mask, y), value);
+        _mm256_mask_storeu_epi16(y, mask, (__m256i)_mm512_cvtneps_pbh(value));
     }
 }
 
@@ -153,17 +160,16 @@ static bool begins_lines(Tensor y)
     return ((int64_t)(uintptr_t)y.p | y.ld * bytes) % CACHE_LINE == 0;
 }
 
-/* Whole rows of alpha · sums, written past the caches: a line that is written whole need not be read before. */
-static void write_lines(Tensor y, const float *sums, int64_t at, int64_t rows, __m512 alpha)
+/* Whole rows, written past the caches: a line that is written whole need not be read before. */
+static void write_lines(const Output *to, const float *sums, int64_t at, int64_t col, int64_t rows)
 {
-    for (int64_t i = 0; i < rows; i++, at += y.ld, sums += PANEL) {
-        __m512 first = _mm512_mul_ps(_mm512_load_ps(sums), alpha),
-               second = _mm512_mul_ps(_mm512_load_ps(sums + SIDE), alpha);
-        if (y.dtype == DT_F32) {
-            _mm512_stream_ps((float *)y.p + at, first);
-            _mm512_stream_ps((float *)y.p + at + SIDE, second);
+    for (int64_t i = 0; i < rows; i++, at += to->y.ld, sums += PANEL) {
+        __m512 first = scaled(to, sums, col), second = scaled(to, sums + SIDE, col + SIDE);
+        if (to->y.dtype == DT_F32) {
+            _mm512_stream_ps((float *)to->y.p + at, first);
+            _mm512_stream_ps((float *)to->y.p + at + SIDE, second);
         } else {
-            _mm512_stream_si512((void *)((uint16_t *)y.p + at), (__m512i)_mm512_cvtne2ps_pbh(second, first));
+            _mm512_stream_si512((void *)((uint16_t *)to->y.p + at), (__m512i)_mm512_cvtne2ps_pbh(second, first));
         }
     }
 }
@@ -179,16 +185,16 @@ void bf16_write_soon(Tensor y, int64_t row, int64_t col)
     }
 }
 
-void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta, bool past)
+void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col)
 {
+    Tensor y = to->y;
     int64_t rows = min_i64(PANEL, y.d[0] - row), cols = min_i64(PANEL, y.d[1] - col), at = row * y.ld + col;
-    __m512 factor = _mm512_set1_ps(alpha), old = _mm512_set1_ps(beta);
-    if (past && cols == PANEL && beta == 0 && begins_lines(y)) {
-        write_lines(y, sums, at, rows, factor);
+    if (to->past && cols == PANEL && to->beta == 0 && begins_lines(y)) {
+        write_lines(to, sums, at, col, rows);
         return;
     }
     for (int64_t i = 0; i < rows; i++, at += y.ld, sums += PANEL) {
-        write_part(y, sums, at, cols, factor, old, beta != 0);
-        write_part(y, sums + SIDE, at + SIDE, cols - SIDE, factor, old, beta != 0);
+        write_part(to, sums, at, col, cols);
+        write_part(to, sums + SIDE, at + SIDE, col + SIDE, cols - SIDE);
     }
 }

@@ -43,7 +43,7 @@ static inline int64_t panels_of(int64_t rows)
     return (rows + PANEL - 1) / PANEL;
 }
 
-void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                void *scratch);
 
@@ -69,8 +69,15 @@ void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, 
 void bf16_enter(void);
 void bf16_leave(void);
 
+/* Where the sums of a product go: y = alpha · sums + beta · y + bias. */
+typedef struct Output {
+    Tensor y;          /* bf16 or f32 */
+    const float *bias; /* for each column, and zeros up to a whole panel; NULL: none */
+    float alpha, beta;
+    bool past; /* where it can, y is written past the caches, which is faster where it does not fit them */
+} Output;
+
 /* Brings the part of y that bf16_write will write into the first-level cache. */
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
-/* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. `past`: where it can, past the
- * caches, which is faster where y does not fit them. */
-void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta, bool past);
+/* The sums of y [row, …) [col, …), within its shape. */
+void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);

@@ -10,7 +10,9 @@ void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, in
                void *scratch)
 {
     float sums[PANEL * PANEL] __attribute__((aligned(64)));
-    Tensor out = { .p = y, .d = { m, n }, .ld = ldy, .rank = 2, .dtype = DT_F32 };
+    Output out = { .y = { .p = y, .d = { m, n }, .ld = ldy, .rank = 2, .dtype = DT_F32 },
+                   .alpha = alpha,
+                   .beta = beta };
     Source left = source_of(a, m, k, a.transposed), right = source_of(b, n, k, !b.transposed);
     int64_t steps = steps_of(k), size = steps * PANEL_STEP;
     uint16_t *packed_right = scratch, *packed_left = packed_right + size;
@@ -20,7 +22,7 @@ void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, in
         bf16_pack(packed_right, right, col, 1, RIGHT);
         for (int64_t row = 0; row < m; row += PANEL) {
             bf16_product(sums, left_panel(packed_left + row / PANEL * size), packed_right, steps, false);
-            bf16_write(out, sums, row, col, alpha, beta, false);
+            bf16_write(&out, sums, row, col);
         }
     }
     bf16_leave();

@@ -12,7 +12,12 @@ static void cpu_close(Device *dev)
 
 void KERNEL(gemm)(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
-    cpu_gemm(dev, y, a, b, ta, tb, alpha, beta);
+    cpu_gemm(dev, y, a, b, NO_TENSOR, ta, tb, alpha, beta);
+}
+
+void KERNEL(linear)(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
+{
+    cpu_gemm(dev, y, x, w, b, false, true, scale, 0);
 }
 
 const OpTable cpu_ops = {
