@@ -123,25 +123,25 @@ def bf16_curves(args, out, folder, steps):
     return curves
 
 
-def compare_bf16(args, out, folder, steps):
-    """Prints how far each bf16 curve is from its program's f32 curve; the status of the program."""
-    curves, means = bf16_curves(args, out, folder, steps), {}
-    print(f"{'':44s}  mean deviation from f32   largest, at step     mean of the last tenth")
+def deviation(losses, base):
+    """The mean relative deviation of one curve from another."""
+    return sum(abs(a / b - 1) for a, b in zip(losses, base, strict=True)) / len(base)
+
+
+def report_bf16(curves):
+    """Prints how far each bf16 curve is from its program's f32 curve; the mean deviation of each."""
+    means, tenth = {}, max(len(curves["loam f32"]) // 10, 1)
+    print(f"{'deviation from f32':38s}  all steps, mean  largest, at step  first tenth, mean  last tenth, of the mean loss")
     for name, losses in curves.items():
         base = curves[name.split()[0] + " f32"]
         if losses is base:
             continue
-        means[name] = sum(abs(a / b - 1) for a, b in zip(losses, base, strict=True)) / len(base)
-        tail = max(args.steps // 10, 1)
-        drift = sum(losses[-tail:]) / sum(base[-tail:]) - 1
-        away, step = largest(losses, base)
-        print(f"{name:44s}  {means[name]:.2e}                  {away:.2e}, {step:4d}       {drift:+.1e}")
-    tail = max(args.steps // 10, 1)
-    print("last tenth: " + ", ".join(f"{name} {sum(losses[-tail:]) / tail:.4f}" for name, losses in curves.items()))
-    print(f"torch {torch.__version__}, transformers {transformers.__version__}")
-    if args.keep:
-        pathlib.Path(args.keep).write_text(json.dumps(curves))
-    return means["loam bf16"] > args.ratio * means["PyTorch bf16"]
+        means[name], (away, step) = deviation(losses, base), largest(losses, base)
+        print(f"{name:38s}  {means[name]:15.1e}  {away:8.1e}, {step:6d}  {deviation(losses[:tenth], base[:tenth]):17.1e}  "
+              f"{sum(losses[-tenth:]) / sum(base[-tenth:]) - 1:+.1e}")
+    print("mean loss of the last tenth: " +
+          ", ".join(f"{name} {sum(losses[-tenth:]) / tenth:.4f}" for name, losses in curves.items()))
+    return means
 
 
 def main():
@@ -153,7 +153,12 @@ def main():
         folder = args.model or initial_weights(args, out)
         steps = batches(args)
         if args.bf16:
-            sys.exit(compare_bf16(args, out, folder, steps))
+            curves = bf16_curves(args, out, folder, steps)
+            if args.keep:
+                pathlib.Path(args.keep).write_text(json.dumps(curves))
+            means = report_bf16(curves)
+            print(f"torch {torch.__version__}, transformers {transformers.__version__}")
+            sys.exit(means["loam bf16"] > args.ratio * means["PyTorch bf16"])
         ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, steps, args.micro)
         again = losses_of_torch(args, folder, steps, 1) if args.spread else None
         truth = None
