@@ -23,10 +23,6 @@ typedef struct Product {
     uint16_t *left, *right;    /* packed panels: a group for each thread, and those of b for all */
 } Product;
 
-typedef struct Range {
-    int64_t begin, end;
-} Range;
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -138,4 +134,9 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
     multiply(&p);
 }
 
-const Bf16Products bf16_products = { bf16_gemm, bf16_tile };
+const Bf16Products bf16_products = { .gemm = bf16_gemm,
+                                     .tile = bf16_tile,
+                                     .attention_fwd_bytes = bf16_attention_fwd_bytes,
+                                     .attention_bwd_bytes = bf16_attention_bwd_bytes,
+                                     .attention_fwd = bf16_attention_fwd,
+                                     .attention_bwd = bf16_attention_bwd };

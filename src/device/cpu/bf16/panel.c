@@ -19,8 +19,8 @@ static __mmask32 mask32(int64_t n)
     return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1;
 }
 
-/* Transposes a block in place: 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
-static void transpose_block(uint16_t *block)
+/* 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
+void bf16_transpose(uint16_t *block)
 {
     __m512i r[SIDE], t[SIDE];
     for (int i = 0; i < SIDE; i++)
@@ -97,8 +97,8 @@ static void pack_together(uint16_t *to, Source source, int64_t row, int64_t n, b
             else
                 step_of_rows(step, source, row + i * PANEL, first);
             if (transpose) {
-                transpose_block(step);
-                transpose_block(step + BLOCK);
+                bf16_transpose(step);
+                bf16_transpose(step + BLOCK);
             }
         }
 }

@@ -30,10 +30,6 @@ static inline int team(const Device *dev, int64_t work)
 }
 
 /* The calling thread's share of [0, n), in multiples of `unit`: a function of n and the team's size alone. */
-typedef struct Range {
-    int64_t begin, end;
-} Range;
-
 static inline Range share(int64_t n, int64_t unit)
 {
     int64_t units = (n + unit - 1) / unit, t = omp_get_thread_num(), size = omp_get_num_threads();
