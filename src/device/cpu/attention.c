@@ -1,15 +1,5 @@
 #include "device/cpu/attention.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v,
                const float *bias_row)
 {
@@ -41,8 +31,8 @@ Range attn_keys(const Head *head, int64_t i)
 
 int64_t attn_max_rows(const AttnSpec *spec, Tiling tiling)
 {
-    int64_t rows = least(tiling.rows, spec->max_q);
-    return spec->layout ? least(rows, spec->layout->size) : rows;
+    int64_t rows = min_i64(tiling.rows, spec->max_q);
+    return spec->layout ? min_i64(rows, spec->layout->size) : rows;
 }
 
 int64_t attn_max_runs(const AttnSpec *spec, Tiling tiling)
@@ -55,8 +45,8 @@ int64_t attn_max_runs(const AttnSpec *spec, Tiling tiling)
 Range attn_seen(const Head *head, int64_t i, const Run *run)
 {
     Range range = attn_keys(head, i);
-    int64_t begin = least(most(range.begin - run->begin, 0), run->keys);
-    return (Range){ begin, most(least(range.end - run->begin, run->keys), begin) };
+    int64_t begin = min_i64(max_i64(range.begin - run->begin, 0), run->keys);
+    return (Range){ begin, max_i64(min_i64(range.end - run->begin, run->keys), begin) };
 }
 
 /* The keys of [begin, end) join the block's last run where they follow it, as far as its tile has room. */
@@ -66,7 +56,7 @@ static void add_run(Block *b, Run *runs, Tiling tiling, int64_t begin, int64_t e
         Run *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
         bool follows = last && last->begin + last->keys == begin && b->columns % tiling.unit == 0;
         int64_t at = (b->columns + tiling.unit - 1) / tiling.unit * tiling.unit, column = at % tiling.columns;
-        int64_t keys = least(end - begin, tiling.columns - column);
+        int64_t keys = min_i64(end - begin, tiling.columns - column);
         if (follows && column > 0)
             last->keys += keys;
         else
@@ -82,21 +72,21 @@ static void add_layout_runs(Block *b, Run *runs, const Head *head, Tiling tiling
     const int32_t *first = layout->first.device + attn_layout_row(layout, head->number, b->first + head->tk - head->tq);
     for (int32_t k = first[0]; k < first[1]; k++) {
         int64_t begin = (int64_t)layout->keys.device[k] * layout->size, end = begin + layout->size;
-        int64_t skipped = most(seen.begin - begin, 0) / tiling.unit * tiling.unit;
+        int64_t skipped = max_i64(seen.begin - begin, 0) / tiling.unit * tiling.unit;
         if (end > seen.begin)
-            add_run(b, runs, tiling, begin + skipped, least(end, seen.end));
+            add_run(b, runs, tiling, begin + skipped, min_i64(end, seen.end));
     }
 }
 
 Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, Run *runs)
 {
     const BlockLayout *layout = head->spec->layout;
-    int64_t rows = least(attn_max_rows(head->spec, tiling), head->tq - first);
+    int64_t rows = min_i64(attn_max_rows(head->spec, tiling), head->tq - first);
     if (layout)
-        rows = least(rows, layout->size - (first + head->tk - head->tq) % layout->size);
+        rows = min_i64(rows, layout->size - (first + head->tk - head->tq) % layout->size);
     Block b = { .first = first, .rows = rows, .runs = runs };
-    Range seen = { most(attn_keys(head, first).begin, limit.begin),
-                   least(attn_keys(head, first + rows - 1).end, limit.end) };
+    Range seen = { max_i64(attn_keys(head, first).begin, limit.begin),
+                   min_i64(attn_keys(head, first + rows - 1).end, limit.end) };
     if (layout && seen.begin < seen.end)
         add_layout_runs(&b, runs, head, tiling, seen);
     else if (seen.begin < seen.end)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/cpu/cpu.h"
+#include "device/cpu/share.h"
 
 typedef struct Head {
     const AttnSpec *spec;

@@ -11,11 +11,6 @@ typedef struct Cpu {
     const Bf16Products *bf16; /* NULL: the processor does not multiply bf16 */
 } Cpu;
 
-/* [begin, end). */
-typedef struct Range {
-    int64_t begin, end;
-} Range;
-
 /* Scratch memory of one operation, aligned to 64, not zeroed. It grows to the largest request ever made, so that a run
  * stops allocating after its first step. Call it outside parallel regions. */
 void *cpu_workspace(Device *dev, size_t bytes);

@@ -6,7 +6,7 @@
 KeyPanels bf16_key_panels(const AttnSpec *spec, int64_t panels)
 {
     int64_t unit = spec->layout ? spec->layout->size : PANEL, each = steps_of(unit);
-    int64_t units = larger((panels + each - 1) / each, 1);
+    int64_t units = max_i64((panels + each - 1) / each, 1);
     return (KeyPanels){ unit, each, units * unit, units * each };
 }
 
@@ -20,7 +20,7 @@ void bf16_pack_rows(uint16_t *to, Tensor t, KeyPanels kp)
 {
     int64_t keys = t.d[0], size = t.d[1], together = packed_together(kp, keys), panel = steps_of(size) * PANEL_STEP;
     for (int64_t key = 0; key < keys; key += together) {
-        int64_t n = smaller(together, keys - key);
+        int64_t n = min_i64(together, keys - key);
         Source rows = { (const uint16_t *)t.p + key * t.ld, t.ld, n, size, false, false };
         bf16_pack(to + panel_of_key(kp, key) * panel, rows, 0, steps_of(n), RIGHT);
     }
@@ -31,7 +31,7 @@ void bf16_pack_columns(uint16_t *to, Tensor t, KeyPanels kp)
     int64_t keys = t.d[0], size = t.d[1], together = packed_together(kp, keys);
     int64_t panel = panels_of_keys(kp, keys) * PANEL_STEP, cols = steps_of(size);
     for (int64_t key = 0; key < keys; key += together) {
-        Source columns = { (const uint16_t *)t.p + key * t.ld, t.ld, size, smaller(together, keys - key), true, false };
+        Source columns = { (const uint16_t *)t.p + key * t.ld, t.ld, size, min_i64(together, keys - key), true, false };
         uint16_t *first = to + panel_of_key(kp, key) * PANEL_STEP;
         if (steps_of(columns.depth) * PANEL_STEP == panel)
             bf16_pack(first, columns, 0, cols, RIGHT);

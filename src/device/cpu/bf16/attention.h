@@ -55,16 +55,6 @@ static inline int64_t bias_numbers(int64_t tq, int64_t tk)
     return tq + tk + 2 * PANEL;
 }
 
-static inline int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static inline size_t numbers_of_f32(int64_t n)
 {
     return (size_t)n * sizeof(float);
@@ -78,7 +68,7 @@ static inline size_t numbers_of_bf16(int64_t n)
 /* The lanes of columns [first, first + PANEL) that lie within the range. */
 static inline uint32_t lanes_within(Range range, int64_t first)
 {
-    int64_t begin = larger(range.begin - first, 0), end = smaller(range.end - first, PANEL);
+    int64_t begin = max_i64(range.begin - first, 0), end = min_i64(range.end - first, PANEL);
     return begin >= end ? 0 : (uint32_t)(((uint64_t)1 << end) - ((uint64_t)1 << begin));
 }
 

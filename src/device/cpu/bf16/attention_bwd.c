@@ -203,7 +203,7 @@ static bool find_lanes(const Backward *b, Patch *patch, const RowPanel *rp, int6
     bool whole = rp->n == PANEL && n == PANEL && rp->last.begin <= patch->key && rp->first.end >= patch->key + n;
     for (int64_t r = 0; r < PANEL && !whole; r++) {
         Range seen = attn_keys(&b->hb->head, rp->i + r);
-        seen.end = smaller(seen.end, patch->key + n);
+        seen.end = min_i64(seen.end, patch->key + n);
         patch->lanes[r] = r < rp->n ? lanes_within(seen, patch->key) : 0;
     }
     return whole;
@@ -227,7 +227,7 @@ static void rows_of_group(const Backward *b, const RowPanel *rp, Group group)
                         .p = s->p + at,
                         .ds = s->ds + at,
                         .ds_rows = s->ds_rows + (rp->row * GROUP_PANELS + k) * PANEL_STEP };
-        bool whole = find_lanes(b, &patch, rp, smaller(group.n - k * PANEL, PANEL));
+        bool whole = find_lanes(b, &patch, rp, min_i64(group.n - k * PANEL, PANEL));
         bf16_product(s->scores, rp->queries, s->keys + panel, b->steps, false);
         bf16_product(s->dp, rp->douts, s->values + panel, b->steps, false);
         fill(b, &patch, whole);
@@ -269,7 +269,7 @@ static void block_bwd(const Backward *b, float *dq, Block block)
     RowPanel rows[ROW_PANELS];
     int64_t n_rows = steps_of(block.rows), left = b->steps * PANEL_STEP;
     for (int64_t r = 0; r < n_rows; r++) {
-        int64_t i = block.first + r * PANEL, n = smaller(block.rows - r * PANEL, PANEL);
+        int64_t i = block.first + r * PANEL, n = min_i64(block.rows - r * PANEL, PANEL);
         rows[r] = (RowPanel){ r,
                               i,
                               n,
@@ -281,7 +281,7 @@ static void block_bwd(const Backward *b, float *dq, Block block)
     pack_block(b, block);
     for (const Run *run = block.runs; run < block.runs + block.n_runs; run++)
         for (int64_t key = 0; key < run->keys; key += GROUP_PANELS * PANEL) {
-            int64_t begin = run->begin + key, n = smaller(run->keys - key, GROUP_PANELS * PANEL);
+            int64_t begin = run->begin + key, n = min_i64(run->keys - key, GROUP_PANELS * PANEL);
             Group group = { begin, n, steps_of(n), panel_of_key(b->panels, begin - b->key) };
             group_bwd(b, rows, n_rows, dq, group);
         }
@@ -291,7 +291,7 @@ static void pack_tile(Backward *b, int64_t key)
 {
     const Scratch *s = b->scratch;
     const Head *head = &b->hb->head;
-    int64_t n = smaller(b->panels.tile_keys, head->tk - key);
+    int64_t n = min_i64(b->panels.tile_keys, head->tk - key);
     b->key = key;
     b->all = panels_of_keys(b->panels, n);
     bf16_pack_rows(s->keys, tensor_slice_rows(head->k, key, n), b->panels);
@@ -372,7 +372,7 @@ static void write_keys(const Backward *b, Tensor dk, Tensor dv)
     KeyPanels kp = b->panels;
     for (int64_t key = 0, n; key < dk.d[0]; key += n) {
         int64_t in_unit = key % kp.unit;
-        n = smaller(smaller(PANEL, kp.unit - in_unit), dk.d[0] - key);
+        n = min_i64(min_i64(PANEL, kp.unit - in_unit), dk.d[0] - key);
         for (int64_t c = 0; c < b->steps; c++) {
             int64_t sums = (panel_of_key(kp, key) * b->steps + c) * SUMS;
             write_transposed(dk, b->scratch->dk + sums, key, n, c * PANEL, b->hb->head.spec->scale);
@@ -384,7 +384,7 @@ static void write_keys(const Backward *b, Tensor dk, Tensor dv)
 static void write_queries(const Backward *b, const float *dq, Block block)
 {
     for (int64_t r = 0; r < block.rows; r += PANEL) {
-        Tensor to = tensor_slice_rows(b->hb->dq, block.first + r, smaller(PANEL, block.rows - r));
+        Tensor to = tensor_slice_rows(b->hb->dq, block.first + r, min_i64(PANEL, block.rows - r));
         for (int64_t c = 0; c < b->steps; c++, dq += SUMS)
             bf16_write(to, dq, 0, c * PANEL, b->hb->head.spec->scale, 0);
     }
@@ -429,7 +429,7 @@ void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, boo
     bf16_enter();
     for (int64_t key = 0; key == 0 || key < head->tk; key += kp.tile_keys) {
         pack_tile(&b, key);
-        tile_bwd(&b, (Range){ key, smaller(key + kp.tile_keys, head->tk) }, key + kp.tile_keys >= head->tk);
+        tile_bwd(&b, (Range){ key, min_i64(key + kp.tile_keys, head->tk) }, key + kp.tile_keys >= head->tk);
     }
     bf16_leave();
     end_bias(&b);

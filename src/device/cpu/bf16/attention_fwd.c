@@ -276,7 +276,7 @@ static int64_t group_fwd(const Forward *f, Tensor o, float *lse, int64_t first)
     }
     for (int64_t key = 0; key < head->tk; key += f->panels.tile_keys)
         for (int p = 0; p < n; p++) {
-            Range tile_keys = { key, smaller(key + f->panels.tile_keys, head->tk) };
+            Range tile_keys = { key, min_i64(key + f->panels.tile_keys, head->tk) };
             Block tile = attn_block(head, rows[p].first, tiling, tile_keys, f->scratch->runs);
             if (tile.columns > 0)
                 tile_fwd(f, &rows[p], f->scratch->sums + p * f->steps * SUMS, tile);

@@ -7,20 +7,22 @@
 #pragma once
 
 #include "device/cpu/bf16/bf16.h"
+#include "device/cpu/share.h"
 
 #define BF16_PASTE_(name, isa)   name##_##isa
 #define BF16_PASTE(name, isa)    BF16_PASTE_(name, isa)
 #define bf16_products            BF16_PASTE(bf16_products, ISA)
 #define bf16_gemm                BF16_PASTE(bf16_gemm, ISA)
 #define bf16_tile                BF16_PASTE(bf16_tile, ISA)
-#define bf16_attention_fwd_bytes BF16_PASTE(bf16_attention_fwd_bytes, ISA)
-#define bf16_attention_bwd_bytes BF16_PASTE(bf16_attention_bwd_bytes, ISA)
 #define bf16_attention_fwd       BF16_PASTE(bf16_attention_fwd, ISA)
 #define bf16_attention_bwd       BF16_PASTE(bf16_attention_bwd, ISA)
+#define bf16_attention_fwd_bytes BF16_PASTE(bf16_attention_fwd_bytes, ISA)
+#define bf16_attention_bwd_bytes BF16_PASTE(bf16_attention_bwd_bytes, ISA)
 #define bf16_pack                BF16_PASTE(bf16_pack, ISA)
 #define bf16_transpose           BF16_PASTE(bf16_transpose, ISA)
 #define bf16_product             BF16_PASTE(bf16_product, ISA)
 #define bf16_write               BF16_PASTE(bf16_write, ISA)
+#define bf16_write_soon          BF16_PASTE(bf16_write_soon, ISA)
 #define bf16_enter               BF16_PASTE(bf16_enter, ISA)
 #define bf16_leave               BF16_PASTE(bf16_leave, ISA)
 
@@ -39,6 +41,11 @@ typedef enum Side { LEFT, RIGHT } Side;
 static inline int64_t steps_of(int64_t depth)
 {
     return (depth + STEP - 1) / STEP;
+}
+
+static inline int64_t panels_of(int64_t rows)
+{
+    return (rows + PANEL - 1) / PANEL;
 }
 
 void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
@@ -67,12 +74,15 @@ static inline Left left_panel(const uint16_t *panel)
     return (Left){ panel, STEP, BLOCK, PANEL_STEP };
 }
 
-/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. */
+/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. The right panel should lie
+ * in the first-level cache, the left one in the second-level cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
 /* What a thread must call before its first product and after its last. */
 void bf16_enter(void);
 void bf16_leave(void);
 
+/* Brings the part of y that bf16_write will write into the first-level cache. */
+void bf16_write_soon(Tensor y, int64_t row, int64_t col);
 /* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. */
 void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta);
