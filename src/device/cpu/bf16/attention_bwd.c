@@ -386,7 +386,7 @@ static void write_queries(const Backward *b, const float *dq, Block block)
     for (int64_t r = 0; r < block.rows; r += PANEL) {
         Tensor to = tensor_slice_rows(b->hb->dq, block.first + r, min_i64(PANEL, block.rows - r));
         for (int64_t c = 0; c < b->steps; c++, dq += SUMS)
-            bf16_write(to, dq, 0, c * PANEL, b->hb->head.spec->scale, 0);
+            bf16_write(to, dq, 0, c * PANEL, b->hb->head.spec->scale, 0, false);
     }
 }
 

@@ -259,7 +259,7 @@ static void write_rows(const Forward *f, Tensor o, float *lse, Rows *rows, float
     }
     Tensor to = tensor_slice_rows(o, rows->first, rows->n);
     for (int64_t c = 0; c < f->steps; c++)
-        bf16_write(to, sums + c * SUMS, 0, c * PANEL, 1, 0);
+        bf16_write(to, sums + c * SUMS, 0, c * PANEL, 1, 0, false);
 }
 
 /* Up to ROW_PANELS panels of queries from `first` on; returns the query after the last. */
