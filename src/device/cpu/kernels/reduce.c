@@ -74,8 +74,10 @@ void KERNEL(total_add)(Device *dev, Tensor out, Tensor x)
 /* Vectors of doubles of the instruction set's width, and as many floats. */
 #ifdef __AVX512F__
 enum { WIDTH = 8 };
-#else
+#elif defined __AVX2__
 enum { WIDTH = 4 };
+#else
+enum { WIDTH = 2 };
 #endif
 typedef float Floats __attribute__((vector_size(4 * WIDTH)));
 typedef double Doubles __attribute__((vector_size(8 * WIDTH)));

@@ -2,7 +2,9 @@
 
 #include "base/float16.h"
 
+#ifdef __AVX2__
 #include <immintrin.h>
+#endif
 
 /* Conversions take NARROW_LINE numbers of 16 bits, a line of the cache, at a time. */
 enum { NARROW_LINE = 32, NARROW_AHEAD = 512 };
@@ -43,12 +45,14 @@ static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64
     }
 }
 
-/* Every processor with AVX2 converts f16 too, eight numbers an instruction. */
+/* Every processor with AVX2 has F16C, which converts eight numbers an instruction. */
 static void widen_f16(float *restrict to, const uint16_t *restrict from, int64_t n)
 {
     int64_t i = 0;
+#ifdef __F16C__
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#endif
     for (; i < n; i++)
         to[i] = f16_to_f32(from[i]);
 }
@@ -56,8 +60,10 @@ static void widen_f16(float *restrict to, const uint16_t *restrict from, int64_t
 static void narrow_f16(uint16_t *restrict to, const float *restrict from, int64_t n)
 {
     int64_t i = 0;
+#ifdef __F16C__
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
     for (; i < n; i++)
         to[i] = f16_from_f32(from[i]);
 }
@@ -78,20 +84,29 @@ void row_narrow(void *to, DType dtype, const float *from, int64_t n)
         narrow_f16(to, from, n);
 }
 
+#ifdef __AVX2__
+enum { STORE = 16 }; /* numbers of 16 bits that an instruction stores */
+
+/* Stores n numbers, a multiple of STORE, past the cache; `to` is a multiple of 32. */
+static void store_far(uint16_t *to, const uint16_t *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += STORE)
+        _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
+}
+
 void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from)
 {
-    enum { CHUNK = 512, STORE = 16 }; /* STORE: numbers of 16 bits that an instruction stores */
-    char *to = row_address(t, row, first);
+    enum { CHUNK = 512 };
+    uint16_t *to = row_address(t, row, first);
     if (t.dtype == DT_F32 || (uintptr_t)to % 32 != 0 || n % STORE != 0) {
         row_write(t, row, first, n, from);
         return;
     }
-    for (int64_t at = 0; at < n; at += CHUNK, to += CHUNK * sizeof(uint16_t)) {
+    for (int64_t at = 0; at < n; at += CHUNK) {
         ALIGNED uint16_t rounded[CHUNK];
         int64_t length = min_i64(CHUNK, n - at);
         row_narrow(rounded, (DType)t.dtype, from + at, length);
-        for (int64_t i = 0; i < length; i += STORE)
-            _mm256_stream_si256((__m256i *)to + i / STORE, _mm256_load_si256((const __m256i *)(rounded + i)));
+        store_far(to + at, rounded, length);
     }
 }
 
@@ -99,3 +114,13 @@ void row_written_far(void)
 {
     _mm_sfence();
 }
+#else
+void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from)
+{
+    row_write(t, row, first, n, from);
+}
+
+void row_written_far(void)
+{
+}
+#endif

@@ -1,0 +1,39 @@
+/* ahead.h: brings numbers that are needed soon into the second-level cache, a few lines at a time between other work.
+ */
+#pragma once
+
+#include "device/cpu/bf16/panel.h"
+
+enum { CACHE_LINE = 64 };
+
+/* A rectangle of `rows` rows of `bytes` bytes, `ld` bytes apart; its next line; and the lines of a call of fetch. */
+typedef struct Ahead {
+    const char *p;
+    int64_t ld, rows, bytes, row, at, quota;
+} Ahead;
+
+/* All of what bf16_pack would read for n panels from row `row` on, over `calls` calls of fetch. */
+static inline Ahead ahead_of(Source s, int64_t row, int64_t n, int64_t calls)
+{
+    int64_t rows = min_i64(n * PANEL, s.rows - row), bytes = s.f32 ? sizeof(float) : sizeof(uint16_t);
+    if (rows <= 0 || calls <= 0)
+        return (Ahead){ 0 };
+    Ahead ahead = { .p = (const char *)s.p + (s.transposed ? row : row * s.ld) * bytes,
+                    .ld = s.ld * bytes,
+                    .rows = s.transposed ? s.depth : rows,
+                    .bytes = (s.transposed ? rows : s.depth) * bytes };
+    ahead.quota = ahead.rows * (ahead.bytes / CACHE_LINE + 1) / calls + 1;
+    return ahead;
+}
+
+static inline void fetch(Ahead *ahead)
+{
+    for (int64_t i = 0; i < ahead->quota && ahead->row < ahead->rows; i++) {
+        __builtin_prefetch(ahead->p + ahead->row * ahead->ld + ahead->at, 0, 2);
+        ahead->at += CACHE_LINE;
+        if (ahead->at >= ahead->bytes) {
+            ahead->at = 0;
+            ahead->row++;
+        }
+    }
+}
