@@ -8,6 +8,13 @@
 static const uint32_t ends[] = { 0, 1, 0xFFF, 0x1000, 0x1001, 0x1FFF, 0x7FFF, 0x8000, 0x8001, 0xFFFF };
 enum { ENDS = sizeof ends / sizeof *ends, NARROW = 1 << 16 };
 
+/* AVX-512-BF16 rounds denormal numbers of f32 to zeros of bf16. */
+static bool rounds_to_zero(const Device *dev, DType dtype, float x)
+{
+    bool bf16_instructions = strcmp(dev->isa, "avx512_bf16") == 0 || strcmp(dev->isa, "amx") == 0;
+    return bf16_instructions && dtype == DT_BF16 && (bits_of_f32(x) & 0x7F800000u) == 0;
+}
+
 static void every_narrow_number_is_widened_exactly(void)
 {
     static uint16_t narrow[NARROW], back[NARROW];
@@ -21,7 +28,8 @@ static void every_narrow_number_is_widened_exactly(void)
         for (int i = 0; i < NARROW; i++) {
             float want = dtype == DT_BF16 ? bf16_to_f32(narrow[i]) : f16_to_f32(narrow[i]);
             g_assert_true(isnan(want) ? isnan(wide[i]) : bits_of_f32(wide[i]) == bits_of_f32(want));
-            g_assert_true(isnan(want) || back[i] == narrow[i]);
+            uint16_t same = rounds_to_zero(dev, dtype, want) ? narrow[i] & 0x8000u : narrow[i];
+            g_assert_true(isnan(want) || back[i] == same);
         }
     }
     device_close(dev);
@@ -44,8 +52,10 @@ static double nearest_even(DType dtype, double x)
     return fabs(rounded) >= ldexp(1, dtype == DT_BF16 ? 128 : 16) ? copysign(INFINITY, x) : rounded;
 }
 
-static void check_rounding(DType dtype, float x, uint16_t narrow)
+static void check_rounding(const Device *dev, DType dtype, float x, uint16_t narrow)
 {
+    if (rounds_to_zero(dev, dtype, x))
+        x = f32_of_bits(bits_of_f32(x) & 0x80000000u);
     uint16_t scalar = dtype == DT_BF16 ? bf16_from_f32(x) : f16_from_f32(x);
     float wide = dtype == DT_BF16 ? bf16_to_f32(narrow) : f16_to_f32(narrow);
     double want = nearest_even(dtype, exactly(bits_of_f32(x)));
@@ -64,7 +74,7 @@ static void numbers_are_rounded_to_the_nearest_even(void)
     for (DType dtype = DT_BF16; dtype <= DT_F16; dtype++) {
         op_copy(dev, tensor_vector(narrow, dtype, NARROW * ENDS), tensor_vector(wide, DT_F32, NARROW * ENDS));
         for (int i = 0; i < NARROW * ENDS; i++)
-            check_rounding(dtype, wide[i], narrow[i]);
+            check_rounding(dev, dtype, wide[i], narrow[i]);
     }
     device_close(dev);
 }
