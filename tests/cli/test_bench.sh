@@ -52,3 +52,16 @@ diff -r "$work/run/checkpoints" "$work/traced/checkpoints" || fail "a trace chan
 grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run/metrics.jsonl" || fail "$(cat "$work/run/metrics.jsonl")"
 grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: traces"
+
+# The scripts of docs/performance.md, with a tiny model.
+command -v python3 >/dev/null || exit 0
+bench/curves --loam "$loam" --out "$work/curves.svg" --seconds 0 --tokens 64 --lengths 16,32 --micro-batches 1,2 $small model.n_enc=1 \
+    model.n_dec=1 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+[ "$(grep -c '<polyline' "$work/curves.svg")" = 4 ] && tail -n 1 "$work/curves.svg" | grep -q '^</svg>$' || fail "$(cat "$work/curves.svg")"
+[ "$(grep -Ec '^\| (16|32|1|2) \| [0-9.]+ s \|' "$work/out")" = 4 ] || fail "$(cat "$work/out")"
+if [ "$(nproc)" -ge 2 ]; then
+    bench/spinning --loam "$loam" --rounds 1 --seconds 0 configs/t5-1.1-small.yaml $small model.n_enc=1 model.n_dec=1 data.input_length=32 \
+        >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    [ "$(grep -Ec '^\| (1000|300000) \| [0-9.]+ s' "$work/out")" = 4 ] || fail "$(cat "$work/out")"
+fi
+echo "ok: scripts"

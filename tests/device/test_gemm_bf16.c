@@ -91,7 +91,7 @@ static void products_equal_sums_in_double(gconstpointer isa)
     static const Shape shapes[] = { { 1, 1, 1 },      { 33, 31, 65 },   { 64, 64, 64 },   { 2, 300, 96 },
                                     { 300, 2, 33 },   { 40, 40, 0 },    { 290, 67, 600 }, { 600, 530, 32 },
                                     { 37, 45, 1100 }, { 40, 1100, 40 }, { 3, 35, 4100 },  { 35, 3, 8300 },
-                                    { 700, 64, 70 },  { 550, 256, 40 } };
+                                    { 700, 64, 70 },  { 550, 256, 40 }, { 150, 40, 4200 } };
     g_setenv("LOAM_CPU_ISA", isa, TRUE);
     Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
     if (!g_str_equal(dev->isa, isa))

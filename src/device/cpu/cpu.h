@@ -17,6 +17,12 @@ void *cpu_workspace(Device *dev, size_t bytes);
 
 /* Makes oneDNN use no newer instructions than `isa`; to be called before the first use of oneDNN. */
 void cpu_gemm_limit(const char *isa);
+/* y (m,n) = alpha · op(a) op(b) + beta · y of row-major f32 matrices, with rows lda, ldb and ldy apart; in a parallel
+ * region by the calling thread alone. */
+void cpu_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+               const float *b, int64_t ldb, float beta, float *y, int64_t ldy);
+/* op_gemm of bf16 or f16 on processors that do not multiply it. */
+void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
 /* As op_gemm, and adds bias (N) to every row of y; bias may be NO_TENSOR. */
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */

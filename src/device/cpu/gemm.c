@@ -2,7 +2,6 @@
  * against its matmul primitive at T5's shapes it is as fast, and inside a parallel region it runs on the calling thread
  * alone. */
 #include "base/check.h"
-#include "base/fatal.h"
 #include "device/cpu/bf16/bf16.h"
 
 #include <dnnl.h>
@@ -19,16 +18,6 @@ void cpu_gemm_limit(const char *isa)
           "kernels of AVX2 beside products of another instruction set: oneDNN was in use before this device opened");
 }
 
-static void sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
-                  const float *b, int64_t ldb, float beta, float *y, int64_t ldy)
-{
-    dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
-    if (status == dnnl_out_of_memory)
-        fatal_memory("a matrix product");
-    CHECK(status == dnnl_success, "dnnl_sgemm of %lld x %lld x %lld: status %d", (long long)m, (long long)n,
-          (long long)k, (int)status);
-}
-
 /* oneDNN reads the thread count of the calling thread's OpenMP settings. */
 void cpu_gemm_enter(const Device *dev)
 {
@@ -43,7 +32,7 @@ static void gemm_f32(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb
 {
     int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1], units = (m + ROW_UNIT - 1) / ROW_UNIT;
     if (m < (int64_t)MIN_ROWS * dev->threads) {
-        sgemm(ta, tb, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y.p, y.ld);
+        cpu_sgemm(ta, tb, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y.p, y.ld);
         return;
     }
 #pragma omp parallel num_threads(dev->threads)
@@ -52,68 +41,8 @@ static void gemm_f32(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb
         int64_t first = units * thread / size * ROW_UNIT, end = units * (thread + 1) / size * ROW_UNIT;
         int64_t rows = (end < m ? end : m) - first;
         const float *mine = (const float *)a.p + (ta ? first : first * a.ld);
-        sgemm(ta, tb, rows, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
+        cpu_sgemm(ta, tb, rows, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
     }
-}
-
-/* Products of numbers that the processor cannot multiply go through f32, a block of y at a time. */
-enum { BLOCK_ROWS = 256, BLOCK_COLS = 512, BLOCK_DEPTH = 1024 };
-
-typedef struct Block {
-    int64_t row, rows, col, cols, first, depth; /* of y; of what is summed over */
-} Block;
-
-/* The rectangle of t that begins at (row, col), as f32 side by side. */
-static void widen(Device *dev, float *to, Tensor t, int64_t row, int64_t rows, int64_t col, int64_t cols)
-{
-    dev->ops->copy(dev, tensor_matrix(to, DT_F32, rows, cols),
-                   tensor_slice_cols(tensor_slice_rows(t, row, rows), col, cols));
-}
-
-/* sums (rows, cols) = a b + keep · sums of a block. */
-static void multiply_block(Device *dev, float *sums, Tensor a, Tensor b, bool ta, bool tb, Block at, float keep)
-{
-    float *left = sums + BLOCK_ROWS * BLOCK_COLS, *right = left + BLOCK_ROWS * BLOCK_DEPTH;
-    if (ta)
-        widen(dev, left, a, at.first, at.depth, at.row, at.rows);
-    else
-        widen(dev, left, a, at.row, at.rows, at.first, at.depth);
-    if (tb)
-        widen(dev, right, b, at.col, at.cols, at.first, at.depth);
-    else
-        widen(dev, right, b, at.first, at.depth, at.col, at.cols);
-    gemm_f32(dev, tensor_matrix(sums, DT_F32, at.rows, at.cols),
-             tensor_matrix(left, DT_F32, ta ? at.depth : at.rows, ta ? at.rows : at.depth),
-             tensor_matrix(right, DT_F32, tb ? at.cols : at.depth, tb ? at.depth : at.cols), ta, tb, 1, keep);
-}
-
-static int64_t part(int64_t from, int64_t all, int64_t most)
-{
-    return all - from < most ? all - from : most;
-}
-
-static void gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
-{
-    enum { NUMBERS = BLOCK_ROWS * BLOCK_COLS + (BLOCK_ROWS + BLOCK_COLS) * BLOCK_DEPTH, OLD = BLOCK_ROWS * BLOCK_COLS };
-    int64_t depth = a.d[ta ? 0 : 1];
-    float *sums = cpu_workspace(dev, (NUMBERS + OLD) * sizeof(float)), *old = sums + NUMBERS;
-    for (int64_t row = 0; row < y.d[0]; row += BLOCK_ROWS)
-        for (int64_t col = 0; col < y.d[1]; col += BLOCK_COLS) {
-            Block at = {
-                .row = row, .rows = part(row, y.d[0], BLOCK_ROWS), .col = col, .cols = part(col, y.d[1], BLOCK_COLS)
-            };
-            memset(sums, 0, (size_t)(at.rows * at.cols) * sizeof *sums);
-            for (at.first = 0; at.first < depth; at.first += BLOCK_DEPTH) {
-                at.depth = part(at.first, depth, BLOCK_DEPTH);
-                multiply_block(dev, sums, a, b, ta, tb, at, 1);
-            }
-            Tensor out = tensor_slice_cols(tensor_slice_rows(y, row, at.rows), col, at.cols);
-            if (beta != 0)
-                widen(dev, old, out, 0, at.rows, 0, at.cols);
-            for (int64_t i = 0; i < at.rows * at.cols; i++)
-                sums[i] = alpha * sums[i] + (beta != 0 ? beta * old[i] : 0);
-            dev->ops->copy(dev, out, tensor_matrix(sums, DT_F32, at.rows, at.cols));
-        }
 }
 
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
@@ -129,7 +58,7 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, b
     if (a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32)
         gemm_f32(dev, y, a, b, ta, tb, alpha, beta);
     else
-        gemm_widened(dev, y, a, b, ta, tb, alpha, beta);
+        cpu_gemm_widened(dev, y, a, b, ta, tb, alpha, beta);
     if (tensor_present(bias))
         dev->ops->bias_add(dev, y, y, bias);
 }
@@ -163,5 +92,5 @@ void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t
     }
     a = widened_panel(dev, scratch, a, a.transposed ? k : m, a.transposed ? m : k);
     b = widened_panel(dev, (float *)scratch + m * k, b, b.transposed ? n : k, b.transposed ? k : n);
-    sgemm(a.transposed, b.transposed, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y, ldy);
+    cpu_sgemm(a.transposed, b.transposed, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y, ldy);
 }

@@ -1,0 +1,168 @@
+/* gemm_widened.c: products of dtypes that the processor does not multiply (f16; bf16 without AVX-512-BF16 or AMX): the
+ * factors are widened to f32 and multiplied by oneDNN. y is cut into blocks of columns, what is summed over into blocks
+ * of depth. All threads widen a block of the right factor, for all; then each thread widens its own rows of the left
+ * factor, a group at a time, and multiplies them (where rows are few, all rows by its own columns). */
+#include "device/cpu/cpu.h"
+#include "device/cpu/share.h"
+
+#include <string.h>
+
+enum {
+    COLS = 1024,             /* of y, of a block */
+    DEPTH = 4096,            /* of a block; products of layers are no deeper, so that sums need one block only */
+    GROUP_NUMBERS = 1 << 18, /* of the left factor that a thread widens at a time: 1 MiB, near the second-level cache */
+    MOST_GROUP = 128,        /* rows of a group */
+    UNIT = 16,               /* shares and groups are multiples of it */
+    FEW_ROWS = 64,           /* fewer rows a thread are not worth sharing rows */
+    FEW = 1 << 18            /* multiplications that are not worth a second thread */
+};
+
+typedef struct Product {
+    Device *dev;
+    Tensor y, a, b;
+    bool ta, tb;
+    float alpha, beta;
+    int64_t rows, cols, depth; /* of the whole product */
+    int64_t group;             /* rows of a group */
+    bool in_place;             /* sums are added up in y, which is f32 */
+    bool one_block;            /* of depth: a thread's sums are written to y at once, and may be forgotten */
+    float *right;              /* a block of the right factor */
+    float *left, *sums;        /* a group for each thread; sums: likewise, or of all rows where not one_block */
+} Product;
+
+typedef struct Block {
+    Range cols, depth;
+} Block;
+
+static int64_t length(Range range)
+{
+    return range.end - range.begin;
+}
+
+/* The calling thread's share of a range. */
+static Range share_of(Range range)
+{
+    Range mine = share(length(range), UNIT);
+    return (Range){ range.begin + mine.begin, range.begin + mine.end };
+}
+
+/* Rows and columns of t. */
+static Tensor part_of(Tensor t, Range rows, Range cols)
+{
+    return tensor_slice_cols(tensor_slice_rows(t, rows.begin, length(rows)), cols.begin, length(cols));
+}
+
+/* The part as f32, rows side by side. */
+static void widen(const Product *p, float *to, Tensor part)
+{
+    if (part.d[0] > 0 && part.d[1] > 0)
+        p->dev->ops->copy(p->dev, tensor_matrix(to, DT_F32, part.d[0], part.d[1]), part);
+}
+
+static void widen_right(const Product *p, Block block)
+{
+    Range stored = p->tb ? block.cols : block.depth, across = p->tb ? block.depth : block.cols;
+    Range mine = share_of(stored);
+    widen(p, p->right + (mine.begin - stored.begin) * length(across), part_of(p->b, mine, across));
+}
+
+/* y = sums + beta · y for a part of y. */
+static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld)
+{
+    float old[COLS];
+    for (int64_t row = 0; row < y.d[0]; row++) {
+        Tensor out = tensor_slice_rows(y, row, 1), from = tensor_matrix(sums + row * ld, DT_F32, 1, y.d[1]);
+        if (p->beta != 0) {
+            widen(p, old, out);
+            for (int64_t i = 0; i < y.d[1]; i++)
+                sums[row * ld + i] += p->beta * old[i];
+        }
+        p->dev->ops->copy(p->dev, out, from);
+    }
+}
+
+/* The product of a group of rows, widened in `left`, and of columns of the block. */
+static void multiply_group(const Product *p, const float *left, Block block, Range rows, Range cols)
+{
+    int64_t depth = length(block.depth), skipped = cols.begin - block.cols.begin,
+            ldb = p->tb ? depth : length(block.cols);
+    const float *right = p->right + skipped * (p->tb ? ldb : 1);
+    Tensor y = part_of(p->y, rows, cols);
+    float *sums = p->sums + skipped, beta = block.depth.begin > 0 ? 1 : p->in_place ? p->beta : 0;
+    int64_t ld = COLS;
+    if (p->in_place) {
+        sums = y.p;
+        ld = y.ld;
+    } else {
+        sums += (p->one_block ? omp_get_thread_num() * p->group : rows.begin) * COLS;
+    }
+    if (depth > 0)
+        cpu_sgemm(p->ta, p->tb, length(rows), length(cols), depth, p->alpha, left, p->ta ? length(rows) : depth, right,
+                  ldb, beta, sums, ld);
+    else
+        for (int64_t row = 0; row < length(rows); row++)
+            memset(sums + row * ld, 0, (size_t)length(cols) * sizeof *sums);
+    if (!p->in_place && block.depth.end == p->depth)
+        write_sums(p, y, sums, ld);
+}
+
+/* What each thread of a team does with a block. */
+static void multiply_block(const Product *p, Block block)
+{
+    bool by_rows = p->rows >= (int64_t)FEW_ROWS * omp_get_num_threads();
+    Range all = { 0, p->rows }, rows = by_rows ? share_of(all) : all,
+          cols = by_rows ? block.cols : share_of(block.cols);
+    float *left = p->left + omp_get_thread_num() * p->group * min_i64(p->depth, DEPTH);
+    widen_right(p, block);
+#pragma omp barrier
+    for (int64_t row = rows.begin; row < rows.end && length(cols) > 0; row += p->group) {
+        Range group = { row, min_i64(row + p->group, rows.end) };
+        widen(p, left, p->ta ? part_of(p->a, block.depth, group) : part_of(p->a, group, block.depth));
+        multiply_group(p, left, block, group, cols);
+    }
+#pragma omp barrier
+}
+
+static void multiply(const Product *p)
+{
+    for (int64_t col = 0; col < p->cols; col += COLS) {
+        Block block = { .cols = { col, min_i64(col + COLS, p->cols) } };
+        do { /* once where the depth is 0 */
+            block.depth.end = min_i64(block.depth.begin + DEPTH, p->depth);
+            multiply_block(p, block);
+            block.depth.begin = block.depth.end;
+        } while (block.depth.begin < p->depth);
+    }
+}
+
+static int64_t group_rows(int64_t depth)
+{
+    int64_t rows = GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT;
+    return min_i64(rows, MOST_GROUP);
+}
+
+void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+{
+    int64_t depth = a.d[ta ? 0 : 1], deep = min_i64(depth, DEPTH);
+    int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
+    Product p = { .dev = dev,
+                  .y = y,
+                  .a = a,
+                  .b = b,
+                  .ta = ta,
+                  .tb = tb,
+                  .alpha = alpha,
+                  .beta = beta,
+                  .rows = y.d[0],
+                  .cols = y.d[1],
+                  .depth = depth,
+                  .group = group_rows(depth),
+                  .in_place = y.dtype == DT_F32 && depth > 0,
+                  .one_block = depth <= DEPTH };
+    int64_t n_right = deep * COLS, n_left = team * p.group * deep, n_sums = p.one_block ? team * p.group : p.rows;
+    p.right = cpu_workspace(dev, (size_t)(n_right + n_left + (p.in_place ? 0 : n_sums * COLS)) * sizeof(float) + 1);
+    p.left = p.right + n_right;
+    p.sums = p.left + n_left;
+#pragma omp parallel num_threads(team)
+    multiply(&p);
+}
