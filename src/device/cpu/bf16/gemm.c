@@ -121,6 +121,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
     int64_t depth = a.d[ta ? 0 : 1], steps = steps_of(depth), panel = steps * PANEL_STEP;
     int64_t panel_bytes = panel * (int64_t)sizeof(uint16_t) + 1;
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
+    if (!ta && tb && bf16_few_rows(dev, y, a, b, team, alpha, beta))
+        return;
     Product p = { .y = y,
                   .a = { a.p, a.ld, y.d[0], depth, ta, false },
                   .b = { b.p, b.ld, y.d[1], depth, !tb, false },

@@ -13,6 +13,7 @@
 #define bf16_products          BF16_PASTE(bf16_products, ISA)
 #define bf16_gemm              BF16_PASTE(bf16_gemm, ISA)
 #define bf16_tile              BF16_PASTE(bf16_tile, ISA)
+#define bf16_few_rows          BF16_PASTE(bf16_few_rows, ISA)
 #define bf16_pack              BF16_PASTE(bf16_pack, ISA)
 #define bf16_product           BF16_PASTE(bf16_product, ISA)
 #define bf16_write             BF16_PASTE(bf16_write, ISA)
@@ -63,3 +64,7 @@ void bf16_leave(void);
 
 /* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. */
 void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta);
+
+/* y = alpha x wᵀ + beta y by `team` threads where x has few rows. False: x has too many, or the depth is no whole
+ * number of steps, and nothing was done. */
+bool bf16_few_rows(Device *dev, Tensor y, Tensor x, Tensor w, int team, float alpha, float beta);
