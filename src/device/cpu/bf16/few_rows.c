@@ -4,7 +4,6 @@
 #include "device/cpu/bf16/panel.h"
 
 #include <immintrin.h>
-#include <omp.h>
 
 typedef struct FewRows {
     Tensor y, x;
@@ -14,16 +13,6 @@ typedef struct FewRows {
     uint16_t *packed_x;    /* right panels of x, where a product reads those */
     uint16_t *last;        /* room for the last panel of w, which is packed where it is not whole */
 } FewRows;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t panels_of(int64_t rows)
-{
-    return (rows + PANEL - 1) / PANEL;
-}
 
 #ifdef __AMX_BF16__
 
@@ -95,7 +84,7 @@ static void dots(float *out, const FewRows *p, const uint16_t *w, Left shape, in
     const uint16_t *x[ROWS_OF_X];
     __m512 sums[ROWS_OF_X][ROWS_OF_W];
     for (int64_t m = 0; m < ROWS_OF_X; m++) {
-        x[m] = (const uint16_t *)p->x.p + (row + least(m, n - 1)) * p->x.ld;
+        x[m] = (const uint16_t *)p->x.p + (row + min_i64(m, n - 1)) * p->x.ld;
         sums[m][0] = sums[m][1] = _mm512_setzero_ps();
     }
     for (int64_t i = 0; i < p->steps; i++) {
@@ -134,7 +123,7 @@ static void panel_sums(float *out, const FewRows *p, Left w)
             dots_of_one(out + r, p, from, w);
         else
             for (int64_t row = 0; row < p->x.d[0]; row += ROWS_OF_X)
-                dots(out + r, p, from, w, row, least(ROWS_OF_X, p->x.d[0] - row));
+                dots(out + r, p, from, w, row, min_i64(ROWS_OF_X, p->x.d[0] - row));
     }
 }
 
@@ -153,9 +142,9 @@ static Left panel_at(const FewRows *p, int64_t i)
 static void multiply(const FewRows *p)
 {
     float out[(MOST_ROWS + PANEL - 1) / PANEL * PANEL * PANEL] __attribute__((aligned(64)));
-    int64_t thread = omp_get_thread_num(), size = omp_get_num_threads();
+    Range mine = share(p->panels, 1);
     bf16_enter();
-    for (int64_t i = p->panels * thread / size; i < p->panels * (thread + 1) / size; i++) {
+    for (int64_t i = mine.begin; i < mine.end; i++) {
         panel_sums(out, p, panel_at(p, i));
         for (int64_t row = 0; row < p->y.d[0]; row += PANEL)
             bf16_write(p->y, out + row * PANEL, row, i * PANEL, p->alpha, p->beta);

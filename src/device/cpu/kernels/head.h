@@ -6,6 +6,7 @@
 
 #define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
+#define cpu_attn_single_fwd   ISA_NAME(cpu_attn_single_fwd)
 
 typedef struct Head {
     const AttnSpec *spec;
@@ -22,6 +23,12 @@ static inline Tensor head_rows(Tensor t, int64_t first, int64_t n, int64_t h, in
     return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
 }
 
+/* The column of the bias for key 0 and query 0 of a sequence of tk keys. */
+static inline int64_t bias_column(const AttnSpec *spec, int64_t tk)
+{
+    return spec->k_first.device ? spec->max_k - tk : spec->max_q - 1;
+}
+
 /* Head h of sequence s. `row` has room for a row of the bias where that is not f32. */
 static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
                            Tensor v, Tensor bias, float *row)
@@ -29,13 +36,12 @@ static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s,
     int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
     int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
     int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
-    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
     return (Head){ .spec = spec,
                    .drop = drop,
                    .q = head_rows(q, spec->cu_q.device[s], tq, h, size),
                    .k = head_rows(k, k_first, tk, kv_head, size),
                    .v = head_rows(v, k_first, tk, kv_head, size),
-                   .bias = tensor_present(bias) ? row_read(row, bias, h, 0, bias.d[1]) + middle : NULL,
+                   .bias = tensor_present(bias) ? row_read(row, bias, h, 0, bias.d[1]) + bias_column(spec, tk) : NULL,
                    .q_first = spec->cu_q.device[s],
                    .tq = tq,
                    .tk = tk,
@@ -114,3 +120,9 @@ static inline float dot(const float *a, const float *b, int64_t n)
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop);
 void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors);
+
+/* attn_fwd without distances, layout and dropout, where no sequence has more than FEW_QUERIES queries: the keys
+ * are read without being packed. */
+enum { FEW_QUERIES = 8 };
+void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                         const AttnSpec *spec);
