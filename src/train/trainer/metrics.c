@@ -202,6 +202,8 @@ static void console_train(const TrainRecord *record)
     say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);
+    if (record->peak.median > 0)
+        g_string_append_printf(line, "  mfu %.0f %%", 100 * record->flops_per_s / record->peak.median);
     if (record->loss_scale > 0)
         g_string_append_printf(line, "  loss scale %g", record->loss_scale);
     if (record->left_s >= 0) {
@@ -219,6 +221,8 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
                              "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
                              (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
     const HeadSums *tokens = &window->head[HEAD_TOKENS];
+    const PeakRate *peak = &record->peak;
+    double median = peak->median > 0 ? peak->median : NAN;
     const Scalar scalars[] = {
         { "loss", "train", loss_sums_total(window) },
         { "nll", "train", tokens->nll / tokens->weight },
@@ -228,7 +232,9 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "tokens_per_s", "perf", record->tokens_per_s },
         { "step_s", "perf", record->step_s },
         { "flops_per_s", "perf", record->flops_per_s },
-        { "mfu", "perf", record->mfu },
+        { "mfu", "perf", record->flops_per_s / median },
+        { "peak_flops_per_s", "perf", median },
+        { "peak_spread", "perf", (peak->high - peak->low) / median },
         { "fill", "perf", record->fill },
     };
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };

@@ -147,7 +147,7 @@ static void multiply(const FewRows *p)
     for (int64_t i = mine.begin; i < mine.end; i++) {
         panel_sums(out, p, panel_at(p, i));
         for (int64_t row = 0; row < p->y.d[0]; row += PANEL)
-            bf16_write(p->y, out + row * PANEL, row, i * PANEL, p->alpha, p->beta);
+            bf16_write(p->y, out + row * PANEL, row, i * PANEL, p->alpha, p->beta, false);
     }
     bf16_leave();
 }

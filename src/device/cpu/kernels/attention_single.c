@@ -22,7 +22,7 @@ typedef struct Task {
 } Task;
 
 /* Number i of a row in f32 or bf16. */
-INLINE float number(const void *row, DType dtype, int64_t i)
+INLINE float widened(const void *row, DType dtype, int64_t i)
 {
     return dtype == DT_F32 ? ((const float *)row)[i] : bf16_to_f32(((const uint16_t *)row)[i]);
 }
@@ -42,7 +42,7 @@ INLINE float product(const float *query, const void *row, DType dtype, int64_t f
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < size; c++)
-        sum += query[c] * number(row, dtype, first + c);
+        sum += query[c] * widened(row, dtype, first + c);
     return sum;
 }
 
@@ -68,7 +68,7 @@ INLINE void add_values(const Task *t, Range keys, DType dtype)
         for (int64_t h = 0; h < t->n; h++) {
             float factor = t->scores[h * max_k + j], *sum = t->sums + h * size;
             int64_t first = h / t->share * size;
-            SIMD for (int64_t c = 0; c < size; c++) sum[c] += factor * number(row, dtype, first + c);
+            SIMD for (int64_t c = 0; c < size; c++) sum[c] += factor * widened(row, dtype, first + c);
         }
     }
 }
