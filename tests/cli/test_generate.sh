@@ -45,3 +45,17 @@ generate "$work/gpt" '' --json >"$work/out"
 grep -q '"prompt":"","text":' "$work/out" || fail "$(cat "$work/out")"
 [ "$(generate "$work/gpt" '' --max-tokens 9)" = "$(generate "$work/gpt" 1 --ids --max-tokens 9)" ] || fail "it begins with another token"
 echo "ok: a GPT answers an empty prompt"
+
+for model in t5 gpt; do
+    for beams in 1 3; do
+        "$loam" bench generate --model "$work/$model" --batch 2 --input 5 --tokens 4 --beams $beams --runs 1 --threads 1 --json \
+            >"$work/out" 2>"$work/err" || fail "bench generate of $model: $(cat "$work/err")"
+        grep -q '"tokens_per_s": *[0-9.]*[1-9]' "$work/out" || fail "$(cat "$work/out")"
+    done
+done
+"$loam" bench generate --model "$work/gpt" --input 5 --tokens 4 --runs 1 --threads 1 --profile >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^speed .* tokens/s' "$work/out" && grep -q 'gemm .* calls' "$work/out" || fail "$(cat "$work/out")"
+expect 1 '--beams 0 is out of range' "$loam" bench generate --model "$work/gpt" --beams 0
+expect 1 'model.max_positions is 512' "$loam" bench generate --model "$work/gpt" --input 600 --tokens 4
+expect 1 'has no decoder' "$loam" bench generate --model "$work/bert"
+echo "ok: the answers of a model are timed, greedy and by beams"

@@ -92,6 +92,9 @@ static void products_equal_sums_in_double(gconstpointer isa)
                                     { 300, 2, 33 },   { 40, 40, 0 },    { 290, 67, 600 }, { 600, 530, 32 },
                                     { 37, 45, 1100 }, { 40, 1100, 40 }, { 3, 35, 4100 },  { 35, 3, 8300 },
                                     { 700, 64, 70 },  { 550, 256, 40 }, { 150, 40, 4200 } };
+    /* As many rows as are multiplied with weights where those lie, and one more. */
+    static const Shape few_rows[] = { { 1, 300, 96 }, { 5, 45, 64 },  { 16, 33, 608 }, { 17, 64, 32 },
+                                      { 33, 70, 96 }, { 49, 31, 64 }, { 64, 300, 64 }, { 65, 40, 64 } };
     g_setenv("LOAM_CPU_ISA", isa, TRUE);
     Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
     if (!g_str_equal(dev->isa, isa))
@@ -100,6 +103,9 @@ static void products_equal_sums_in_double(gconstpointer isa)
     for (size_t i = 0; g_str_equal(dev->isa, isa) && i < G_N_ELEMENTS(shapes); i++)
         for (int code = 0; code < CASES; code++)
             compare(dev, &rng, shapes[i], code);
+    for (size_t i = 0; g_str_equal(dev->isa, isa) && i < G_N_ELEMENTS(few_rows); i++)
+        for (int code = 0; code < 16; code++)
+            compare(dev, &rng, few_rows[i], code);
     device_close(dev);
 }
 

@@ -158,6 +158,27 @@ static void case_attn_caches(Rig *r)
     output_statistic(r, lse);
 }
 
+/* Few queries, as in steps of decoding: of rows that are wide enough for several threads, grouped and not. */
+static void case_attn_few_queries(Rig *r)
+{
+    static const int32_t queries[] = { 1, 0, 8, 1, 3, -1 }, keys[] = { 70, 3, 90, 1, 2, -1 };
+    int64_t dim = PICK_SIZE(r, 6, 80), spare = PICK_SIZE(r, 0, 3);
+    AttnSpec spec = { .heads = 6, .scale = 0.125f, .rescale = (float)PICK(r, 0, 3) };
+    bool biased = choose(r, 2);
+    spec.kv_heads = (int32_t)PICK(r, 0, 2);
+    spec.window = (int32_t)PICK(r, 0, 17);
+    spec.causal = choose(r, 2);
+    spec.cu_q = cumulate(r, queries, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, keys, &spec.n_seq, &spec.max_k);
+    int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare;
+    int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
+    Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
+    Tensor bias = biased ? normal(r, spec.heads, spec.max_q + spec.max_k - 1, spare, 1) : NO_TENSOR;
+    Tensor o = blank(r, nq, c, spare), lse = statistics(r, spec.heads, nq, spare);
+    op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &(Dropout){ 0 });
+    outputs(r, lse, o, NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR);
+}
+
 /* Embeddings of distances, of more than occur. */
 static void case_attn_distance(Rig *r)
 {
@@ -208,6 +229,7 @@ static const Case cases[] = {
     { "attn_forms", case_attn_forms, 1e-6, 0, 2 },
     { "attn_sizes", case_attn_sizes, 1e-6, 0, 2 },
     { "attn_layout", case_attn_layout, 1e-6, 0, 3 },
+    { "attn_few_queries", case_attn_few_queries, 1e-6, 0, 2 },
     { "attn_caches", case_attn_caches, 1e-6, 0, 2 },
     { "attn_distance", case_attn_distance, 1e-6, 0, 2 },
 };

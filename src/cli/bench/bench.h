@@ -2,6 +2,11 @@
 #pragma once
 
 #include "base/error.h"
+#include "device/profile.h"
 
 bool bench_ops(int argc, char **argv, GError **error);
 bool bench_step(int argc, char **argv, GError **error);
+bool bench_generate(int argc, char **argv, GError **error);
+
+/* Prints each operation's share of `seconds`, the wall-clock time that the profile covers, and its calls. */
+void bench_print_profile(const Profile *profile, double seconds);

@@ -70,32 +70,6 @@ static void print_text(const Bench *b)
         r->peak.high / 1e9);
 }
 
-static int longest_first(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
-/* Shares of the measured time, in which every microbatch was followed by an update. */
-static void print_profile(Bench *b)
-{
-    struct {
-        double seconds;
-        int row;
-    } order[PROFILE_OPS];
-    double known = 0;
-    for (int i = 0; i < b->profile.n; i++) {
-        order[i].seconds = b->profile.rows[i].seconds;
-        order[i].row = i;
-        known += order[i].seconds;
-    }
-    qsort(order, (size_t)b->profile.n, sizeof *order, longest_first);
-    for (int i = 0; i < b->profile.n; i++)
-        printf("%12s %-14s %5.2f %% of the time, %" PRId64 " calls\n", "", b->profile.rows[order[i].row].op,
-               100 * order[i].seconds / b->times.profiled_s, b->profile.rows[order[i].row].calls);
-    printf("%12s %-14s %5.2f %%\n", "", "between them", 100 * (1 - known / b->times.profiled_s));
-}
-
 static bool write_trace(Bench *b, GError **error)
 {
     Profile events = { 0 };
@@ -125,7 +99,7 @@ bool bench_step(int argc, char **argv, GError **error)
     else if (done)
         print_text(&b);
     if (done && profile && !as_json)
-        print_profile(&b);
+        bench_print_profile(&b.profile, b.times.profiled_s);
     step_timer_clear(&b.timer);
     config_clear(&b.config);
     return done;

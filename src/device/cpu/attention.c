@@ -6,13 +6,12 @@ Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, 
     int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
     int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
     int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
-    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
     return (Head){ .spec = spec,
                    .drop = drop,
                    .q = head_rows(q, spec->cu_q.device[s], tq, h, size),
                    .k = head_rows(k, k_first, tk, kv_head, size),
                    .v = head_rows(v, k_first, tk, kv_head, size),
-                   .bias = bias_row ? bias_row + middle : NULL,
+                   .bias = bias_row ? bias_row + attn_bias_column(spec, tk) : NULL,
                    .q_first = spec->cu_q.device[s],
                    .tq = tq,
                    .tk = tk,

@@ -47,6 +47,12 @@ static inline Tensor head_rows(Tensor t, int64_t first, int64_t n, int64_t h, in
     return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
 }
 
+/* The column of the bias for key 0 and query 0 of a sequence of tk keys. */
+static inline int64_t attn_bias_column(const AttnSpec *spec, int64_t tk)
+{
+    return spec->k_first.device ? spec->max_k - tk : spec->max_q - 1;
+}
+
 /* Head h of sequence s. bias_row: the head's row of the bias in f32, or NULL. */
 Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v,
                const float *bias_row);

@@ -384,9 +384,10 @@ static void write_keys(const Backward *b, Tensor dk, Tensor dv)
 static void write_queries(const Backward *b, const float *dq, Block block)
 {
     for (int64_t r = 0; r < block.rows; r += PANEL) {
-        Tensor to = tensor_slice_rows(b->hb->dq, block.first + r, min_i64(PANEL, block.rows - r));
+        Output to = { .y = tensor_slice_rows(b->hb->dq, block.first + r, min_i64(PANEL, block.rows - r)),
+                      .alpha = b->hb->head.spec->scale };
         for (int64_t c = 0; c < b->steps; c++, dq += SUMS)
-            bf16_write(to, dq, 0, c * PANEL, b->hb->head.spec->scale, 0, false);
+            bf16_write(&to, dq, 0, c * PANEL);
     }
 }
 

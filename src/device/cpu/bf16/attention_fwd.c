@@ -257,9 +257,9 @@ static void write_rows(const Forward *f, Tensor o, float *lse, Rows *rows, float
         lse[rows->first + r] = total > 0 ? (rows->max[r] + log2f(total)) * LN_2 : 0;
         scale_row(sums + r * PANEL, f->steps, total > 0 ? 1 / total : 0);
     }
-    Tensor to = tensor_slice_rows(o, rows->first, rows->n);
+    Output to = { .y = tensor_slice_rows(o, rows->first, rows->n), .alpha = 1 };
     for (int64_t c = 0; c < f->steps; c++)
-        bf16_write(to, sums + c * SUMS, 0, c * PANEL, 1, 0, false);
+        bf16_write(&to, sums + c * SUMS, 0, c * PANEL);
 }
 
 /* Up to ROW_PANELS panels of queries from `first` on; returns the query after the last. */

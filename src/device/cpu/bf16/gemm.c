@@ -153,6 +153,13 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
+void bf16_widen_bias(Device *dev, float *to, Tensor bias)
+{
+    int64_t n = bias.d[0];
+    dev->ops->copy(dev, tensor_vector(to, DT_F32, n), bias);
+    memset(to + n, 0, (size_t)(panels_of(n) * PANEL - n) * sizeof *to);
+}
+
 /* How many panels and steps are taken at a time, and the memory for them. */
 static void plan(Product *p, Device *dev, int team, Tensor bias)
 {
@@ -177,21 +184,21 @@ static void plan(Product *p, Device *dev, int team, Tensor bias)
     p->right = p->left + left;
     if (columns == 0)
         return;
+    bf16_widen_bias(dev, memory + sums, bias);
     p->to.bias = memory + sums;
-    memset(memory + sums, 0, (size_t)columns * sizeof(float));
-    dev->ops->copy(dev, tensor_vector(memory + sums, DT_F32, bias.d[0]), bias);
 }
 
 void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
     int64_t depth = a.d[ta ? 0 : 1];
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
+    Output to = { .y = y, .alpha = alpha, .beta = beta };
+    if (!ta && tb && bf16_few_rows(dev, to, bias, a, b, team))
+        return;
+    to.past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES;
     Product p = { .a = { a.p, a.ld, y.d[0], depth, ta, false },
                   .b = { b.p, b.ld, y.d[1], depth, !tb, false },
-                  .to = { .y = y,
-                          .alpha = alpha,
-                          .beta = beta,
-                          .past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES },
+                  .to = to,
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
                   .steps = steps_of(depth) };

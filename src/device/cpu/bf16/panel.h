@@ -18,6 +18,8 @@
 #define bf16_attention_bwd       BF16_PASTE(bf16_attention_bwd, ISA)
 #define bf16_attention_fwd_bytes BF16_PASTE(bf16_attention_fwd_bytes, ISA)
 #define bf16_attention_bwd_bytes BF16_PASTE(bf16_attention_bwd_bytes, ISA)
+#define bf16_few_rows            BF16_PASTE(bf16_few_rows, ISA)
+#define bf16_widen_bias          BF16_PASTE(bf16_widen_bias, ISA)
 #define bf16_pack                BF16_PASTE(bf16_pack, ISA)
 #define bf16_transpose           BF16_PASTE(bf16_transpose, ISA)
 #define bf16_product             BF16_PASTE(bf16_product, ISA)
@@ -94,3 +96,10 @@ typedef struct Output {
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
 /* The sums of y [row, …) [col, …), within its shape. */
 void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);
+
+/* Writes what Output.bias points to: bias (n) as f32, then zeros up to a whole panel. */
+void bf16_widen_bias(Device *dev, float *to, Tensor bias);
+
+/* y = alpha x wᵀ + beta y + bias by `team` threads where x has few rows. False: x has too many, or the depth is no
+ * whole number of steps, and nothing was done. */
+bool bf16_few_rows(Device *dev, Output to, Tensor bias, Tensor x, Tensor w, int team);

@@ -128,6 +128,10 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
         cpu_attn_distance_fwd(dev, o, lse, q, k, v, spec, drop);
         return;
     }
+    if (spec->max_q <= FEW_QUERIES && !spec->layout && drop->rate == 0) {
+        cpu_attn_single_fwd(dev, o, lse, q, k, v, bias, spec);
+        return;
+    }
     int64_t size = q.d[1] / spec->heads;
     const Bf16Products *bf16 = attn_bf16(dev, spec);
     size_t bias_bytes = row_bytes(spec->max_q + spec->max_k);

@@ -7,6 +7,7 @@
 
 #define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
+#define cpu_attn_single_fwd   ISA_NAME(cpu_attn_single_fwd)
 
 /* Head h of sequence s. `row` has room for a row of the bias where that is not f32. */
 static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
@@ -68,3 +69,9 @@ static inline float dot(const float *a, const float *b, int64_t n)
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop);
 void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors);
+
+/* attn_fwd without distances, layout and dropout, where no sequence has more than FEW_QUERIES queries: the keys
+ * are read without being packed. */
+enum { FEW_QUERIES = 8 };
+void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
+                         const AttnSpec *spec);
