@@ -109,12 +109,7 @@ static bool prepare(const Config *config, const Task *task, GError **error)
     Tokenizer *tok = config_open_tokenizer(config, error);
     if (!tok)
         return false;
-    const TaskEncoder encoder = { .task = task,
-                                  .config = &config->task,
-                                  .tok = tok,
-                                  .input_length = config->data.input_length,
-                                  .target_length = config->data.target_length,
-                                  .joined = config->data.decoder_alone };
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
     bool good = task_prepare(&encoder, out, error);
     tokenizer_close(tok);
     return good;

@@ -1,5 +1,6 @@
 /* example.c: a record becomes an example: templates, labels, punctuation. */
 #include "base/text.h"
+#include "data/task/classified.h"
 #include "data/task/special.h"
 
 #include <string.h>
@@ -238,7 +239,9 @@ bool example_take_targets(const Task *task, const Record *record, TaskExample *o
 static bool make_plain(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     bool missing;
-    return example_take_input(task, record, out, error) && example_take_targets(task, record, out, error) &&
+    return example_take_input(task, record, out, error) &&
+           (task->learns ? classified_take(task, record, out, error)
+                         : example_take_targets(task, record, out, error)) &&
            (!task->id || example_fill(task, record, task->id, &out->id, &missing, error)) &&
            (!task->group || example_fill(task, record, task->group, &out->group, &missing, error));
 }
@@ -250,6 +253,10 @@ void task_example_clear(TaskExample *example)
     g_clear_pointer(&example->group, g_free);
     g_clear_pointer(&example->id, g_free);
     g_clear_pointer(&example->answer, g_free);
+    g_clear_pointer(&example->second, g_free);
+    g_clear_pointer(&example->choices, g_ptr_array_unref);
+    g_clear_pointer(&example->words, g_ptr_array_unref);
+    g_clear_pointer(&example->starts, g_array_unref);
 }
 
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error)

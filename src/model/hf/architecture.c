@@ -16,6 +16,8 @@ static void shape_plain(ModelConfig *config)
     config->memory_tokens = 0;
     config->rel_per_block = config->rel_encoder_only = config->context_queries = false;
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
+    config->classifier = LABELS_NONE;
+    config->classifier_dense = false;
 }
 
 void hf_fit(const HfArchitecture *arch, ModelConfig *config)

@@ -98,7 +98,8 @@ static void infer(Source *source, ModelConfig *config)
     config->tie_embeddings = file_is_tied(source);
     config->pooler = find_param(source, "pooler") != NULL;
     config->sentence_head = find_param(source, "sentence") != NULL;
-    config->head_transform = config->head_bias = find_param(source, "transform.dense") != NULL;
+    config->head_transform = find_param(source, "transform.dense") != NULL;
+    config->head_bias = config->head_transform && config->classifier == LABELS_NONE;
     if (source->arch->infer)
         source->arch->infer(source->tensors, config);
     hf_fit(source->arch, config);

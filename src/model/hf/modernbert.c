@@ -21,6 +21,8 @@ static const TensorName heads[] = {
     TENSOR("lm_head", "decoder.weight"),
     TENSOR("transform.dense", "head.dense.weight"),
     TENSOR("transform.norm", "head.norm.weight"),
+    TENSOR("classifier", "classifier.weight"),
+    TENSOR("span", "classifier.weight"),
     { 0 },
 };
 
@@ -55,6 +57,11 @@ static void shape(ModelConfig *config, const ModelConfig *was)
     config->global_every = was->global_every;
     config->head_transform = config->head_bias = was->head_transform;
     config->head_activation = was->head_activation;
+    config->classifier = was->classifier;
+    if (config->classifier) {
+        config->head_transform = true;
+        config->head_bias = false;
+    }
 }
 
 /* transformers 5 writes layer_types, a list, in place of global_attn_every_n_layers. */

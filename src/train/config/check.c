@@ -55,10 +55,10 @@ static bool check_task(const Config *config, GError **error)
     Task task;
     if (!task_is_set(&config->task))
         return true;
-    if (config->model.n_dec == 0)
-        return fail_user(error,
-                         "a task is answered with text, and the model has no decoder that writes it; take a T5 or a "
-                         "GPT");
+    if (config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
+        return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
+                                "task.tags, task.answers, task.choices), which an encoder learns, or take a T5 or a "
+                                "GPT");
     return task_configure(&task, &config->task, error);
 }
 

@@ -69,6 +69,8 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
 /* Sets the fields of config->data that follow from the model. config_load does it with the configured model; a caller
  * that opened another model does it again. */
 void config_fit_model(Config *config, const ModelConfig *model);
+/* How the examples of a task become token ids for this model; all but the lengths of `config` must outlive it. */
+TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok);
 /* For a task that overrides give to a run of no task (`loam eval RUN --task task.name=rte`): the run has no length of
  * targets and an input length of its own objective, so both become the task's, as in training, unless the overrides
  * give them. */
