@@ -116,8 +116,8 @@ static json_t *probabilities_json(const Predictor *p, const Answer *answer)
         return NULL;
     json_t *object = json_object();
     for (int64_t i = 0; i < answer->n_probabilities; i++) {
-        g_autofree char *name = config->classifier == LABELS_CHOICE ? g_strdup_printf("%" PRId64, i)
-                                                                    : labels_name(config->labels, i);
+        g_autofree char *name =
+            config->classifier == LABELS_CHOICE ? g_strdup_printf("%" PRId64, i) : labels_name(config->labels, i);
         json_object_set_new(object, name, json_real(answer->probabilities[i]));
     }
     return object;
@@ -201,7 +201,8 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
         return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
     if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
-        return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task", model_path);
+        return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
+                         model_path);
     if (raw)
         *task = (Task){ .name = "", .scores = "", .learns = (LabelKind)model->classifier };
     if (!raw && !task_of_model(task, config, loaded, model_path, error))

@@ -17,7 +17,7 @@ TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedMod
 typedef struct AnswerBatch {
     GArray *ids, *cu; /* int32_t: tokens of all inputs; cumulative lengths */
     /* Of a classifier, in place of these: */
-    Classify *classify; /* opened by the first run */
+    Classify *classify;        /* opened by the first run */
     GArray *examples, *inputs; /* TaskExample, whose texts are the caller's; TaskInputs */
 } AnswerBatch;
 

@@ -3,10 +3,10 @@
 #include <glib.h>
 #include <string.h>
 
-const char *const label_kind_names[] = { [LABELS_NONE] = "none",     [LABELS_SEQUENCE] = "sequence",
-                                         [LABELS_VALUE] = "value",   [LABELS_TOKENS] = "tokens",
-                                         [LABELS_SPAN] = "span",     [LABELS_CHOICE] = "choice",
-                                         [LABELS_CHOICE + 1] = NULL };
+const char *const label_kind_names[] = {
+    [LABELS_NONE] = "none", [LABELS_SEQUENCE] = "sequence", [LABELS_VALUE] = "value",  [LABELS_TOKENS] = "tokens",
+    [LABELS_SPAN] = "span", [LABELS_CHOICE] = "choice",     [LABELS_CHOICE + 1] = NULL
+};
 
 int64_t labels_count(const char *names)
 {

@@ -88,8 +88,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
     bool hides = in_place && !loader->objective->pairs;
-    if (hides ? !find_specials(loader, tok, error)
-              : !check_pairs(&data->settings.mlm, loader->objective->name, error))
+    if (hides ? !find_specials(loader, tok, error) : !check_pairs(&data->settings.mlm, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_TEXTS   64 /* most texts in the tokens of one of full length */
-#define BATCH       4096 /* tokens of a batch, or one text of full length */
-#define LONGEST     30 /* tokens of an answer, as Hugging Face's run_qa.py */
+#define ROW_TEXTS 64   /* most texts in the tokens of one of full length */
+#define BATCH     4096 /* tokens of a batch, or one text of full length */
+#define LONGEST   30   /* tokens of an answer, as Hugging Face's run_qa.py */
 
 struct Classify {
     Model *model;
@@ -15,7 +15,7 @@ struct Classify {
     int64_t outputs;
     bool by_token, none; /* logits of each token; "" may be the answer */
     Batch *batch;
-    float *logits;   /* of the batch */
+    float *logits;      /* of the batch */
     GPtrArray *targets; /* float *: where the logits of each sequence of the batch go */
 };
 
@@ -77,7 +77,8 @@ static void add_sequence(Classify *classify, const TaskInputs *inputs, int32_t s
 {
     const TokenStream *stream = &classify->batch->enc;
     const int32_t first = g_array_index(inputs->cu, int32_t, s), n = g_array_index(inputs->cu, int32_t, s + 1) - first;
-    const int32_t second = g_array_index(inputs->second, int32_t, s), *ids = &g_array_index(inputs->ids, int32_t, first);
+    const int32_t second = g_array_index(inputs->second, int32_t, s),
+                  *ids = &g_array_index(inputs->ids, int32_t, first);
     bool types = model_config(classify->model)->token_types > 1;
     g_autofree float *weights = g_new0(float, (gsize)n);
     g_autofree int32_t *token_types = g_new0(int32_t, (gsize)n);
@@ -86,12 +87,10 @@ static void add_sequence(Classify *classify, const TaskInputs *inputs, int32_t s
         flush(classify);
     for (int32_t i = second; types && second > 0 && i < n; i++)
         token_types[i] = 1;
-    batch_add_sequence(classify->batch, &(BatchSequence){ .n = n,
-                                                          .ids = ids,
-                                                          .targets = ids,
-                                                          .weights = weights,
-                                                          .token_types = token_types,
-                                                          .label = -1 });
+    batch_add_sequence(
+        classify->batch,
+        &(BatchSequence){
+            .n = n, .ids = ids, .targets = ids, .weights = weights, .token_types = token_types, .label = -1 });
     g_ptr_array_add(classify->targets, target);
 }
 

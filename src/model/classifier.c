@@ -149,11 +149,11 @@ typedef struct Chunk {
     const Ctx *cx;
     const Classifier *c;
     const Rows *rows;
-    int32_t first, end;  /* groups */
-    int32_t row, n;      /* first row, number of rows */
-    int32_t widest;      /* rows of the largest group */
-    int32_t room;        /* rows that a chunk may have */
-    Tensor index;        /* (n) i32: tokens */
+    int32_t first, end; /* groups */
+    int32_t row, n;     /* first row, number of rows */
+    int32_t widest;     /* rows of the largest group, 2 or more: a softmax is over several */
+    int32_t room;       /* rows that a chunk may have */
+    Tensor index;       /* (n) i32: tokens */
     Dropout drop_in, drop;
     Tensor picked, input, dropped; /* (n,C) x at the tokens, with dropout; t of it; with dropout */
     Tensor logits;                 /* (n,K); their gradient after the loss */
@@ -169,7 +169,8 @@ static int32_t chunk_room(const Ctx *cx, LabelKind kind)
 /* The groups from `first` on that fit a chunk: their rows, and their grid (groups, widest). */
 static Chunk chunk_from(const Ctx *cx, const Classifier *c, const Rows *rows, int32_t first)
 {
-    Chunk chunk = { .cx = cx, .c = c, .rows = rows, .first = first, .end = first, .room = chunk_room(cx, c->kind) };
+    Chunk chunk = { .cx = cx, .c = c, .rows = rows, .first = first, .end = first, .widest = 2 };
+    chunk.room = chunk_room(cx, c->kind);
     chunk.row = AT(rows->starts, first);
     for (; chunk.end < rows_groups(rows); chunk.end++) {
         int32_t size = AT(rows->starts, chunk.end + 1) - AT(rows->starts, chunk.end);
@@ -201,8 +202,7 @@ static Dropout chunk_dropout(const Chunk *chunk, const Batch *batch, DropoutSite
     tensor_upload(cx->dev, tensor_slice_rows(sample, 0, chunk->n), samples);
     drop.rate = cx->train ? rate : 0;
     drop.sample = sample.p;
-    drop.position =
-        indices_upload(cx->dev, cx->scratch, positions, chunk->n, chunk->room, "classifier.position").p;
+    drop.position = indices_upload(cx->dev, cx->scratch, positions, chunk->n, chunk->room, "classifier.position").p;
     return drop;
 }
 
@@ -295,7 +295,7 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
     const Ctx *cx = chunk->cx;
     const int32_t columns = (int32_t)chunk->logits.d[1], groups = chunk->end - chunk->first, widest = chunk->widest;
     const int64_t cells = (int64_t)groups * columns * widest, room = (int64_t)GRID_SHARE * chunk->room * columns;
-    g_autofree int32_t *index = g_new(int32_t, (gsize)chunk->n *(gsize)columns);
+    g_autofree int32_t *index = g_new(int32_t, (gsize)chunk->n * (gsize)columns);
 
     for (int32_t g = 0; g < groups; g++) {
         int32_t first = AT(chunk->rows->starts, chunk->first + g), end = AT(chunk->rows->starts, chunk->first + g + 1);
@@ -303,8 +303,8 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
             for (int32_t k = 0; k < columns; k++)
                 index[(row - chunk->row) * columns + k] = (g * columns + k) * widest + row - first;
     }
-    Tensor at = indices_upload(cx->dev, cx->scratch, index, (int64_t)chunk->n * columns,
-                               (int64_t)chunk->room * columns, "classifier.cells"),
+    Tensor at = indices_upload(cx->dev, cx->scratch, index, (int64_t)chunk->n * columns, (int64_t)chunk->room * columns,
+                               "classifier.cells"),
            flat = tensor_matrix(chunk->logits.p, (DType)chunk->logits.dtype, (int64_t)chunk->n * columns, 1),
            memory = arena_vector(cx->scratch, cx->precision.compute, room, "classifier.grid"),
            column = tensor_matrix(memory.p, (DType)memory.dtype, cells, 1),

@@ -8,8 +8,8 @@
 
 /* The heads of a model: each predicts something of its own. A model is trained on the sum of their mean losses. */
 typedef enum HeadId {
-    HEAD_TOKENS, /* an entry of the vocabulary for each target token */
-    HEAD_LABELS, /* a class for each sequence, from its first token: sentence order or next sentence */
+    HEAD_TOKENS,  /* an entry of the vocabulary for each target token */
+    HEAD_LABELS,  /* a class for each sequence, from its first token: sentence order or next sentence */
     HEAD_CLASSES, /* a class for each sequence or token, or the right one of several tokens or sequences */
     HEAD_VALUE,   /* a number for each sequence */
     HEAD_COUNT

@@ -257,14 +257,16 @@ static bool check_classifier(const ModelConfig *config, GError **error)
     if (config->sentence_head || config->head_bias)
         return fail_user(error, "model.classifier=%s takes the place of model.sentence_head and model.head_bias", kind);
     if (config->pooler + config->head_transform + config->classifier_dense > 1)
-        return fail_user(error, "model.classifier=%s reads one of model.pooler, model.head_transform and "
-                                "model.classifier_dense: set one",
+        return fail_user(error,
+                         "model.classifier=%s reads one of model.pooler, model.head_transform and "
+                         "model.classifier_dense: set one",
                          kind);
     if (config->pooler && (config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN))
         return fail_user(error, "model.classifier=%s reads every token; model.pooler is of the first alone", kind);
     if (classes && labels_count(config->labels) < 2)
-        return fail_user(error, "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
-                                "separated by commas",
+        return fail_user(error,
+                         "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
+                         "separated by commas",
                          config->labels ? config->labels : "", kind);
     return true;
 }

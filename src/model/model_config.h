@@ -85,17 +85,17 @@ typedef struct ModelConfig {
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
     /* Embedding and heads. */
-    bool tie_embeddings;  /* the projection to the vocabulary is the embedding */
-    bool scale_embedding; /* embeddings times width^1/2 */
-    bool scale_logits;    /* logits times width^-1/2 (T5 v1.0) */
-    bool head_transform;  /* linear, activation and norm before the projection to the vocabulary (BERT) */
-    bool head_bias;       /* bias on the logits */
-    int head_activation;  /* of head_transform: an Activation + 1; 0 means `activation` */
-    bool pooler;          /* tanh(dense(first token)) of each sequence (BERT) */
-    bool sentence_head;   /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
-    int classifier;       /* LabelKind: the head of a fine-tuned model, in place of the one over the vocabulary */
-    char *labels;         /* names of the classes, separated by commas; "" means none */
-    bool classifier_dense;     /* tanh(linear) of its own before the classifier (RoBERTa) */
+    bool tie_embeddings;   /* the projection to the vocabulary is the embedding */
+    bool scale_embedding;  /* embeddings times width^1/2 */
+    bool scale_logits;     /* logits times width^-1/2 (T5 v1.0) */
+    bool head_transform;   /* linear, activation and norm before the projection to the vocabulary (BERT) */
+    bool head_bias;        /* bias on the logits */
+    int head_activation;   /* of head_transform: an Activation + 1; 0 means `activation` */
+    bool pooler;           /* tanh(dense(first token)) of each sequence (BERT) */
+    bool sentence_head;    /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
+    int classifier;        /* LabelKind: the head of a fine-tuned model, in place of the one over the vocabulary */
+    char *labels;          /* names of the classes, separated by commas; "" means none */
+    bool classifier_dense; /* tanh(linear) of its own before the classifier (RoBERTa) */
     double classifier_dropout; /* rate on the classifier's input; below 0 means `dropout` */
 
     /* Training. */

@@ -89,8 +89,8 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
         return false;
     Model *dry = model_open_dry(model, false);
     while (stream->n_seq < stream->max_seq && stream->n_tokens + stream->max_len <= stream->max_tokens)
-        batch_add_sequence(
-            batch, &(BatchSequence){ .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights });
+        batch_add_sequence(batch,
+                           &(BatchSequence){ .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights });
     model_pass(dry, batch, &forward);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_clear(batch);

@@ -251,9 +251,9 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
 
 /* Options that decide about no weight, or about those of heads alone: model_copy_weights leaves heads out. */
 static const char *const free_options[] = {
-    "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
-    "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head",
-    "model.classifier",     "model.labels",         "model.classifier_dense", NULL,
+    "model.preset",         "model.vocab_multiple",   "model.init",   "model.init_std",      "model.init_scale_outputs",
+    "model.head_transform", "model.head_bias",        "model.pooler", "model.sentence_head", "model.classifier",
+    "model.labels",         "model.classifier_dense", NULL,
 };
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)

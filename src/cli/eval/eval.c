@@ -116,10 +116,10 @@ static bool print_json(const Result *result, GError **error)
     const HeadId main = loss_sums_main(sums);
     double nll = loss_sums_mean(sums, HEAD_TOKENS),
            accuracy = loss_names(main)->accuracy ? loss_sums_accuracy(sums, main) : (double)NAN;
-    json_t *object = json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss",
-                               json_finite(loss_sums_total(sums)), main == HEAD_TOKENS ? "tokens" : "labels",
-                               (json_int_t)sums->head[main].weight, "bits", json_finite(nll / G_LN2), "perplexity",
-                               json_finite(exp(nll)), "accuracy", json_finite(accuracy));
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss", json_finite(loss_sums_total(sums)),
+                  main == HEAD_TOKENS ? "tokens" : "labels", (json_int_t)sums->head[main].weight, "bits",
+                  json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy", json_finite(accuracy));
     add_heads(object, sums);
     if (result->bytes > 0)
         json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));

@@ -59,7 +59,8 @@ static bool label_fits(const ObjectiveConfig *config, const LabelledNotes *notes
     case LABELS_SEQUENCE:
         return notes->label >= -1 && notes->label < config->n_labels;
     case LABELS_SPAN:
-        return notes->label == -1 || (notes->label >= 0 && notes->label <= notes->label_end && notes->label_end < n_text);
+        return notes->label == -1 ||
+               (notes->label >= 0 && notes->label <= notes->label_end && notes->label_end < n_text);
     case LABELS_CHOICE:
         return notes->label >= -1 && notes->label < notes->n;
     default:

@@ -1,7 +1,6 @@
 #include "data/objectives/objectives.h"
 
 #include "data/objectives/iid_denoising.h"
-#include "data/objectives/labelled.h"
 #include "data/objectives/prefix_lm.h"
 #include "data/objectives/seq2seq.h"
 #include "data/objectives/ul2.h"

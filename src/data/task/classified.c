@@ -97,8 +97,8 @@ static bool add_answer(const Record *record, const json_t *text, const json_t *s
     if (answer == NULL || !json_is_integer(start))
         return fail_user(error, "%s: an answer is no text with its answer_start", record->where);
     glong length = g_utf8_strlen(out->second, -1);
-    const char *at = characters >= 0 && characters <= length ? g_utf8_offset_to_pointer(out->second, (glong)characters)
-                                                             : NULL;
+    const char *at =
+        characters >= 0 && characters <= length ? g_utf8_offset_to_pointer(out->second, (glong)characters) : NULL;
     if (at == NULL || !g_str_has_prefix(at, answer))
         return fail_user(error, "%s: the answer \"%s\" does not stand at character %lld of the text", record->where,
                          answer, (long long)characters);

@@ -40,12 +40,12 @@ struct Task {
     const char *name, *does;                         /* does: one line of help */
     RecordSource source;                             /* its path is set for each file */
     const char *train_file, *valid_file, *test_file; /* names within the official folder; NULL means none */
-    LabelKind learns;       /* what a classifier learns of it; LABELS_NONE means that it is text to text */
+    LabelKind learns;           /* what a classifier learns of it; LABELS_NONE means that it is text to text */
     const char *first, *second; /* templates of the texts of an encoder alone, which take the place of `input`; NULL
                                    means that the task has none, and that there is no pair */
     const char *tags, *answers, *choices; /* fields of the options of these names; NULL means none */
-    const char *input;      /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
-    const char *target;     /* template; NULL means the texts of the field `references` */
+    const char *input;                    /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
+    const char *target;                   /* template; NULL means the texts of the field `references` */
     const char *references; /* field with the right answers, of which the first is trained on; NULL means the target */
     const char *labels; /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
                            that the target's text is taken as it is */
@@ -80,7 +80,7 @@ typedef struct TaskConfig {
     char *rows, *columns;
     char *input, *target, *references, *labels, *scores, *positive;
     char *second, *label, *value, *tags, *answers, *choices;
-    int64_t stride; /* LABELS_SPAN: tokens that the windows of a long text share */
+    int64_t stride;  /* LABELS_SPAN: tokens that the windows of a long text share */
     int on_error;    /* TaskOnError */
     char *cut_field; /* the field that is shortened where an input is too long; "" means the input as a whole */
     int cut_side;    /* TaskSide */
@@ -139,9 +139,9 @@ typedef struct TaskEncoder {
     int64_t input_length, target_length; /* tokens at most, EOS included */
     bool joined;                         /* a decoder alone: input, target and EOS share input_length tokens */
     /* For classifiers: */
-    const char *labels;  /* names of the classes */
-    int32_t cls, sep;    /* before the text and after each text; cls -1 means none */
-    bool double_sep;     /* two `sep` between the texts of a pair, as RoBERTa has them */
+    const char *labels; /* names of the classes */
+    int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
+    bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
     int64_t inputs, inputs_cut, targets_cut, longest_input, longest_target; /* longest: tokens before cutting */
 } TaskEncoder;

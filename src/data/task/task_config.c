@@ -132,14 +132,19 @@ static void set_text(const char **field, const char *given)
         *field = given;
 }
 
-static const char *const kind_scores[] = { [LABELS_NONE] = "exact_match",       [LABELS_SEQUENCE] = "accuracy",
-                                           [LABELS_VALUE] = "pearson,spearman", [LABELS_TOKENS] = "seqeval",
-                                           [LABELS_SPAN] = "squad",             [LABELS_CHOICE] = "accuracy" };
+static const char *const kind_scores[] = {
+    [LABELS_NONE] = "exact_match", [LABELS_SEQUENCE] = "accuracy", [LABELS_VALUE] = "pearson,spearman",
+    [LABELS_TOKENS] = "seqeval",   [LABELS_SPAN] = "squad",        [LABELS_CHOICE] = "accuracy"
+};
 
 /* The form of the task for an encoder alone. */
 static bool take_classifier(Task *task, const TaskConfig *config, GError **error)
 {
     bool own_input = *config->input;
+    task->pad_punctuation = false; /* of T5's text formats, and so are the rules of single tasks */
+    task->make = NULL;
+    task->clean = NULL;
+    task->grade = NULL;
     task->learns = task_learns(config);
     if (task->learns == LABELS_NONE && *config->name && *config->target == '\0')
         return fail_user(error,
@@ -166,7 +171,8 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
     if (task->learns != LABELS_SEQUENCE && task->learns != LABELS_TOKENS)
         task->labels = NULL;
     if (task->second == NULL && task->learns == LABELS_SPAN)
-        return fail_user(error, "task.second is not set: the template of the text that holds the answers, \"{context}\"");
+        return fail_user(error,
+                         "task.second is not set: the template of the text that holds the answers, \"{context}\"");
     return task->learns != LABELS_CHOICE || *config->label ||
            fail_user(error, "task.label is not set: the template of the number of the right choice");
 }

@@ -1,6 +1,6 @@
 /* task_notes.c: what is right of an example, as the notes of data/objectives/labelled.h; and the names of its classes.
  */
-#include "data/objectives/labelled.h"
+#include "data/objectives/objectives.h"
 #include "data/task/task.h"
 
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 static bool class_of(const TaskEncoder *encoder, const char *where, const char *name, int64_t *label, GError **error)
 {
     *label = labels_find(encoder->labels, name);
-    return *label >= 0 || fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name,
-                                    encoder->labels);
+    return *label >= 0 ||
+           fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name, encoder->labels);
 }
 
 /* Where the first answer lies in window s: its tokens, counted in the sequence; 0 and 0 where it is not in it. */
@@ -26,7 +26,8 @@ static void find_span(const TaskExample *example, const TaskInputs *inputs, int3
     int64_t from = g_array_index(example->starts, int64_t, 0), to = from + (int64_t)strlen(example->targets->pdata[0]);
     int32_t begin = -1, last = -1;
     for (int32_t i = first; i < end; i++) {
-        int64_t token_from = g_array_index(inputs->begins, uint32_t, i), token_to = g_array_index(inputs->ends, uint32_t, i);
+        int64_t token_from = g_array_index(inputs->begins, uint32_t, i),
+                token_to = g_array_index(inputs->ends, uint32_t, i);
         if (token_to <= token_from)
             continue;
         if (begin < 0 && token_from <= from && from < token_to)

@@ -14,8 +14,8 @@
 #define GLUE                         IN(RECORD_TSV, "", ""), FILES("train.tsv", "dev.tsv", "test.tsv"), SHORT_LABEL
 #define MNLI(valid, test)                                                                                              \
     IN(RECORD_TSV, "", ""), FILES("train.tsv", valid, test), SHORT_LABEL,                                              \
-        .input = "mnli hypothesis: {sentence2} premise: {sentence1}", .target = "{gold_label}", PAIR("{sentence1}", "{sentence2}"), .labels = NLI_LABELS,  \
-        .scores = "accuracy"
+        .input = "mnli hypothesis: {sentence2} premise: {sentence1}", .target = "{gold_label}",                        \
+        PAIR("{sentence1}", "{sentence2}"), .labels = NLI_LABELS, .scores = "accuracy"
 #define SUPER_GLUE_FILES FILES("train.jsonl", "val.jsonl", "test.jsonl")
 #define SUPER_GLUE       IN(RECORD_JSONL, "", ""), SUPER_GLUE_FILES, .id = "{idx}", SHORT_LABEL
 #define SQUAD                                                                                                          \

@@ -109,9 +109,8 @@ void hf_classifier_write(json_t *root, const HfArchitecture *arch, const ModelCo
         json_object_set_new(root, "label2id", json_pack("{s:i}", "LABEL_0", 0));
     }
     if (kind == LABELS_SEQUENCE || kind == LABELS_VALUE)
-        json_object_set_new(
-            root, "problem_type",
-            json_string(kind == LABELS_VALUE ? "regression" : "single_label_classification"));
+        json_object_set_new(root, "problem_type",
+                            json_string(kind == LABELS_VALUE ? "regression" : "single_label_classification"));
     json_object_set_new(root, "classifier_dropout", json_real(model_config_classifier_dropout(config)));
     json_object_set_new(root, "classifier_pooling", json_string("cls"));
 }

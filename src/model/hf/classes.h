@@ -1,5 +1,5 @@
-/* classes.h: the classes of transformers for fine-tuned encoders (BertForSequenceClassification, …) and what config.json
- * says of them. */
+/* classes.h: the classes of transformers for fine-tuned encoders (BertForSequenceClassification, …) and what
+ * config.json says of them. */
 #pragma once
 
 #include "model/hf/architecture.h"

@@ -51,7 +51,8 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
     if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
-        !arch->read(root, config, error) || !hf_classifier_read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+        !arch->read(root, config, error) || !hf_classifier_read(root, config, error) ||
+        !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     if (!arch->own_head_dim && config->width % config->heads != 0) {
         fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",

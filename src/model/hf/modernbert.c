@@ -18,12 +18,9 @@ static const TensorName body[] = {
 };
 
 static const TensorName heads[] = {
-    TENSOR("lm_head", "decoder.weight"),
-    TENSOR("transform.dense", "head.dense.weight"),
-    TENSOR("transform.norm", "head.norm.weight"),
-    TENSOR("classifier", "classifier.weight"),
-    TENSOR("span", "classifier.weight"),
-    { 0 },
+    TENSOR("lm_head", "decoder.weight"),          TENSOR("transform.dense", "head.dense.weight"),
+    TENSOR("transform.norm", "head.norm.weight"), TENSOR("classifier", "classifier.weight"),
+    TENSOR("span", "classifier.weight"),          { 0 },
 };
 
 static const HfKey keys[] = {

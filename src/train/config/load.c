@@ -60,7 +60,8 @@ static bool resolve_labels(Config *config, GError **error)
     Task task;
     if (!classes || *model->labels || !task_is_set(&config->task))
         return true;
-    char *labels = task_configure(&task, &config->task, error) ? task_collect_labels(&task, &config->task, error) : NULL;
+    char *labels =
+        task_configure(&task, &config->task, error) ? task_collect_labels(&task, &config->task, error) : NULL;
     if (labels == NULL)
         return false;
     g_free(model->labels);
@@ -90,7 +91,8 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     if (layers == NULL || !options_apply(config_options(), config, layers, error))
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
-    if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) || !resolve_compat(config, error))
+    if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
+        !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
     config->model.prefix_lm |=

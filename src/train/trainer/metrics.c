@@ -268,8 +268,9 @@ static void console_valid(int64_t step, const char *name, const LossSums *sums)
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
 {
     g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
-    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
-                             name ? name : "valid", "target_tokens", (json_int_t)sums->head[loss_sums_main(sums)].weight);
+    json_t *line =
+        json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name ? name : "valid",
+                  "target_tokens", (json_int_t)sums->head[loss_sums_main(sums)].weight);
     const Scalar scalars[] = {
         { "loss", group, loss_sums_total(sums) },
         { "perplexity", group, perplexity_of(sums) },
