@@ -10,13 +10,19 @@ static const char about[] =
     "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n"
     "  loam train runs/a\n";
 
+static char *trace;
+static const GOptionEntry entries[] = {
+    CLI_PATH("trace", trace, "write the operations of the second step, for ui.perfetto.dev or chrome://tracing",
+             "FILE"),
+    { 0 },
+};
+
 bool verb_train(int argc, char **argv, GError **error)
 {
-    const GOptionEntry entries[] = { { 0 } };
-    if (!cli_parse(&argc, &argv, entries, "loam train CONFIG.yaml|RUN [group.key=value]…", about, error))
+    if (!cli_parse(&argc, &argv, entries, "loam train CONFIG.yaml|RUN [--trace FILE] [group.key=value]…", about, error))
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
     g_auto(Config) config = { 0 };
-    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, error);
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, trace, error);
 }

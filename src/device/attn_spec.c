@@ -17,3 +17,43 @@ void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *beg
         *begin = between(own - spec->window, 0, *end);
     }
 }
+
+/* How many of the keys [begin, end) of a query lie in its key blocks: the mean over the heads. */
+static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t begin, int64_t end)
+{
+    const BlockLayout *layout = spec->layout;
+    int32_t heads = layout->heads == 1 ? 1 : spec->heads;
+    double keys = 0;
+    for (int32_t h = spec->first_head; h < spec->first_head + heads; h++) {
+        const int32_t *first = layout->first.host + attn_layout_row(layout, h, position);
+        for (int32_t k = first[0]; k < first[1]; k++) {
+            int64_t from = (int64_t)layout->keys.host[k] * layout->size, to = from + layout->size;
+            from = from > begin ? from : begin;
+            to = to < end ? to : end;
+            keys += to > from ? (double)(to - from) : 0;
+        }
+    }
+    return keys / heads;
+}
+
+/* Pairs of a query and a key that it attends to, of one head, in all sequences. */
+static double visible_pairs(const AttnSpec *spec)
+{
+    const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;
+    double pairs = 0;
+    for (int32_t s = 0; s < spec->n_seq; s++) {
+        AttnSequence of = { .tq = q[s + 1] - q[s], .tk = k[s + 1] - k[s], .prefix = prefix ? prefix[s] : 0 };
+        for (int64_t i = 0; i < of.tq; i++) {
+            int64_t begin, end;
+            attn_visible(spec, of, i, &begin, &end);
+            pairs += spec->layout ? keys_of_layout(spec, i + of.tk - of.tq, begin, end) : (double)(end - begin);
+        }
+    }
+    return pairs;
+}
+
+double attn_flops(const AttnSpec *spec, Tensor q, double dense)
+{
+    double tables = spec->distance == NULL ? 0 : spec->distance->keys ? 2 : 1;
+    return dense * (1 + tables / 2) * (double)q.d[1] * visible_pairs(spec);
+}

@@ -65,6 +65,10 @@ typedef struct AttnSequence {
  * bounds never fall as i grows. */
 void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin, int64_t *end);
 
+/* FLOPs of attention by q (Nq,H·D), counting the pairs of a query and a key that are visible: `dense` a pair and
+ * channel for the products with keys and values, and half as many for those with each embedding of distances. */
+double attn_flops(const AttnSpec *spec, Tensor q, double dense);
+
 /* Index into layout->first for a query at `position`; `head` is the head's number in the whole layer. */
 static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
 {

@@ -49,7 +49,7 @@ struct Device {
     DeviceCounts counts;         /* kept by null alone */
     int threads;
     const char *isa;  /* instruction set: "avx2", "avx512", "avx512_bf16", "amx", "f64" (reference), "none" (null) */
-    Profile *profile; /* times of operations, in memory of the caller; NULL means that they are not timed */
+    Profile *profile; /* profile.h: times of operations, in the caller's memory; NULL means that none are taken */
     void *impl;       /* data of the backend's own */
 };
 

@@ -2,18 +2,20 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/fatal.h"
+#include "device/operand.h"
 
-double profile_start(const Device *dev)
+#include <stdio.h>
+#include <stdlib.h>
+
+void profile_clear(Profile *profile)
 {
-    return dev->profile ? clock_seconds() : 0;
+    free(profile->events);
+    *profile = (Profile){ 0 };
 }
 
-void profile_add(Device *dev, const char *op, double start)
+static void add_row(Profile *profile, const char *op, double seconds)
 {
-    Profile *profile = dev->profile;
-    if (profile == NULL)
-        return;
-    device_synchronise(dev);
     int i = 0;
     while (i < profile->n && profile->rows[i].op != op) /* each name is one literal of ops.c */
         i++;
@@ -22,40 +24,84 @@ void profile_add(Device *dev, const char *op, double start)
         profile->n++;
         profile->rows[i].op = op;
     }
-    profile->rows[i].seconds += clock_seconds() - start;
+    profile->rows[i].seconds += seconds;
     profile->rows[i].calls++;
 }
 
-/* Mean rate of repeated products of n×n matrices over the time. */
-static double mean_rate(Device *dev, void *memory, int64_t n, double seconds)
+static ProfileEvent *add_event(Profile *profile)
 {
-    Tensor all = tensor_matrix(memory, dev->precision.compute, 3 * n, n);
-    Tensor a = tensor_slice_rows(all, 0, n), b = tensor_slice_rows(all, n, n), y = tensor_slice_rows(all, 2 * n, n);
-    double start = clock_seconds(), flops = 0, passed = 0;
-    do {
-        op_gemm(dev, y, a, b, false, true, 1, 0);
-        device_synchronise(dev);
-        flops += 2.0 * (double)n * (double)n * (double)n;
-        passed = clock_seconds() - start;
-    } while (passed < seconds);
-    return flops / passed;
+    if (profile->n_events == profile->capacity) {
+        profile->capacity = profile->capacity ? 2 * profile->capacity : 256;
+        profile->events = realloc(profile->events, profile->capacity * sizeof *profile->events);
+        if (profile->events == NULL)
+            fatal_memory("a trace");
+    }
+    return &profile->events[profile->n_events++];
 }
 
-double device_gemm_peak(Device *dev, double seconds)
+/* Tensors beyond the end of the buffer are left out. */
+static void write_shapes(char *to, const Operand *operands, int n)
 {
-    static const int64_t sizes[] = { 512, 1024, 1536 };
-    enum { SIZES = sizeof sizes / sizeof *sizes };
-    DType dtype = dev->precision.compute;
-    int64_t most = 3 * sizes[SIZES - 1] * sizes[SIZES - 1];
-    void *memory = device_alloc(dev, (size_t)most * dtype_bytes(dtype));
-    if (memory == NULL)
-        return 0;
-    op_fill(dev, tensor_vector(memory, dtype, most), 0.01);
-    double best = 0;
-    for (int i = 0; i < SIZES; i++) {
-        double rate = mean_rate(dev, memory, sizes[i], seconds / SIZES);
-        best = rate > best ? rate : best;
+    size_t used = 0;
+    *to = 0;
+    for (int i = 0; i < n; i++) {
+        const Tensor *t = &operands[i].t;
+        char text[80], size[48];
+        if (!tensor_present(*t))
+            continue;
+        if (t->rank == 2)
+            snprintf(size, sizeof size, "%lldx%lld", (long long)t->d[0], (long long)t->d[1]);
+        else
+            snprintf(size, sizeof size, "%lld", (long long)t->d[0]);
+        int length = snprintf(text, sizeof text, "%s%s %s %s", used ? ", " : "", operands[i].name, size,
+                              dtype_name((DType)t->dtype));
+        if (used + (size_t)length >= PROFILE_SHAPES)
+            return;
+        used += (size_t)snprintf(to + used, PROFILE_SHAPES - used, "%s", text);
     }
-    device_free(dev, memory);
-    return best;
+}
+
+void profile_add(Device *dev, const char *op, double start, const Operand *operands, int n, double flops)
+{
+    Profile *profile = dev->profile;
+    device_synchronise(dev);
+    double seconds = clock_seconds() - start;
+    add_row(profile, op, seconds);
+    if (!profile->keeps_events)
+        return;
+    ProfileEvent *event = add_event(profile);
+    *event = (ProfileEvent){ .name = op,
+                             .number = -1,
+                             .start = start,
+                             .seconds = seconds,
+                             .flops = flops,
+                             .bytes = operands_bytes(operands, n) };
+    write_shapes(event->shapes, operands, n);
+    for (int i = 0; i < profile->n_open; i++) {
+        profile->events[profile->open[i]].flops += event->flops;
+        profile->events[profile->open[i]].bytes += event->bytes;
+    }
+}
+
+void profile_open_phase(Device *dev, const char *name, int number)
+{
+    Profile *profile = dev->profile;
+    if (!profile->keeps_events)
+        return;
+    CHECK(profile->n_open < PROFILE_DEPTH, "%s: more than %d phases within each other", name, PROFILE_DEPTH);
+    device_synchronise(dev); /* work of before is not the phase's */
+    ProfileEvent *event = add_event(profile);
+    *event = (ProfileEvent){ .name = name, .number = number, .is_phase = true, .start = clock_seconds() };
+    profile->open[profile->n_open++] = profile->n_events - 1;
+}
+
+void profile_close_phase(Device *dev)
+{
+    Profile *profile = dev->profile;
+    if (!profile->keeps_events)
+        return;
+    CHECK(profile->n_open > 0, "a phase ends that has not begun");
+    device_synchronise(dev);
+    ProfileEvent *event = &profile->events[profile->open[--profile->n_open]];
+    event->seconds = clock_seconds() - event->start;
 }

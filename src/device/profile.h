@@ -1,16 +1,30 @@
-/* profile.h: how fast a device is: the time of each operation, and of large matrix products. */
+/* profile.h: the time that each operation of a device takes, for `loam bench step --profile`, and each call of one with
+ * the phase that it belongs to, for traces. Where dev->profile is NULL neither is measured and nothing is called. */
 #pragma once
 
 #include "device/device.h"
 
-/* FLOP/s of the fastest of several square products in the compute dtype of the device, each repeated for a third of the
- * time: other speeds are given as a share of it. Hosts lend processors that run faster for the first tenths of a
- * second, so the rate to compare with is one measured in turns with the work. 0 means too little memory. */
-double device_gemm_peak(Device *dev, double seconds);
+#include <stddef.h>
 
-#define PROFILE_OPS 64
+struct Operand; /* operand.h */
 
-/* Time and number of calls of each operation, for `loam bench step`; measured by op_NAME() of ops.h. */
+enum {
+    PROFILE_OPS = 64,   /* operations that a profile tells apart */
+    PROFILE_DEPTH = 16, /* phases within phases */
+    PROFILE_SHAPES = 320
+};
+
+/* One call of an operation, or one phase: a named part of a step such as "backward", which contains the operations and
+ * phases that began and ended within it. */
+typedef struct ProfileEvent {
+    const char *name; /* "gemm"; "encoder block" */
+    int number;       /* of a phase, counted from 0: which block; -1 means none */
+    bool is_phase;
+    double start, seconds;       /* of clock_seconds() */
+    double flops, bytes;         /* as the null device counts them; of a phase: sums of its operations */
+    char shapes[PROFILE_SHAPES]; /* of an operation's tensors: "y 4096x384 bf16, a 4096x512 bf16, …" */
+} ProfileEvent;
+
 struct Profile {
     int n; /* operations called so far, in the order of their first calls */
     struct {
@@ -18,9 +32,33 @@ struct Profile {
         double seconds;
         int64_t calls;
     } rows[PROFILE_OPS];
+
+    bool keeps_events;    /* set by the caller: events are recorded too */
+    ProfileEvent *events; /* in the order of their starts */
+    size_t n_events, capacity;
+    size_t open[PROFILE_DEPTH]; /* phases that have begun and not ended, as indices into events */
+    int n_open;
 };
 
-/* The time now in seconds; 0 where dev->profile is NULL. */
-double profile_start(const Device *dev);
-/* Adds a call of `op` that began at `start`, after waiting until it is done. */
-void profile_add(Device *dev, const char *op, double start);
+/* Frees the events. */
+void profile_clear(Profile *profile);
+
+/* For the front door (ops.c): adds a call that began at `start`, after waiting until it is done. */
+void profile_add(Device *dev, const char *op, double start, const struct Operand *operands, int n, double flops);
+
+/* For profile_begin and profile_end. */
+void profile_open_phase(Device *dev, const char *name, int number);
+void profile_close_phase(Device *dev);
+
+/* The device's work from here to profile_end is a phase. `name` must outlive the profile; number -1 means none. */
+static inline void profile_begin(Device *dev, const char *name, int number)
+{
+    if (dev->profile)
+        profile_open_phase(dev, name, number);
+}
+
+static inline void profile_end(Device *dev)
+{
+    if (dev->profile)
+        profile_close_phase(dev);
+}

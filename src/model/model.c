@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "device/profile.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -135,11 +136,15 @@ TokenRoles *model_roles(Model *model)
 
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
+    profile_begin(model->dev, "forward", -1);
     slot_begin(model, 0, batch, loss);
     slot_fwd(model, 0);
+    profile_end(model->dev);
     if (loss->grad) {
+        profile_begin(model->dev, "backward", -1);
         slot_gradient(model, 0);
         slot_bwd(model, 0);
+        profile_end(model->dev);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "model/slot.h"
 
 #include "base/check.h"
+#include "device/profile.h"
 #include "model/transformer.h"
 
 static Slot *slot_at(Model *model, int index, SlotState expected)
@@ -131,7 +132,9 @@ StageMessage slot_fwd(Model *model, int index)
     if (stage_has_heads(&model->config, model->stage)) {
         if (slot->loss.grad)
             slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
+        profile_begin(model->dev, "loss", -1); /* logits too, and their backward */
         heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
+        profile_end(model->dev);
         return out;
     }
     out.encoder_output = slot->encoder_output;

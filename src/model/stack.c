@@ -1,5 +1,7 @@
 #include "model/stack.h"
 
+#include "device/profile.h"
+
 #include <math.h>
 
 /* ---- the configuration as layers read it ---- */
@@ -134,6 +136,8 @@ bool stack_walk_next(BlockWalk *walk)
     const Stack *stack = walk->pass->stack;
     int n = stack_blocks(stack);
 
+    if (walk->n_visited > 0)
+        profile_end(stack->dev);
     if (walk->n_visited > 0 && walk->back)
         grads_ready(stack->params, stack->block_bucket + walk->i);
     if (walk->n_visited > 0)
@@ -145,6 +149,7 @@ bool stack_walk_next(BlockWalk *walk)
     walk->i = stack->part.first + walk->here;
     walk->cx = walk->pass->cx;
     walk->cx.layer = &stack->layers[walk->here];
+    profile_begin(stack->dev, stack->outer.decoder ? "decoder block" : "encoder block", walk->i);
     walk->w = walk->g = (BlockW){ 0 };
     params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
     if (walk->back)

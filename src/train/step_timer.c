@@ -42,7 +42,7 @@ static bool resolve_vocab(Config *config, GError **error)
     return tok && config_resolve_vocab(config, tok, error);
 }
 
-bool step_timer_open(StepTimer *timer, Config *config, GError **error)
+bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
 {
     *timer = (StepTimer){ .config = config };
     if (!resolve_vocab(config, error))
@@ -53,16 +53,24 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     if (!config_check_objective(&config->data, &config->model, error) ||
         !timer->objective->plan(&timer->planned, error) || !config_resolve_precision(config, error))
         return false;
-    timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     timer->micro = config_micro_samples(config);
     timer->accum = (config_batch_samples(config) + timer->micro - 1) / timer->micro;
     timer->enc = objective_enc_length(timer->objective, &timer->planned);
     timer->dec = objective_dec_length(timer->objective, &timer->planned);
+    return true;
+}
+
+bool step_timer_open(StepTimer *timer, Config *config, GError **error)
+{
+    if (!step_timer_plan(timer, config, error))
+        return false;
+    timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     if (!(timer->model = model_open(timer->dev, &config->model, true, error)))
         return false;
     params_init(model_params(timer->model), 1);
+    yardstick_open(&timer->yardstick, timer->dev);
     timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error);
     return timer->optimizer != NULL;
 }
@@ -72,6 +80,8 @@ void step_timer_clear(StepTimer *timer)
     g_clear_pointer(&timer->optimizer, optimizer_close);
     g_clear_pointer(&timer->model, model_close);
     g_clear_pointer(&timer->batch, batch_free);
+    if (timer->yardstick.dev)
+        yardstick_clear(&timer->yardstick);
     g_clear_pointer(&timer->dev, device_close);
 }
 
@@ -143,7 +153,6 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         return false;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
-    g_autoptr(GArray) peaks = g_array_new(false, false, sizeof(double));
     grads_begin(model_params(timer->model), 1);
     time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
@@ -153,17 +162,33 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         timer->dev->profile = profile;
         double micro_s = time_micro(timer, &loss), update_s = time_update(timer);
         timer->dev->profile = NULL;
-        double peak = device_gemm_peak(timer->dev, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
+        yardstick_measure(&timer->yardstick, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
         g_array_append_val(micros, micro_s);
         g_array_append_val(updates, update_s);
-        g_array_append_val(peaks, peak);
         times->profiled_s += micro_s + update_s;
     } while (since(start) < seconds);
     times->micro_s = median(micros);
     times->update_s = median(updates);
-    times->peak = median(peaks);
-    times->peak_low = g_array_index(peaks, double, 0);
-    times->peak_high = g_array_index(peaks, double, peaks->len - 1);
+    times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
     return true;
+}
+
+void step_timer_trace(StepTimer *timer, Profile *profile)
+{
+    ModelLoss loss = step_loss(timer);
+    profile->keeps_events = true;
+    timer->dev->profile = profile;
+    profile_begin(timer->dev, "step", -1);
+    grads_begin(model_params(timer->model), timer->accum);
+    for (int64_t i = 0; i < timer->accum; i++) {
+        profile_begin(timer->dev, "microbatch", (int)i);
+        time_micro(timer, &loss);
+        profile_end(timer->dev);
+    }
+    profile_begin(timer->dev, "update", -1);
+    time_update(timer);
+    profile_end(timer->dev);
+    profile_end(timer->dev);
+    timer->dev->profile = NULL;
 }

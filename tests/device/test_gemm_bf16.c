@@ -39,6 +39,8 @@ static Tensor random_matrix(Philox *rng, DType dtype, int64_t rows, int64_t cols
     return t;
 }
 
+enum { MOST = 100 }; /* rows and columns of a product that are compared, spread over all */
+
 static void compare(Device *dev, Philox *rng, Shape s, int code)
 {
     bool ta = code & 1, tb = code & 2;
@@ -51,8 +53,8 @@ static void compare(Device *dev, Philox *rng, Shape s, int code)
     old.p = g_memdup2(y.p, MAX(bytes, 1));
     op_gemm(dev, y, a, b, ta, tb, alpha, beta);
     device_synchronise(dev);
-    for (int64_t i = 0; i < s.rows; i++)
-        for (int64_t j = 0; j < s.cols; j++) {
+    for (int64_t i = 0; i < s.rows; i += 1 + s.rows / MOST)
+        for (int64_t j = 0; j < s.cols; j += 1 + s.cols / MOST) {
             double sum = 0, size = 0;
             for (int64_t k = 0; k < s.depth; k++) {
                 double term = number_at(a, ta ? k : i, ta ? i : k) * number_at(b, tb ? j : k, tb ? k : j);
@@ -73,8 +75,10 @@ static void compare(Device *dev, Philox *rng, Shape s, int code)
 
 static void products_equal_sums_in_double(gconstpointer isa)
 {
-    static const Shape shapes[] = { { 1, 1, 1 },   { 33, 31, 65 },   { 64, 64, 64 },   { 2, 300, 96 },  { 300, 2, 33 },
-                                    { 40, 40, 0 }, { 290, 67, 600 }, { 600, 530, 32 }, { 37, 45, 1100 } };
+    static const Shape shapes[] = { { 1, 1, 1 },      { 33, 31, 65 },   { 64, 64, 64 },   { 2, 300, 96 },
+                                    { 300, 2, 33 },   { 40, 40, 0 },    { 290, 67, 600 }, { 600, 530, 32 },
+                                    { 37, 45, 1100 }, { 40, 1100, 40 }, { 3, 35, 4100 },  { 35, 3, 8300 },
+                                    { 700, 40, 70 } };
     g_setenv("LOAM_CPU_ISA", isa, TRUE);
     Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
     if (!g_str_equal(dev->isa, isa))
@@ -86,6 +90,27 @@ static void products_equal_sums_in_double(gconstpointer isa)
     device_close(dev);
 }
 
+static void sums_of_many_panels_wait_for_the_rest_of_the_depth(void)
+{
+    enum { SIDE = 2100, DEPTH = 4128 };
+    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    void *memory = device_alloc(dev, (size_t)(2 * SIDE * DEPTH) * 2 + (size_t)(SIDE * SIDE) * 4);
+    Tensor a = tensor_matrix(memory, DT_BF16, SIDE, DEPTH),
+           b = tensor_matrix((uint16_t *)memory + SIDE * DEPTH, DT_BF16, SIDE, DEPTH),
+           y = tensor_matrix((uint16_t *)memory + 2 * SIDE * DEPTH, DT_F32, SIDE, SIDE);
+    for (int64_t i = 0; i < SIDE; i++)
+        for (int64_t k = 0; k < DEPTH; k++) {
+            ((uint16_t *)a.p)[i * DEPTH + k] = bf16_from_f32((float)(i % 7 + 1));
+            ((uint16_t *)b.p)[i * DEPTH + k] = bf16_from_f32((float)(i % 5 + (k < 10 ? 1 : 0)));
+        }
+    op_gemm(dev, y, a, b, false, true, 1, 0);
+    for (int64_t i = 0; i < SIDE; i++)
+        for (int64_t j = 0; j < SIDE; j++)
+            g_assert_cmpfloat(((float *)y.p)[i * SIDE + j], ==, (float)((i % 7 + 1) * (DEPTH * (j % 5) + 10)));
+    device_free(dev, memory);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const isas[] = { "avx512", "avx512_bf16", "amx" };
@@ -94,5 +119,7 @@ int main(int argc, char **argv)
         g_autofree char *name = g_strdup_printf("/device/gemm_bf16/products_equal_sums_in_double/%s", isas[i]);
         g_test_add_data_func(name, isas[i], products_equal_sums_in_double);
     }
+    g_test_add_func("/device/gemm_bf16/sums_of_many_panels_wait_for_the_rest_of_the_depth",
+                    sums_of_many_panels_wait_for_the_rest_of_the_depth);
     return g_test_run();
 }

@@ -16,6 +16,16 @@ static BothSides cumulate(Rig *r, const int32_t *lengths, int32_t *n_seq, int32_
     return (BothSides){ cu, cu };
 }
 
+/* `other` may be NO_TENSOR. */
+static void outputs(Rig *r, Tensor lse, Tensor o, Tensor dq, Tensor dk, Tensor dv, Tensor other)
+{
+    Tensor results[] = { o, dq, dk, dv, other };
+    output_statistic(r, lse);
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        if (tensor_present(results[i]))
+            output(r, results[i]);
+}
+
 static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int32_t heads, int64_t dim)
 {
     int64_t spare = PICK_SIZE(r, 0, 3), pad = spare; /* rows and diagonals that no sequence covers */
@@ -36,15 +46,11 @@ static void attn(Rig *r, const int32_t *lengths_q, const int32_t *lengths_k, int
     Tensor q = normal(r, nq, c, pad, 0.5), k = normal(r, nk, c, pad, 0.5), v = normal(r, nk, c, pad, 1);
     Tensor bias = with_bias ? normal(r, heads, width, pad, 1) : NO_TENSOR;
     Tensor dbias = with_bias ? accumulator(r, heads, width, pad, beta) : NO_TENSOR;
-    Tensor o = blank(r, nq, c, pad), lse = blank(r, heads, nq, pad), dout = normal(r, nq, c, pad, 1);
+    Tensor o = blank(r, nq, c, pad), lse = statistics(r, heads, nq, pad), dout = normal(r, nq, c, pad, 1);
     Tensor dq = blank(r, nq, c, pad), dk = blank(r, nk, c, pad), dv = blank(r, nk, c, pad);
     op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &drop);
     op_attn_bwd(r->dev, dq, dk, dv, dbias, beta, dout, o, lse, q, k, v, bias, &spec, &drop);
-    Tensor results[] = { o, lse, dq, dk, dv };
-    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
-        output(r, results[i]);
-    if (with_bias)
-        output(r, dbias);
+    outputs(r, lse, o, dq, dk, dv, dbias);
 }
 
 /* With a bias and dropout where there are spare rows, that no sequence covers. */
@@ -56,14 +62,12 @@ static void attn_outputs(Rig *r, const AttnSpec *spec, int64_t dim, int64_t spar
     Dropout drop = dropout(r, nq, with_bias ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
     Tensor bias = with_bias ? normal(r, spec->heads, width, spare, 1) : NO_TENSOR;
-    Tensor dbias = with_bias ? blank(r, spec->heads, width, spare) : NO_TENSOR;
-    Tensor o = blank(r, nq, c, spare), lse = blank(r, spec->heads, nq, spare), dout = normal(r, nq, c, spare, 1);
+    Tensor dbias = with_bias ? accumulator(r, spec->heads, width, spare, 0) : NO_TENSOR;
+    Tensor o = blank(r, nq, c, spare), lse = statistics(r, spec->heads, nq, spare), dout = normal(r, nq, c, spare, 1);
     Tensor dq = blank(r, nq, c, spare), dk = blank(r, nk, ckv, spare), dv = blank(r, nk, ckv, spare);
     op_attn_fwd(r->dev, o, lse, q, k, v, bias, spec, &drop);
     op_attn_bwd(r->dev, dq, dk, dv, dbias, 0, dout, o, lse, q, k, v, bias, spec, &drop);
-    Tensor results[] = { o, lse, dq, dk, dv, with_bias ? dbias : dv };
-    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
-        output(r, results[i]);
+    outputs(r, lse, o, dq, dk, dv, dbias);
 }
 
 /* Grouped queries, a window, prefixes. */
@@ -81,6 +85,19 @@ static void case_attn_forms(Rig *r)
     spec.cu_q = spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_q);
     spec.max_k = spec.max_q;
     attn_outputs(r, &spec, 6, spare);
+}
+
+/* Head sizes beside a power of two; more keys than a tile has columns. */
+static void case_attn_sizes(Rig *r)
+{
+    static const int32_t queries[] = { 35, 1, -1 }, keys[] = { 530, 37, -1 };
+    int64_t dim = PICK_SIZE(r, 32, 40, 160), spare = PICK_SIZE(r, 0, 3);
+    AttnSpec spec = { .heads = 1, .scale = 0.125f };
+    spec.window = (int32_t)PICK(r, 0, 70);
+    spec.causal = spec.window > 0;
+    spec.cu_q = cumulate(r, queries, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, keys, &spec.n_seq, &spec.max_k);
+    attn_outputs(r, &spec, dim, spare);
 }
 
 /* Three blocks of keys a row, drawn so that they rise; every second row sees its own block only. */
@@ -135,10 +152,10 @@ static void case_attn_caches(Rig *r)
     int64_t c = spec.heads * DIM, ckv = attn_kv_heads(&spec) * DIM;
     Tensor q = normal(r, 3, c, 0, 0.5), k = normal(r, ROOM * CACHES, ckv, 3, 0.5);
     Tensor v = normal(r, ROOM * CACHES, ckv, 3, 1), bias = biased ? normal(r, 2, spec.max_k, 3, 1) : NO_TENSOR;
-    Tensor o = blank(r, 3, c, 0), lse = blank(r, 2, 3, 0);
+    Tensor o = blank(r, 3, c, 0), lse = statistics(r, 2, 3, 0);
     op_attn_fwd(r->dev, o, lse, q, k, v, bias, &spec, &(Dropout){ 0 });
     output(r, o);
-    output(r, lse);
+    output_statistic(r, lse);
 }
 
 /* Embeddings of distances, of more than occur. */
@@ -157,15 +174,13 @@ static void case_attn_distance(Rig *r)
     int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
     Dropout drop = dropout(r, nq, spare > 0 ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
-    Tensor o = blank(r, nq, c, spare), lse = blank(r, spec.heads, nq, spare), dout = normal(r, nq, c, spare, 1);
+    Tensor o = blank(r, nq, c, spare), lse = statistics(r, spec.heads, nq, spare), dout = normal(r, nq, c, spare, 1);
     Tensor dq = blank(r, nq, c, spare), dk = blank(r, nk, ckv, spare), dv = blank(r, nk, ckv, spare);
     distance.table = normal(r, 31, dim, 0, 0.5);
     distance.dtable = accumulator(r, 31, dim, 0, distance.beta);
     op_attn_fwd(r->dev, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
     op_attn_bwd(r->dev, dq, dk, dv, NO_TENSOR, 0, dout, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
-    Tensor results[] = { o, lse, dq, dk, dv, distance.dtable };
-    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
-        output(r, results[i]);
+    outputs(r, lse, o, dq, dk, dv, distance.dtable);
 }
 
 static void case_attn(Rig *r)
@@ -187,13 +202,14 @@ static void case_attn_long(Rig *r)
 }
 
 static const Case cases[] = {
-    { "attn", case_attn, 1e-6, 0, false },
-    { "attn_one_token", case_attn_one_token, 1e-6, 8, false },
-    { "attn_long", case_attn_long, 1e-6, 0, false },
-    { "attn_forms", case_attn_forms, 1e-6, 0, false },
-    { "attn_layout", case_attn_layout, 1e-6, 0, false },
-    { "attn_caches", case_attn_caches, 1e-6, 0, false },
-    { "attn_distance", case_attn_distance, 1e-6, 0, false },
+    { "attn", case_attn, 1e-6, 0, 3 },
+    { "attn_one_token", case_attn_one_token, 1e-6, 8, 2 },
+    { "attn_long", case_attn_long, 1e-6, 0, 2 },
+    { "attn_forms", case_attn_forms, 1e-6, 0, 2 },
+    { "attn_sizes", case_attn_sizes, 1e-6, 0, 2 },
+    { "attn_layout", case_attn_layout, 1e-6, 0, 3 },
+    { "attn_caches", case_attn_caches, 1e-6, 0, 2 },
+    { "attn_distance", case_attn_distance, 1e-6, 0, 2 },
 };
 
 int main(int argc, char **argv)

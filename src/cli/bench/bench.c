@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 
 static const SubVerb sub_verbs[] = {
-    { "ops", bench_ops, "every operation at the shapes of T5-1.1-small" },
+    { "ops", bench_ops, "every operation of a training step" },
     { "step", bench_step, "a whole training step of a configuration" },
 };
 

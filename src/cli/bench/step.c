@@ -1,27 +1,32 @@
 /* step.c: `loam bench step`: how long a training step takes, and each operation in it. */
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
 #include "train/config/config.h"
 #include "train/step_timer.h"
+#include "train/trace.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
-#define USAGE "loam bench step CONFIG.yaml [--seconds S] [--profile] [--json] [group.key=value]…"
+#define USAGE "loam bench step CONFIG.yaml [--seconds S] [--profile] [--trace FILE] [--json] [group.key=value]…"
 
 static const char about[] =
     "Times the training step of a configuration on random tokens (forward, backward, update; no dataset is needed) "
     "and\n"
     "compares it with this machine's rate of matrix products, measured in turns with the steps.\n\n"
-    "  loam bench step configs/t5-1.1-small.yaml\n";
+    "  loam bench step configs/t5-1.1-small.yaml\n"
+    "  loam bench step configs/gpt2.yaml --trace step.json train.precision=bf16\n";
 
 static double seconds = 20;
+static char *trace;
 static gboolean as_json, profile;
 static const GOptionEntry entries[] = {
     CLI_VALUE("seconds", seconds, "how long to measure (default 20)", "S"),
     CLI_SWITCH("profile", profile, "where the time goes, by operation"),
+    CLI_PATH("trace", trace, "write the operations of one more step, for ui.perfetto.dev or chrome://tracing", "FILE"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
@@ -37,12 +42,13 @@ static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
     g_autofree char *precision = precision_describe(b->timer.dev->precision);
-    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
+    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
                                      json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
                                      json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
-                                     json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak),
-                                     "share_of_peak", json_finite(r->flops_per_s / r->peak), "isa", b->timer.dev->isa,
-                                     "threads", b->timer.dev->threads, "precision", precision),
+                                     json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
+                                     "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median),
+                                     "share_of_peak", json_finite(r->flops_per_s / r->peak.median), "isa",
+                                     b->timer.dev->isa, "threads", b->timer.dev->threads, "precision", precision),
                            error);
 }
 
@@ -60,7 +66,8 @@ static void print_text(const Bench *b)
            r->tokens_per_s / (double)step_timer_inputs(timer));
     printf(
         "work         %.0f GFLOP/s, %.1f %% of the %.0f GFLOP/s of matrix products between the steps (%.0f to %.0f)\n",
-        r->flops_per_s / 1e9, 100 * r->flops_per_s / r->peak, r->peak / 1e9, r->peak_low / 1e9, r->peak_high / 1e9);
+        r->flops_per_s / 1e9, 100 * r->flops_per_s / r->peak.median, r->peak.median / 1e9, r->peak.low / 1e9,
+        r->peak.high / 1e9);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -89,6 +96,22 @@ static void print_profile(Bench *b)
     printf("%12s %-14s %5.2f %%\n", "", "between them", 100 * (1 - known / b->times.profiled_s));
 }
 
+static bool write_trace(Bench *b, GError **error)
+{
+    Profile events = { 0 };
+    step_timer_trace(&b->timer, &events);
+    bool written = trace_write(trace, &events, error);
+    profile_clear(&events);
+    return written;
+}
+
+static bool measure(Bench *b, GError **error)
+{
+    return (trace == NULL || io_check_writable(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
+           step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times, error) &&
+           (trace == NULL || write_trace(b, error));
+}
+
 bool bench_step(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -96,9 +119,7 @@ bool bench_step(int argc, char **argv, GError **error)
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
     Bench b = { 0 };
-    bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) &&
-                step_timer_open(&b.timer, &b.config, error) &&
-                step_timer_run(&b.timer, seconds, profile ? &b.profile : NULL, &b.times, error);
+    bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) && measure(&b, error);
     if (done && as_json)
         done = print_json(&b, error);
     else if (done)

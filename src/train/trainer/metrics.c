@@ -214,6 +214,8 @@ static void console_train(const TrainRecord *record)
     say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);
+    if (record->peak.median > 0)
+        g_string_append_printf(line, "  mfu %.0f %%", 100 * record->flops_per_s / record->peak.median);
     if (record->loss_scale > 0)
         g_string_append_printf(line, "  loss scale %g", record->loss_scale);
     if (record->left_s >= 0) {
@@ -232,16 +234,20 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
                              (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
     const HeadId main = loss_sums_main(window);
     const HeadSums *rows = &window->head[main];
+    const PeakRate *peak = &record->peak;
+    double median = peak->median > 0 ? peak->median : NAN;
     const Scalar scalars[] = {
         { "loss", "train", loss_sums_total(window) },
-        { "nll", "train", rows->nll / rows->weight },
+        { "nll", "train", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN },
         { "accuracy", "train", accuracy_of(window) },
         { "lr", "train", record->lr },
         { "grad_norm", "train", record->grad_norm },
         { "tokens_per_s", "perf", record->tokens_per_s },
         { "step_s", "perf", record->step_s },
         { "flops_per_s", "perf", record->flops_per_s },
-        { "mfu", "perf", record->mfu },
+        { "mfu", "perf", record->flops_per_s / median },
+        { "peak_flops_per_s", "perf", median },
+        { "peak_spread", "perf", (peak->high - peak->low) / median },
         { "fill", "perf", record->fill },
     };
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };

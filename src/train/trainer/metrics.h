@@ -2,6 +2,7 @@
  * nats (natural logarithm), rates in SI units. */
 #pragma once
 
+#include "device/yardstick.h"
 #include "train/checkpoint/checkpoint.h"
 
 typedef struct Metrics Metrics;
@@ -18,7 +19,7 @@ typedef struct TrainRecord {
     double tokens_per_s, step_s;
     double fill;         /* packing efficiency: tokens read / tokens that the batches had room for */
     double flops_per_s;  /* of matrix products and attention */
-    double mfu;          /* flops_per_s / the peak rate of matrix products, measured when the run started */
+    PeakRate peak;       /* of matrix products between the steps: mfu is flops_per_s / peak.median */
     double left_s;       /* estimated time to the end; < 0 means unknown */
     int64_t total_steps; /* 0 means unknown */
 } TrainRecord;

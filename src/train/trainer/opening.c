@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
-#include "device/profile.h"
 #include "train/config/config.h"
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
@@ -14,7 +13,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define PEAK_SECONDS   0.2 /* for measuring the peak rate that mfu refers to */
 #define PREFETCH_DEPTH 8
 
 static bool open_loaders(Trainer *t, GError **error)
@@ -96,7 +94,7 @@ static bool open_model(Trainer *t, GError **error)
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
     t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
                     (double)t->micro;
-    t->peak_flops = device_gemm_peak(t->dev, PEAK_SECONDS);
+    yardstick_open(&t->yardstick, t->dev);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
@@ -213,6 +211,8 @@ void trainer_close(Trainer *t)
     metrics_close(t->metrics);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
+    if (t->yardstick.dev)
+        yardstick_clear(&t->yardstick);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->model, model_close);
     g_clear_pointer(&t->valid, g_ptr_array_unref);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "data/prefetch.h"
+#include "device/yardstick.h"
 #include "eval/heldout.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
@@ -34,7 +35,8 @@ typedef struct Trainer {
     MemoryPlan memory;
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;
-    double step_flops, peak_flops;      /* FLOPs of a step; measured FLOPs a second of a large matrix product */
+    double step_flops;                  /* FLOPs of a step */
+    Yardstick yardstick;                /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started;     /* clock_seconds() at the start of the run, of the window */
     int64_t window_tokens, window_rows; /* since the last log line: tokens read, and the tokens batches had room for */
     int64_t window_step;                /* step of the last log line */
@@ -43,6 +45,7 @@ typedef struct Trainer {
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
     int64_t best_data;                  /* hash of the held-out samples that an evaluation uses */
     char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
+    const char *trace;                  /* file for the operations of one step; NULL means none */
     bool locked;                        /* the run directory is locked */
     TrainState saved;                   /* contents of the newest undamaged checkpoint; attempts -1 means none */
 } Trainer;

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "device/profile.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
@@ -52,7 +53,9 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     DeviceMark before = 0; /* the microbatch before, waited for while one is queued: `elapsed` is the device's */
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
+        profile_begin(t->dev, "microbatch", (int)done - 1);
         model_pass(t->model, t->batch[done - 1], &t->loss);
+        profile_end(t->dev);
         DeviceMark mark = device_record(t->dev);
         if (done > 1)
             device_wait(t->dev, before);
@@ -91,16 +94,10 @@ static bool scales_loss(const Trainer *t)
     return t->config.train.precision == PRECISION_FP16;
 }
 
-static bool make_step(Trainer *t, StepStats *stats, GError **error)
+/* The optimizer's update, unless loss or gradients are not finite. */
+static void update(Trainer *t, StepStats *stats)
 {
-    *stats = (StepStats){ 0 };
-    fault_point("step");
-    if (!borrow_batches(t, stats, error))
-        return false;
-    stats->loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
-    grads_begin(model_params(t->model), t->accum);
-    if (!run_microbatches(t, &stats->sums, error))
-        return false;
+    profile_begin(t->dev, "update", -1);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
     if (stats->updated) {
@@ -108,6 +105,23 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
         double lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
         stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm, stats->loss_scale);
     }
+    profile_end(t->dev);
+}
+
+static bool make_step(Trainer *t, StepStats *stats, GError **error)
+{
+    *stats = (StepStats){ 0 };
+    fault_point("step");
+    profile_begin(t->dev, "data", -1);
+    bool borrowed = borrow_batches(t, stats, error);
+    profile_end(t->dev);
+    if (!borrowed)
+        return false;
+    stats->loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
+    grads_begin(model_params(t->model), t->accum);
+    if (!run_microbatches(t, &stats->sums, error))
+        return false;
+    update(t, stats);
     count_step(t, stats);
     if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))
         return true;

@@ -1,13 +1,16 @@
 #include "train/trainer/trainer.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "train/trace.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
 #include <inttypes.h>
 
-#define MAX_SKIPPED 100 /* consecutive steps without a finite gradient before the run ends with an error */
+#define YARDSTICK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
+#define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
 
 /* Logs the means since the last log line, if there was an update since. */
 static void log_window(const Trainer *t, const StepStats *stats)
@@ -23,9 +26,9 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .step_s = elapsed / (double)steps,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
                            .left_s = trainer_seconds_left(t),
-                           .total_steps = MAX(t->total, 0) };
+                           .total_steps = MAX(t->total, 0),
+                           .peak = yardstick_rate(&t->yardstick) };
     record.flops_per_s = t->step_flops / record.step_s;
-    record.mfu = record.flops_per_s / t->peak_flops;
     if (state->window_steps)
         metrics_train(t->metrics, &record);
 }
@@ -78,6 +81,7 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
 {
     bool best = false;
+    t->window_started += yardstick_turn(&t->yardstick, YARDSTICK_SHARE); /* it is no part of the steps' time */
     log_step(t, stats, end);
     if (!end && stop_requested())
         return fail_stopped(error);
@@ -100,13 +104,35 @@ static bool before_steps(Trainer *t, GError **error)
     return t->saved.attempts != t->state.attempts || trainer_save(t, false, error);
 }
 
+/* The step that --trace asks for: not the first, which touches memory and makes threads for the first time. */
+static bool is_traced(const Trainer *t)
+{
+    int64_t step = t->total - t->first_step == 1 ? t->first_step : t->first_step + 1;
+    return t->trace && t->state.attempts == step;
+}
+
+static bool traced_step(Trainer *t, StepStats *stats, GError **error)
+{
+    Profile events = { .keeps_events = true };
+    t->dev->profile = &events;
+    profile_begin(t->dev, "step", (int)t->state.attempts + 1);
+    bool made = train_step(t, stats, error);
+    profile_end(t->dev);
+    t->dev->profile = NULL;
+    if (made && (made = trace_write(t->trace, &events, error)))
+        log_info("step %" PRId64 "  its operations are in %s", t->state.attempts, t->trace);
+    profile_clear(&events);
+    return made;
+}
+
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
         log_info("nothing left to do at step %" PRId64 "; a longer train.length goes on from there", t->state.attempts);
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
-        if (!train_step(t, &stats, error) || !note_skipped(t, &stats, error))
+        bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
+        if (!made || !note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
         end = trainer_finished(t);
         if (!after_step(t, &stats, end, error))
@@ -123,12 +149,13 @@ static void note_end(Trainer *t, const char *reason)
         metrics_event(t->metrics, t->state.attempts, reason);
 }
 
-bool train_run(const Config *config, GError **error)
+bool train_run(const Config *config, const char *trace, GError **error)
 {
-    Trainer t = { .config = *config, .saved = { .attempts = -1, .best_step = -1 } };
+    Trainer t = { .config = *config, .trace = trace, .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
     stop_catch_signals();
-    bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
+    bool done = (trace == NULL || io_check_writable(trace, &problem)) && trainer_open(&t, &problem) &&
+                before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
     if (problem)

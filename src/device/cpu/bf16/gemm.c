@@ -1,125 +1,182 @@
-/* gemm.c: a product of matrices, cut into panels. All threads pack a part of the right factor's panels, for all; then
- * each thread multiplies its own share of rows (or of columns where rows are few), a group of left panels at a time,
- * which it packs where they cannot be read in place. */
+/* gemm.c: a product of matrices, cut into panels and its depth into blocks. For each block of the depth all threads
+ * pack the panels of one factor for all; then each thread multiplies them with its own panels of the other factor,
+ * which it packs where they cannot be read in place. The shared factor is the right one, unless the left one is so
+ * small that it stays in the second-level cache. */
+#include "device/cpu/bf16/ahead.h"
 #include "device/cpu/bf16/panel.h"
 
 #include <omp.h>
 
 enum {
-    DEPTH = 512 / STEP,          /* steps of a right panel that stay in the first-level cache: 32 KiB */
-    GROUP = 8,                   /* the most left panels that it is multiplied with in turn */
-    GROUP_BYTES = 768 << 10,     /* of these panels, so that they stay in the second-level cache */
-    RIGHT_BYTES = 32 << 20,      /* of packed right panels */
-    LINE = 64 / sizeof(uint16_t) /* numbers of a cache line */
+    CHUNK = 20,             /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
+    BLOCK_STEPS = 128,      /* the most steps of a block of the depth */
+    GROUP = 20,             /* the most left panels that a right panel is multiplied with in turn */
+    GROUP_BYTES = 1 << 20,  /* of these panels, so that they stay in the second-level cache */
+    RIGHT_BYTES = 32 << 20, /* of packed right panels */
+    SUMS_BYTES = 16 << 20,  /* of sums that wait for the next block of the depth */
+    TILE = PANEL * PANEL    /* sums of a left and a right panel */
 };
 
 typedef struct Product {
     Tensor y;
     Source a, b;
     float alpha, beta;
-    int64_t rows, cols, steps; /* panels of y; steps of the whole depth */
-    int64_t panel;             /* numbers of a packed panel */
-    int64_t group, most;       /* panels: of a at a time, of b at a time */
-    uint16_t *left, *right;    /* packed panels: a group for each thread, and those of b for all */
+    int64_t rows, cols, steps;           /* panels of y; steps of the whole depth */
+    int64_t block, chunk;                /* steps of a block of the depth, and of a chunk of a right panel */
+    int64_t group, most_rows, most_cols; /* panels: of a at a time; of a and of b for which sums and room are there */
+    bool by_cols;                        /* the left factor is the shared one */
+    uint16_t *left, *right;              /* packed panels */
+    float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
 } Product;
 
-typedef struct Range {
-    int64_t begin, end;
-} Range;
+/* The part of a product for which panels are packed: panels of y, and steps [begin, end) of the depth. */
+typedef struct Part {
+    Range rows, cols, steps;
+} Part;
 
-static int64_t least(int64_t a, int64_t b)
+/* Steps [begin, end) of the depth of s. */
+static Source block_of(Source s, Range steps)
 {
-    return a < b ? a : b;
+    int64_t first = steps.begin * STEP;
+    s.p =
+        (const char *)s.p + (size_t)(s.transposed ? first * s.ld : first) * (s.f32 ? sizeof(float) : sizeof(uint16_t));
+    s.depth = min_i64(s.depth - first, (steps.end - steps.begin) * STEP);
+    return s;
 }
 
-static int64_t panels_of(int64_t rows)
+/* Numbers of a packed panel. */
+static int64_t panel_size(const Part *part)
 {
-    return (rows + PANEL - 1) / PANEL;
+    return (part->steps.end - part->steps.begin) * PANEL_STEP;
 }
 
-/* Whole panels of contiguous rows, a whole number of steps deep, need no packing. */
-static bool in_place(const Product *p, int64_t end)
-{
-    return !p->a.transposed && p->a.depth % STEP == 0 && end * PANEL <= p->a.rows;
-}
-
-/* The left panels of a group, from `step` on. */
-static Left left_of(const Product *p, const uint16_t *packed, Range group, int64_t row, int64_t step)
-{
-    if (!in_place(p, group.end))
-        return left_panel(packed + (row - group.begin) * p->panel + step * PANEL_STEP);
-    return (Left){ (const uint16_t *)p->a.p + row * PANEL * p->a.ld + step * STEP, p->a.ld, SIDE * p->a.ld, STEP };
-}
-
-/* Brings near what is multiplied next, which another thread may have packed. */
-static void prefetch(const uint16_t *numbers, int64_t n)
-{
-    for (int64_t i = 0; i < n; i += LINE)
-        __builtin_prefetch(numbers + i, 0, 2);
-}
-
-/* A group of left panels times right panel `col` of the packed ones, which is the panel of columns `first + col` of y.
+/* Left panels of a group times right panel `col` of y, which lies at `right`; both lie from the block's first step on.
  */
-static void multiply_group(const Product *p, const uint16_t *packed, Range group, int64_t first, int64_t col)
+static void multiply_group(const Product *p, const Part *part, const uint16_t *left, Range group, const uint16_t *right,
+                           int64_t col, Ahead *ahead)
 {
-    float sums[GROUP][PANEL * PANEL] __attribute__((aligned(64)));
-    const uint16_t *right = p->right + col * p->panel;
-    int64_t step = 0, rows = group.end - group.begin;
+    float local[GROUP][TILE] __attribute__((aligned(64)));
+    int64_t steps = part->steps.end - part->steps.begin, step = 0, panel = panel_size(part);
+    bool whole = part->steps.end == p->steps;
     do { /* once where the depth is 0: all sums are 0 */
-        int64_t steps = least(p->steps - step, DEPTH), part = steps * PANEL_STEP / rows;
-        for (int64_t i = 0; i < rows; i++) {
-            prefetch(right + p->panel + step * PANEL_STEP + i * part, part);
-            bf16_product(sums[i], left_of(p, packed, group, group.begin + i, step), right + step * PANEL_STEP, steps,
-                         step > 0);
+        int64_t n = min_i64(steps - step, p->chunk);
+        bool write = whole && step + n == steps;
+        for (int64_t row = group.begin; row < group.end; row++) {
+            float *sums = local[steps > p->chunk ? row - group.begin : 0];
+            if (p->sums)
+                sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
+            fetch(ahead);
+            if (write)
+                bf16_write_soon(p->y, row * PANEL, col * PANEL);
+            bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
+                         right + step * PANEL_STEP, n, part->steps.begin + step > 0);
+            if (write)
+                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta);
         }
-        step += DEPTH;
-    } while (step < p->steps);
-    for (int64_t i = 0; i < rows; i++)
-        bf16_write(p->y, sums[i], (group.begin + i) * PANEL, (first + col) * PANEL, p->alpha, p->beta);
+        step += n;
+    } while (step < steps);
 }
 
-static Range share_of(int64_t n)
+static Range share_of(Range range)
 {
-    int64_t thread = omp_get_thread_num(), size = omp_get_num_threads();
-    return (Range){ n * thread / size, n * (thread + 1) / size };
+    Range part = share(range.end - range.begin, 1);
+    return (Range){ range.begin + part.begin, range.begin + part.end };
+}
+
+/* All threads pack the right panels; each multiplies its rows, a group at a time. */
+static void multiply_rows(const Product *p, const Part *part)
+{
+    Source a = block_of(p->a, part->steps), b = block_of(p->b, part->steps);
+    Range packs = share_of(part->cols), rows = share_of(part->rows);
+    int64_t cols = part->cols.end - part->cols.begin, panel = panel_size(part);
+    uint16_t *packed = p->left + omp_get_thread_num() * p->group * panel;
+    bf16_pack(p->right + (packs.begin - part->cols.begin) * panel, b, packs.begin * PANEL, packs.end - packs.begin,
+              RIGHT);
+#pragma omp barrier
+    for (int64_t row = rows.begin; row < rows.end; row += p->group) {
+        Range group = { row, min_i64(row + p->group, rows.end) },
+              next = { group.end, min_i64(group.end + p->group, rows.end) };
+        Ahead ahead = ahead_of(a, next, cols * (group.end - group.begin));
+        bf16_pack(packed, a, row * PANEL, group.end - row, LEFT);
+        for (int64_t col = 0; col < cols; col++)
+            multiply_group(p, part, packed, group, p->right + col * panel, part->cols.begin + col, &ahead);
+    }
+#pragma omp barrier
+}
+
+/* All threads pack the left panels; each packs and multiplies its own columns, a panel at a time. */
+static void multiply_cols(const Product *p, const Part *part)
+{
+    Range packs = share_of(part->rows), cols = share_of(part->cols);
+    int64_t panel = panel_size(part);
+    uint16_t *packed = p->right + omp_get_thread_num() * panel;
+    bf16_pack(p->left + packs.begin * panel, p->a, packs.begin * PANEL, packs.end - packs.begin, LEFT);
+#pragma omp barrier
+    for (int64_t col = cols.begin; col < cols.end; col++) {
+        Ahead ahead = ahead_of(p->b, (Range){ col + 1, col + 2 }, part->rows.end);
+        bf16_pack(packed, p->b, col * PANEL, 1, RIGHT);
+        multiply_group(p, part, p->left, part->rows, packed, col, &ahead);
+    }
 }
 
 /* What each thread of a team does. */
 static void multiply(const Product *p)
 {
-    bool by_rows = p->rows >= omp_get_num_threads();
-    Range rows = by_rows ? share_of(p->rows) : (Range){ 0, p->rows };
-    uint16_t *packed = p->left + omp_get_thread_num() * p->group * p->panel;
     bf16_enter();
-    for (int64_t first = 0; first < p->cols; first += p->most) {
-        int64_t n = least(p->cols - first, p->most);
-        Range packs = share_of(n), cols = by_rows ? (Range){ 0, n } : packs;
-        bf16_pack(p->right + packs.begin * p->panel, p->b, (first + packs.begin) * PANEL, packs.end - packs.begin,
-                  RIGHT);
-#pragma omp barrier
-        for (int64_t row = rows.begin; row < rows.end; row += p->group) {
-            Range group = { row, least(row + p->group, rows.end) };
-            if (!in_place(p, group.end))
-                bf16_pack(packed, p->a, row * PANEL, group.end - row, LEFT);
-            for (int64_t col = cols.begin; col < cols.end; col++)
-                multiply_group(p, packed, group, first, col);
+    for (int64_t row = 0; row < p->rows; row += p->most_rows)
+        for (int64_t col = 0; col < p->cols; col += p->most_cols) {
+            Part part = { .rows = { row, min_i64(row + p->most_rows, p->rows) },
+                          .cols = { col, min_i64(col + p->most_cols, p->cols) } };
+            do { /* once where the depth is 0 */
+                part.steps = (Range){ part.steps.end, min_i64(part.steps.end + p->block, p->steps) };
+                if (p->by_cols)
+                    multiply_cols(p, &part);
+                else
+                    multiply_rows(p, &part);
+            } while (part.steps.end < p->steps);
         }
-#pragma omp barrier
-    }
     bf16_leave();
 }
+
+enum { FEW = 1 << 18 }; /* multiplications that are not worth a second thread */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
-enum { FEW = 1 << 18 }; /* multiplications that are not worth a second thread */
+/* n divided into the fewest equal parts of at most `most`. */
+static int64_t equal_part(int64_t n, int64_t most)
+{
+    int64_t parts = (n + most - 1) / most;
+    return parts > 0 ? (n + parts - 1) / parts : 1;
+}
+
+/* How many panels and steps are taken at a time, and the memory for them. */
+static void plan(Product *p, Device *dev, int team)
+{
+    p->block = equal_part(p->steps, BLOCK_STEPS);
+    p->chunk = equal_part(p->block, CHUNK);
+    int64_t panel = p->block * PANEL_STEP, panel_bytes = panel * (int64_t)sizeof(uint16_t), left, right;
+    p->by_cols = p->rows <= GROUP && p->rows < p->cols && p->rows * panel_bytes <= GROUP_BYTES && p->block >= p->steps;
+    p->group = clamp(GROUP_BYTES / panel_bytes, 1, GROUP);
+    p->most_rows = p->rows;
+    p->most_cols = p->by_cols ? p->cols : clamp(RIGHT_BYTES / panel_bytes, 1, p->cols);
+    int64_t sums = 0;
+    if (p->block < p->steps) {
+        p->most_rows = clamp(SUMS_BYTES / (p->most_cols * TILE * (int64_t)sizeof(float)), 1, p->rows);
+        sums = p->most_rows * p->most_cols * TILE;
+    }
+    left = (p->by_cols ? p->rows : team * p->group) * panel;
+    right = (p->by_cols ? team : p->most_cols) * panel;
+    p->left = cpu_workspace(dev, (size_t)(left + right) * sizeof *p->left + (size_t)sums * sizeof *p->sums);
+    p->right = p->left + left;
+    p->sums = sums ? (float *)(p->right + right) : NULL;
+}
 
 void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
-    int64_t depth = a.d[ta ? 0 : 1], steps = steps_of(depth), panel = steps * PANEL_STEP;
-    int64_t panel_bytes = panel * (int64_t)sizeof(uint16_t) + 1;
+    int64_t depth = a.d[ta ? 0 : 1];
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
     Product p = { .y = y,
                   .a = { a.p, a.ld, y.d[0], depth, ta, false },
@@ -128,12 +185,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
                   .beta = beta,
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
-                  .steps = steps,
-                  .panel = panel,
-                  .group = clamp(GROUP_BYTES / panel_bytes, 1, GROUP),
-                  .most = clamp(RIGHT_BYTES / panel_bytes, 1, panels_of(y.d[1])) };
-    p.left = cpu_workspace(dev, (size_t)((team * p.group + p.most) * panel) * sizeof *p.left);
-    p.right = p.left + team * p.group * panel;
+                  .steps = steps_of(depth) };
+    plan(&p, dev, team);
 #pragma omp parallel num_threads(team)
     multiply(&p);
 }

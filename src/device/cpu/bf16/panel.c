@@ -3,11 +3,6 @@
 
 #include <immintrin.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The first n lanes of 16 or 32. */
 static __mmask16 mask16(int64_t n)
 {
@@ -60,7 +55,7 @@ static inline __m512i numbers(Source s, int64_t at, __mmask32 mask)
 static void step_of_rows(uint16_t *to, Source s, int64_t row, int64_t first)
 {
     __mmask32 mask = mask32(s.depth - first);
-    int64_t n = least(PANEL, s.rows - row);
+    int64_t n = min_i64(PANEL, s.rows - row);
     for (int64_t i = 0; i < PANEL; i++)
         _mm512_store_si512(to + i * STEP, i < n ? numbers(s, (row + i) * s.ld + first, mask) : _mm512_setzero_si512());
 }
@@ -85,18 +80,27 @@ static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
     }
 }
 
-/* Steps of panels from `row` on, side by side: of columns, so that what is read of a row fills several cache lines. */
-static void pack_together(uint16_t *to, Source source, int64_t row, int64_t n, bool transpose)
+/* A left panel of contiguous rows: a row of numbers at a time, for they come from memory so the soonest. */
+static void pack_rows(uint16_t *to, Source s, int64_t row)
 {
-    int64_t size = steps_of(source.depth) * PANEL_STEP;
-    for (int64_t first = 0; first < source.depth; first += STEP, to += PANEL_STEP)
+    for (int64_t i = 0; i < PANEL; i++)
+        for (int64_t first = 0; first < s.depth; first += STEP)
+            _mm512_store_si512(to + first / STEP * PANEL_STEP + i * STEP,
+                               numbers(s, (row + i) * s.ld + first, row + i < s.rows ? mask32(s.depth - first) : 0));
+}
+
+/* Steps of n panels from `row` on, side by side: of columns, so that what is read of a row fills several lines. */
+static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side)
+{
+    int64_t size = steps_of(s.depth) * PANEL_STEP;
+    for (int64_t first = 0; first < s.depth; first += STEP, to += PANEL_STEP)
         for (int64_t i = 0; i < n; i++) {
             uint16_t *step = to + i * size;
-            if (source.transposed)
-                step_of_columns(step, source, row + i * PANEL, first);
+            if (s.transposed)
+                step_of_columns(step, s, row + i * PANEL, first);
             else
-                step_of_rows(step, source, row + i * PANEL, first);
-            if (transpose) {
+                step_of_rows(step, s, row + i * PANEL, first);
+            if (s.transposed == (side == LEFT)) {
                 transpose_block(step);
                 transpose_block(step + BLOCK);
             }
@@ -105,10 +109,12 @@ static void pack_together(uint16_t *to, Source source, int64_t row, int64_t n, b
 
 void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side)
 {
-    int64_t together = source.transposed ? 4 : 1, size = steps_of(source.depth) * PANEL_STEP;
+    int64_t together = source.transposed ? 8 : 1, size = steps_of(source.depth) * PANEL_STEP;
     for (int64_t i = 0; i < n; i += together)
-        pack_together(to + i * size, source, row + i * PANEL, least(together, n - i),
-                      source.transposed == (side == LEFT));
+        if (source.transposed || side == RIGHT)
+            pack_steps(to + i * size, source, row + i * PANEL, min_i64(together, n - i), side);
+        else
+            pack_rows(to + i * size, source, row + i * PANEL);
 }
 
 static __m512 widened(__mmask16 mask, const uint16_t *p)
@@ -116,22 +122,21 @@ static __m512 widened(__mmask16 mask, const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
 }
 
-static void write_row(Tensor y, const float *sums, int64_t at, int64_t n, float alpha, float beta)
+/* n ≤ SIDE numbers: alpha · sums + beta · y. */
+static void write_part(Tensor y, const float *sums, int64_t at, int64_t n, __m512 alpha, __m512 beta, bool add)
 {
-    for (int64_t c = 0; c < n; c += SIDE) {
-        __mmask16 mask = mask16(n - c);
-        __m512 value = _mm512_mul_ps(_mm512_load_ps(sums + c), _mm512_set1_ps(alpha));
-        if (y.dtype == DT_F32) {
-            float *to = (float *)y.p + at + c;
-            if (beta != 0)
-                value = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(mask, to), value);
-            _mm512_mask_storeu_ps(to, mask, value);
-        } else {
-            uint16_t *to = (uint16_t *)y.p + at + c;
-            if (beta != 0)
-                value = _mm512_fmadd_ps(_mm512_set1_ps(beta), widened(mask, to), value);
-            _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
-        }
+    __mmask16 mask = mask16(n);
+    __m512 value = _mm512_mul_ps(_mm512_load_ps(sums), alpha);
+    if (y.dtype == DT_F32) {
+        float *to = (float *)y.p + at;
+        if (add)
+            value = _mm512_fmadd_ps(beta, _mm512_maskz_loadu_ps(mask, to), value);
+        _mm512_mask_storeu_ps(to, mask, value);
+    } else {
+        uint16_t *to = (uint16_t *)y.p + at;
+        if (add)
+            value = _mm512_fmadd_ps(beta, widened(mask, to), value);
+        _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
     }
 }
 
@@ -148,15 +153,27 @@ static inline void write_whole_row(Tensor y, const float *sums, int64_t at, __m5
     }
 }
 
+void bf16_write_soon(Tensor y, int64_t row, int64_t col)
+{
+    int64_t rows = min_i64(PANEL, y.d[0] - row), bytes = y.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t);
+    const char *at = (const char *)y.p + (row * y.ld + col) * bytes;
+    for (int64_t i = 0; i < rows; i++, at += y.ld * bytes) {
+        __builtin_prefetch(at, 1, 3);
+        if (y.dtype == DT_F32)
+            __builtin_prefetch(at + SIDE * sizeof(float), 1, 3);
+    }
+}
+
 void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta)
 {
-    int64_t rows = least(PANEL, y.d[0] - row), cols = least(PANEL, y.d[1] - col);
-    __m512 factor = _mm512_set1_ps(alpha);
-    if (cols == PANEL && beta == 0) {
-        for (int64_t i = 0; i < rows; i++)
-            write_whole_row(y, sums + i * PANEL, (row + i) * y.ld + col, factor);
-        return;
+    int64_t rows = min_i64(PANEL, y.d[0] - row), cols = min_i64(PANEL, y.d[1] - col), at = row * y.ld + col;
+    __m512 factor = _mm512_set1_ps(alpha), old = _mm512_set1_ps(beta);
+    for (int64_t i = 0; i < rows; i++, at += y.ld, sums += PANEL) {
+        if (cols == PANEL && beta == 0) {
+            write_whole_row(y, sums, at, factor);
+        } else {
+            write_part(y, sums, at, cols, factor, old, beta != 0);
+            write_part(y, sums + SIDE, at + SIDE, cols - SIDE, factor, old, beta != 0);
+        }
     }
-    for (int64_t i = 0; i < rows; i++)
-        write_row(y, sums + i * PANEL, (row + i) * y.ld + col, cols, alpha, beta);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/cpu/bf16/bf16.h"
+#include "device/cpu/share.h"
 
 #define BF16_PASTE_(name, isa) name##_##isa
 #define BF16_PASTE(name, isa)  BF16_PASTE_(name, isa)
@@ -16,6 +17,7 @@
 #define bf16_pack              BF16_PASTE(bf16_pack, ISA)
 #define bf16_product           BF16_PASTE(bf16_product, ISA)
 #define bf16_write             BF16_PASTE(bf16_write, ISA)
+#define bf16_write_soon        BF16_PASTE(bf16_write_soon, ISA)
 #define bf16_enter             BF16_PASTE(bf16_enter, ISA)
 #define bf16_leave             BF16_PASTE(bf16_leave, ISA)
 
@@ -36,6 +38,11 @@ static inline int64_t steps_of(int64_t depth)
     return (depth + STEP - 1) / STEP;
 }
 
+static inline int64_t panels_of(int64_t rows)
+{
+    return (rows + PANEL - 1) / PANEL;
+}
+
 void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
 void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                void *scratch);
@@ -54,12 +61,15 @@ static inline Left left_panel(const uint16_t *panel)
     return (Left){ panel, STEP, BLOCK, PANEL_STEP };
 }
 
-/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. */
+/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. The right panel should lie
+ * in the first-level cache, the left one in the second-level cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
 /* What a thread must call before its first product and after its last. */
 void bf16_enter(void);
 void bf16_leave(void);
 
+/* Brings the part of y that bf16_write will write into the first-level cache. */
+void bf16_write_soon(Tensor y, int64_t row, int64_t col);
 /* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. */
 void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta);

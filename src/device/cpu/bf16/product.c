@@ -42,11 +42,11 @@ void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, 
     for (int64_t i = 0; i < steps; i++) {
         const uint16_t *upper = left.p + i * left.step, *columns = right + i * PANEL_STEP;
         _tile_loadd(6, columns, 64);
-        _tile_loadd(4, upper, stride);
+        _tile_stream_loadd(4, upper, stride); /* does not push the right panel out of the first-level cache */
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, columns + BLOCK, 64);
         _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, upper + left.lower, stride);
+        _tile_stream_loadd(5, upper + left.lower, stride);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }

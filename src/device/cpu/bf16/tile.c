@@ -15,7 +15,7 @@ void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, in
     int64_t steps = steps_of(k), size = steps * PANEL_STEP;
     uint16_t *packed_right = scratch, *packed_left = packed_right + size;
     bf16_enter();
-    bf16_pack(packed_left, left, 0, (m + PANEL - 1) / PANEL, LEFT);
+    bf16_pack(packed_left, left, 0, panels_of(m), LEFT);
     for (int64_t col = 0; col < n; col += PANEL) {
         bf16_pack(packed_right, right, col, 1, RIGHT);
         for (int64_t row = 0; row < m; row += PANEL) {

@@ -4,8 +4,7 @@
 
 #include "base/check.h"
 #include "device/cpu/cpu.h"
-
-#include <omp.h>
+#include "device/cpu/share.h"
 
 #define PASTE_(name, isa) name##_##isa
 #define PASTE(name, isa)  PASTE_(name, isa)
@@ -29,31 +28,9 @@ static inline int team(const Device *dev, int64_t work)
     return work < 16384 ? 1 : dev->threads;
 }
 
-/* The calling thread's share of [0, n), in multiples of `unit`: a function of n and the team's size alone. */
-typedef struct Range {
-    int64_t begin, end;
-} Range;
-
-static inline Range share(int64_t n, int64_t unit)
-{
-    int64_t units = (n + unit - 1) / unit, t = omp_get_thread_num(), size = omp_get_num_threads();
-    int64_t begin = units * t / size * unit, end = units * (t + 1) / size * unit;
-    return (Range){ begin < n ? begin : n, end < n ? end : n };
-}
-
 static inline float *row_of(Tensor t, int64_t row)
 {
     return (float *)t.p + row * t.ld;
-}
-
-static inline int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t max_i64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static inline size_t align64(size_t bytes)

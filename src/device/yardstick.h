@@ -1,0 +1,41 @@
+/* yardstick.h: the rate of matrix products of a device, sampled in turns with other work: what the speed of that work
+ * is given as a share of (model FLOPs utilisation). Hosts lend processors that run up to three times faster for the
+ * first tenths of a second after a pause, and machines are shared, so a rate that is measured once, before or after the
+ * work, says little about the rate that the work could have had. */
+#pragma once
+
+#include "device/device.h"
+
+enum { YARDSTICK_SAMPLES = 32 };
+
+typedef struct Yardstick {
+    Device *dev;
+    void *memory;                      /* the two factors and the result; NULL means too little memory: no samples */
+    double samples[YARDSTICK_SAMPLES]; /* FLOP/s: the newest ones, in a ring */
+    int64_t n;                         /* samples taken so far */
+    double opened, spent, last;        /* clock_seconds() at opening; seconds of all samples, of the last one */
+} Yardstick;
+
+/* FLOP/s; all 0 where there are no samples. A quarter of the samples lies below `low`, and above `high`. */
+typedef struct PeakRate {
+    double median, low, high;
+} PeakRate;
+
+/* Takes memory for 1024 × 1024 matrices in the compute dtype of the device, and multiplies once. */
+void yardstick_open(Yardstick *y, Device *dev);
+void yardstick_clear(Yardstick *y);
+
+/* Adds a sample: the mean rate of products repeated for these seconds, at least one, after one that is not counted. */
+void yardstick_measure(Yardstick *y, double seconds);
+/* To be called between pieces of work: measures for some 10 ms where the time of all samples stays below this share of
+ * the time since yardstick_open, plus 0.2 s, so that a run has some samples soon. The first sample is always taken.
+ * Returns the seconds that this took. */
+double yardstick_turn(Yardstick *y, double share);
+/* Whether yardstick_turn would measure at this time. */
+bool yardstick_due(const Yardstick *y, double share, double now);
+
+/* Of the newest YARDSTICK_SAMPLES samples. */
+PeakRate yardstick_rate(const Yardstick *y);
+
+/* The mean rate of products for these seconds, by themselves; 0 means too little memory. */
+double device_gemm_peak(Device *dev, double seconds);

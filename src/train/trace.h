@@ -1,0 +1,12 @@
+/* trace.h: writes the events of a profile as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing show. */
+#pragma once
+
+#include "device/profile.h"
+
+#include <glib.h>
+
+/* Writes PATH: a JSON array with an object {"name", "cat", "ph": "X", "ts", "dur", "pid", "tid", "args"} for each event
+ * in the order of their starts; "cat" is "phase" or "operation"; "ts", from the first event on, and "dur" are in
+ * microseconds; "args" holds "flops" and "bytes", and "shapes" of an operation's tensors. Phases contain each other and
+ * the operations by their times. */
+bool trace_write(const char *path, const Profile *profile, GError **error);

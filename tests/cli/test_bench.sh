@@ -1,0 +1,54 @@
+# bench ops and bench step: every operation of each family in each precision, its share of the measured peak; traces of a step,
+# also of a training step; mfu beside the rate that it refers to.
+. tests/cli/lib.sh "$1"
+small='model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=96 train.threads=1'
+
+# ops PRECISION OPERATIONS OPTIONS…: so many operations, each with its numbers.
+ops() {
+    local precision=$1 n=$2
+    shift 2
+    "$loam" bench ops --seconds 0.001 --json $small "$@" train.precision="$precision" >"$work/out" 2>"$work/err" ||
+        fail "bench ops $*: $(cat "$work/err")"
+    grep -q "\"precision\": *\"$precision\"" "$work/out" || fail "not in $precision: $(cat "$work/out")"
+    [ "$(grep -oE '"seconds": ?[0-9]' "$work/out" | wc -l)" = "$n" ] ||
+        fail "$* has not $n operations: $(grep -oE '"op": ?"[^"]*"' "$work/out")"
+    [ "$(grep -oE '"op": ?"(gemm|[a-z-]* ?attention)[^}]*"share_of_peak": ?[0-9]' "$work/out" | wc -l)" = $((n - 14)) ] ||
+        fail "not every product has a share of the peak: $(cat "$work/out")"
+    echo "ok: bench ops in $precision, $n operations, $*"
+}
+for precision in f32 bf16 fp16; do
+    ops $precision 44 model.preset=t5-1.1-small train.micro_batch='2 samples' data.input_length=64
+done
+ops bf16 33 model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro_batch='2 samples' data.input_length=64
+ops bf16 33 model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
+"$loam" bench ops --seconds 0.001 $small data.input_length=32 train.micro_batch='2 samples' >"$work/out"
+grep -Eq '^gemm qkv +64 x 96 x 32 +[0-9.]+ ms +[0-9.]+ GFLOP/s +[0-9.]+ % of [0-9]+$' "$work/out" || fail "$(cat "$work/out")"
+expect 1 '--seconds must be more than 0' "$loam" bench ops --seconds 0
+expect 1 "unknown option model.widht, did you mean model.width?" "$loam" bench ops model.widht=3
+expect 1 'No such file or directory' "$loam" bench ops missing.yaml
+
+# A trace of a step: the array that Perfetto reads.
+is_trace() {
+    head -n 1 "$1" | grep -q '^\[$' && tail -n 1 "$1" | grep -q '^\]$' || fail "$1 is not an array"
+    shift
+    local name
+    for name; do
+        grep -q "\"name\":\"$name\",\"cat\":\"[a-z]*\",\"ph\":\"X\"" "$work/trace.json" || fail "no $name in the trace"
+    done
+}
+"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch='4 samples' train.micro_batch='2 samples' \
+    --seconds 0.1 --trace "$work/trace.json" --json >"$work/out"
+is_trace "$work/trace.json" step 'microbatch 1' forward backward 'encoder block 7' 'decoder block 0' loss update gemm attn_bwd
+grep -q '"peak_spread": *[0-9]' "$work/out" || fail "$(cat "$work/out")"
+expect 1 "$work/missing/trace.json" "$loam" bench step configs/t5-1.1-small.yaml $small --trace "$work/missing/trace.json"
+
+make_dataset
+"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=3 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=3 steps' --trace "$work/trace.json" 2>"$work/log" ||
+    fail "$(cat "$work/log")"
+is_trace "$work/trace.json" 'step 2' data 'microbatch 1' forward backward update
+grep -q 'step 2  its operations are in' "$work/log" || fail "$(cat "$work/log")"
+diff -r "$work/run/checkpoints" "$work/traced/checkpoints" || fail "a trace changes the training"
+grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run/metrics.jsonl" || fail "$(cat "$work/run/metrics.jsonl")"
+grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
+echo "ok: traces"
