@@ -34,7 +34,10 @@ MODERN = dict(vocab_size=53, hidden_size=12, intermediate_size=18, num_hidden_la
               max_position_embeddings=40, global_attn_every_n_layers=2, local_attention=4, pad_token_id=0,
               bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, reference_compile=False,
               classifier_pooling="cls", classifier_activation="silu")
-FAMILIES = {"bert": ("Bert", BERT), "roberta": ("Roberta", ROBERTA), "modernbert": ("ModernBert", MODERN)}
+T5 = dict(vocab_size=53, d_model=12, d_kv=5, d_ff=22, num_heads=3, num_layers=2, feed_forward_proj="gated-gelu",
+          relative_attention_num_buckets=8, relative_attention_max_distance=20, pad_token_id=0, eos_token_id=1,
+          decoder_start_token_id=0, tie_word_embeddings=False, is_encoder_decoder=False)
+FAMILIES = {"bert": ("Bert", BERT), "roberta": ("Roberta", ROBERTA), "modernbert": ("ModernBert", MODERN), "t5": ("T5", T5)}
 HEADS = {"sequence": "ForSequenceClassification", "value": "ForSequenceClassification",
          "tokens": "ForTokenClassification", "span": "ForQuestionAnswering", "choice": "ForMultipleChoice"}
 NAMES = ["negative", "so so", "positive"]
@@ -46,7 +49,8 @@ def build(family, head):
         settings = settings | dict(id2label=dict(enumerate(NAMES)), label2id={n: i for i, n in enumerate(NAMES)})
     if head == "value":
         settings = settings | dict(num_labels=1)
-    config = getattr(transformers, kind + "Config")(**settings, attn_implementation="sdpa")
+    attention = {} if family == "t5" else {"attn_implementation": "sdpa"}
+    config = getattr(transformers, kind + "Config")(**settings, **attention)
     return getattr(transformers, kind + HEADS[head])(config)
 
 
@@ -126,7 +130,7 @@ def worst(values, truth):
 def main():
     out = pathlib.Path(sys.argv[1])
     torch.set_num_threads(1)
-    for seed, (family, head) in enumerate((f, h) for f in FAMILIES for h in HEADS):
+    for seed, (family, head) in enumerate((f, h) for f in FAMILIES for h in HEADS if f != "t5" or h == "tokens"):
         folder = out / f"{family}-{head}"
         if GENERATION == 5:
             model, told = getattr(transformers, FAMILIES[family][0] + HEADS[head]).from_pretrained(

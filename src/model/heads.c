@@ -230,7 +230,9 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
     double loss_scale = loss->loss_scale > 0 ? loss->loss_scale : 1;
     const XentSpec xent = { .label_smoothing = head->vocabulary ? loss->label_smoothing : 0,
                             .z_loss = head->vocabulary ? loss->z_loss : 0,
-                            .scale = loss->grad ? (float)(loss_scale / MAX(1, loss->n_targets[id])) : 0,
+                            .scale = loss->grad
+                                         ? (float)(loss_scale / (loss->n_targets[id] > 0 ? loss->n_targets[id] : 1))
+                                         : 0,
                             .grad = loss->grad };
     size_t mark = arena_mark(cx->scratch);
     ModelW w = { 0 }, g = { 0 };

@@ -33,3 +33,11 @@ void hf_fit(const HfArchitecture *arch, ModelConfig *config)
     if (!arch->own_head_dim)
         config->head_dim = config->width / config->heads;
 }
+
+TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config)
+{
+    TensorNames names = arch->names;
+    if (config->classifier != LABELS_NONE && arch->classifier_prefix)
+        names.prefix = arch->classifier_prefix;
+    return names;
+}

@@ -50,7 +50,7 @@ static char *read_names(const json_t *root, int64_t n)
     return g_string_free(all, false);
 }
 
-bool hf_classifier_read(const json_t *root, ModelConfig *config, GError **error)
+bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelConfig *config, GError **error)
 {
     const char *problem = json_string_value(json_object_get(root, "problem_type"));
     const char *pooling = json_string_value(json_object_get(root, "classifier_pooling"));
@@ -59,6 +59,15 @@ bool hf_classifier_read(const json_t *root, ModelConfig *config, GError **error)
     int64_t n;
     if (kind == LABELS_NONE)
         return true;
+    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind != LABELS_TOKENS))
+        return fail_user(error,
+                         "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
+                         "and T5ForTokenClassification",
+                         json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
+    if (arch->family == FAMILY_T5) { /* the encoder alone */
+        config->n_dec = 0;
+        config->scale_logits = false;
+    }
     if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)

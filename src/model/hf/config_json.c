@@ -51,7 +51,7 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
     if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
-        !arch->read(root, config, error) || !hf_classifier_read(root, config, error) ||
+        !arch->read(root, config, error) || !hf_classifier_read(root, arch, config, error) ||
         !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     if (!arch->own_head_dim && config->width % config->heads != 0) {
