@@ -5,10 +5,10 @@ JOBS   ?= $(shell nproc)
 BUILD  := build
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build run test test-all check format bench bench-peers install clean
+.PHONY: help setup build run test test-all check format aarch64 bench bench-peers install clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install the Debian packages that building needs (nothing is done when they are there)
 	@tools/install-packages build
@@ -30,7 +30,7 @@ test: build ## run the tests that belong to every change
 
 test-all: test ## run the tests of `make test` and the long ones
 	@echo "make: running the long tests"
-	@tools/install-packages check clean
+	@tools/install-packages check clean aarch64
 	@ctest --test-dir $(BUILD) --output-on-failure -L long; status=$$?; tools/list-skipped $(BUILD); exit $$status
 
 check: setup ## format, layers, budgets, warnings of gcc and clang, sanitizers, static analysis, fuzzing
@@ -42,6 +42,11 @@ format: ## put every C file into the house format
 	@tools/install-packages check
 	@echo "make: formatting"
 	@find src tests bench \( -name '*.[ch]' -o -name '*.cc' \) -exec clang-format -i {} +
+
+aarch64: setup ## build for 64-bit ARM in build-aarch64; build-aarch64/run runs it here, under qemu
+	@echo "make: building for aarch64"
+	@tools/install-packages aarch64
+	@JOBS=$(JOBS) tools/aarch64
 
 bench: build ## measure operations and training steps against this machine's peak
 	@echo "make: measuring"
@@ -60,4 +65,4 @@ install: build ## install loam, its manual pages, shell completion and docs unde
 
 clean: ## remove what was built; runs/ stays
 	@echo "make: removing build folders"
-	@rm -rf build build-debug build-sanitize build-gcc build-clang
+	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64

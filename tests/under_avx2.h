@@ -7,9 +7,13 @@
 #include <glib.h>
 #include <string.h>
 
-/* Whether this process computes with AVX2 alone. */
+/* Whether this process computes with the least of the instruction sets that loam has kernels for: AVX2 on x86-64, the
+ * only one on aarch64. */
 static inline bool under_avx2(void)
 {
+#ifndef __x86_64__
+    return true;
+#endif
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     bool is = strcmp(dev->isa, "avx2") == 0;
     device_close(dev);

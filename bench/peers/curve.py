@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Trains the same model from the same weights on the same batches with loam and with PyTorch, without dropout, in f32,
-and compares the loss of every step. T5, BERT, ModernBERT, GPT-2 and Llama, as CONFIG says.
+"""Trains the same model from the same weights on the same batches with loam and with PyTorch, without dropout, and
+compares the loss of every step: in f32 between the two, with --bf16 between bf16 and f32 of each. T5, BERT, ModernBERT,
+GPT-2 and Llama, as CONFIG says.
 
     bench/peers/curve.py CONFIG [--steps 200] [--model HF-FOLDER] [--out DIR] [--loam build/loam] [group.key=value ...]
 
@@ -8,7 +9,11 @@ Without --model the weights are loam's initialization under CONFIG, exported. Bo
 a linear warm-up and then a constant rate, and clip at 1. Ends with status 1 if any step's loss differs by more than
 --tolerance (relative). At high rates training magnifies rounding; --spread trains PyTorch a second time with
 microbatches of one sample and says how far it then is from itself, --truth trains it in double precision and says how
-far both are from that (T5, BERT, GPT-2). Needs torch and transformers (4 or 5).
+far both are from that (T5, BERT, GPT-2).
+
+With --bf16 both train in bf16 too, loam with train.precision=bf16 and each --variant, PyTorch under autocast with f32
+weights. The status is then 1 if loam's mean deviation of bf16 from f32 is more than --ratio times PyTorch's. --keep
+FILE writes every curve as JSON, for bench/peers/curve_picture.py. Needs torch and transformers (4 or 5).
 """
 
 import argparse
@@ -42,6 +47,11 @@ def arguments():
     parser.add_argument("--truth", action="store_true", help="compare both with PyTorch in double precision")
     parser.add_argument("--threads", type=int, default=0, help="0: every core")
     parser.add_argument("--tolerance", type=float, default=1e-4)
+    parser.add_argument("--bf16", action="store_true", help="compare bf16 with f32, in loam and in PyTorch")
+    parser.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE[,KEY=VALUE]",
+                        help="with --bf16: loam trains in bf16 with these options as well")
+    parser.add_argument("--ratio", type=float, default=1.25)
+    parser.add_argument("--keep", metavar="FILE", help="write the curves of --bf16 as JSON")
     return parser.parse_intermixed_args()
 
 
@@ -69,10 +79,10 @@ def initial_weights(args, out):
     return out / "hf"
 
 
-def losses_of_loam(args, out, model):
-    run = settings(args, **{"run.dir": out / "run", "train.length": f"{args.steps} steps", "train.init": model})
+def losses_of_loam(args, out, model, name="run", **more):
+    run = settings(args, **{"run.dir": out / name, "train.length": f"{args.steps} steps", "train.init": model} | more)
     loam(args, "train", args.config, *run)
-    lines = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (out / name / "metrics.jsonl").read_text().splitlines()]
     losses = {line["step"]: line["loss"] for line in lines if line["kind"] == "train"}
     return [losses[step] for step in range(1, args.steps + 1)]
 
@@ -83,13 +93,13 @@ def batches(args):
     return [[json.loads(line) for line in show(step).splitlines()] for step in range(1, args.steps + 1)]
 
 
-def losses_of_torch(args, folder, steps, micro, dtype=torch.float32):
+def losses_of_torch(args, folder, steps, micro, dtype=torch.float32, autocast=False):
     model = load(folder, dtype)
     optimizer = adamw(model, args.lr, args.weight_decay)
     losses = []
     for step, samples in enumerate(steps, start=1):
         rate = args.lr * min(1, step / args.warmup) if args.warmup else args.lr
-        losses.append(train_step(model, optimizer, samples, micro, rate))
+        losses.append(train_step(model, optimizer, samples, micro, rate, autocast=autocast))
         if sys.stderr.isatty():
             print(f"\rPyTorch step {step}/{args.steps}", end="", file=sys.stderr)
     return losses
@@ -100,6 +110,40 @@ def largest(ours, theirs):
     return max((abs(a / b - 1), step) for step, (a, b) in enumerate(zip(ours, theirs, strict=True), start=1))
 
 
+def bf16_curves(args, out, folder, steps):
+    """Every curve by its name: {"loam bf16": losses, …}."""
+    curves = {"loam f32": losses_of_loam(args, out, folder),
+              "loam bf16": losses_of_loam(args, out, folder, "bf16", **{"train.precision": "bf16"})}
+    for variant in args.variant:
+        options = dict(part.split("=", 1) for part in variant.split(","))
+        curves[f"loam bf16 {variant}"] = losses_of_loam(args, out, folder, f"bf16-{variant}",
+                                                        **{"train.precision": "bf16"} | options)
+    curves["PyTorch f32"] = losses_of_torch(args, folder, steps, args.micro)
+    curves["PyTorch bf16"] = losses_of_torch(args, folder, steps, args.micro, autocast=True)
+    return curves
+
+
+def deviation(losses, base):
+    """The mean relative deviation of one curve from another."""
+    return sum(abs(a / b - 1) for a, b in zip(losses, base, strict=True)) / len(base)
+
+
+def report_bf16(curves):
+    """Prints how far each bf16 curve is from its program's f32 curve; the mean deviation of each."""
+    means, tenth = {}, max(len(curves["loam f32"]) // 10, 1)
+    print(f"{'deviation from f32':38s}  all steps, mean  largest, at step  first tenth, mean  last tenth, of the mean loss")
+    for name, losses in curves.items():
+        base = curves[name.split()[0] + " f32"]
+        if losses is base:
+            continue
+        means[name], (away, step) = deviation(losses, base), largest(losses, base)
+        print(f"{name:38s}  {means[name]:15.1e}  {away:8.1e}, {step:6d}  {deviation(losses[:tenth], base[:tenth]):17.1e}  "
+              f"{sum(losses[-tenth:]) / sum(base[-tenth:]) - 1:+.1e}")
+    print("mean loss of the last tenth: " +
+          ", ".join(f"{name} {sum(losses[-tenth:]) / tenth:.4f}" for name, losses in curves.items()))
+    return means
+
+
 def main():
     args = arguments()
     if args.threads:
@@ -108,6 +152,13 @@ def main():
         out = pathlib.Path(args.out or scratch)
         folder = args.model or initial_weights(args, out)
         steps = batches(args)
+        if args.bf16:
+            curves = bf16_curves(args, out, folder, steps)
+            if args.keep:
+                pathlib.Path(args.keep).write_text(json.dumps(curves))
+            means = report_bf16(curves)
+            print(f"torch {torch.__version__}, transformers {transformers.__version__}")
+            sys.exit(means["loam bf16"] > args.ratio * means["PyTorch bf16"])
         ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, steps, args.micro)
         again = losses_of_torch(args, folder, steps, 1) if args.spread else None
         truth = None

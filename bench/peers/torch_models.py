@@ -83,20 +83,21 @@ def label_nll(output, samples):
                                              reduction="sum")
 
 
-def train_step(model, optimizer, samples, micro, lr, clip=1.0):
+def train_step(model, optimizer, samples, micro, lr, clip=1.0, autocast=False):
     """One update; the loss is the mean over the target tokens of the whole batch, whatever the microbatches, and the mean
-    over its labels where it has any."""
+    over its labels where it has any. autocast: forward and loss under torch.autocast to bf16."""
     n_targets, n_labels, total = count_targets(samples), sum("label" in sample for sample in samples), 0.0
     optimizer.zero_grad(set_to_none=True)
     for first in range(0, len(samples), micro):
         part = samples[first:first + micro]
         inputs, labels = BATCHES[model.config.model_type](part)
-        output = model(**inputs)
-        logits = output.prediction_logits if "prediction_logits" in output else output.logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED,
-                                                 reduction="sum") / n_targets
-        if n_labels:
-            loss = loss + label_nll(output, part) / n_labels
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            output = model(**inputs)
+            logits = output.prediction_logits if "prediction_logits" in output else output.logits
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED,
+                                                     reduction="sum") / n_targets
+            if n_labels:
+                loss = loss + label_nll(output, part) / n_labels
         loss.backward()
         total += loss.item()
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip)

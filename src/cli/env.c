@@ -18,14 +18,25 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
+/* The value of the first line of /proc/cpuinfo with this name; NULL means that there is none. */
+static char *cpuinfo(const char *info, const char *name)
+{
+    const char *line = strstr(info, name);
+    const char *value = line ? strstr(line, ": ") : NULL;
+    return value ? g_strndup(value + 2, strcspn(value + 2, "\n")) : NULL;
+}
+
+/* On x86-64 Linux knows a processor's name, on aarch64 the numbers of its maker and its model alone. */
 static char *processor(void)
 {
     g_autofree char *info = NULL;
     if (!g_file_get_contents("/proc/cpuinfo", &info, NULL, NULL))
         return g_strdup("unknown");
-    const char *line = strstr(info, "model name");
-    const char *value = line ? strchr(line, ':') : NULL;
-    return value ? g_strndup(value + 2, strcspn(value + 2, "\n")) : g_strdup("unknown");
+    g_autofree char *model = cpuinfo(info, "model name");
+    g_autofree char *maker = cpuinfo(info, "CPU implementer"), *part = cpuinfo(info, "CPU part");
+    if (model)
+        return g_steal_pointer(&model);
+    return maker && part ? g_strdup_printf("implementer %s, part %s", maker, part) : g_strdup("unknown");
 }
 
 static json_t *describe(void)

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "data/sources.h"
+#include "eval/heldout.h"
 #include "model/model.h"
 #include "train/config/config.h"
 #include "train/memory.h"
@@ -45,8 +46,20 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* Resolves the vocabulary and opens the datasets; *loader stays NULL where they do not exist yet. */
-static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GError **error)
+/* A plan can be made before tokenizer and datasets are; why they cannot be read is a line of it, NOT_READ. */
+#define NOT_READ "not read"
+
+/* Opens the held-out datasets, only to see whether they can be. */
+static void try_valid(const Config *config, const Tokenizer *tok, GString *lines)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, (uint64_t)config->run.seed, &reason);
+    if (sets == NULL)
+        add_line(lines, NOT_READ, "%s", reason->message);
+}
+
+/* Resolves the vocabulary and opens the datasets; *loader stays NULL where data.train cannot be read. */
+static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GString *lines, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
@@ -54,14 +67,22 @@ static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GError **e
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
+    if (reason)
+        add_line(lines, NOT_READ, "%s", reason->message);
+    g_clear_error(&reason);
     if (!config_resolve_vocab(config, *tok, error) || !config_resolve_precision(config, error) ||
         (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
         return false;
-    if (*tok && *train)
-        *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, NULL);
+    if (*tok == NULL || *train == '\0')
+        return true;
+    *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, &reason);
+    if (*loader == NULL)
+        add_line(lines, NOT_READ, "%s", reason->message);
+    if (*config->data.valid)
+        try_valid(config, *tok, lines);
     return true;
 }
 
@@ -247,11 +268,13 @@ bool verb_plan(int argc, char **argv, GError **error)
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
     g_autoptr(Loader) loader = NULL;
-    g_autoptr(GString) lines = g_string_new(NULL);
+    g_autoptr(GString) lines = g_string_new(NULL), unread = g_string_new(NULL);
     Outline outline;
-    if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) || !resolve(&config, &tok, &loader, error) ||
-        !outline_of(&outline, &config, loader, error) || !describe(&outline, &config, loader, lines, error))
+    if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
+        !resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error) ||
+        !describe(&outline, &config, loader, lines, error))
         return false;
+    g_string_append(lines, unread->str);
     if (megatron_tp > 0)
         add_megatron(lines, &config.model);
     print_plan(&config, lines->str);

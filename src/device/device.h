@@ -48,7 +48,7 @@ struct Device {
     bool computes;               /* false for null, whose addresses must never be followed */
     DeviceCounts counts;         /* kept by null alone */
     int threads;
-    const char *isa;  /* instruction set: "avx2", "avx512", "avx512_bf16", "amx", "f64" (reference), "none" (null) */
+    const char *isa;  /* "avx2", "avx512", "avx512_bf16", "amx"; "neon" (aarch64); "f64" (reference), "none" (null) */
     Profile *profile; /* profile.h: times of operations, in the caller's memory; NULL means that none are taken */
     void *impl;       /* data of the backend's own */
 };

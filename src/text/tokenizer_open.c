@@ -291,6 +291,10 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **
     g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
+    if (bytes == 0) {
+        fail_user(error, "%s is an empty file, not a tokenizer", tok->path);
+        return NULL;
+    }
     if (!open_model(tok, data, bytes, error) || !set_hash(tok, data, bytes, error) || !place_sentinels(tok, error)) {
         fail_context(error, "%s", tok->path);
         return NULL;

@@ -113,7 +113,9 @@ static void broken_yaml_names_the_line(void)
 {
     expect_error("a:\n  b: 'open\n", "run.yaml:3: not YAML: found unexpected end of stream");
     expect_error("a: {b: 1\n", "run.yaml:2: not YAML: did not find expected ',' or '}'");
-    expect_error("a:\n\tb: 1\n", "run.yaml:2: not YAML: found character that cannot start any token");
+    expect_error("a:\n\tb: 1\n", "run.yaml:2: the line is indented by a tab; YAML wants spaces");
+    expect_error("a:\n  b: 1\n \tc: 1\n", "run.yaml:3: the line is indented by a tab; YAML wants spaces");
+    expect_error("a:\n  b: @x\n", "run.yaml:2: not YAML: found character that cannot start any token");
     expect_error("a:\n  b: \xff\n", "run.yaml: not a text file in UTF-8: invalid leading UTF-8 octet at byte 8");
     g_autofree char *deep = g_strnfill(500000, '[');
     expect_error(deep, "run.yaml:1: a configuration is a map: write \"group:\" and \"  key: value\" lines");

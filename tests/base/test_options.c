@@ -331,7 +331,7 @@ static void markdown_lists_every_option(void)
     g_assert_nonnull(strstr(text, "| `data.train` | `\"\"` | text | refuses | the dataset |\n"));
     g_assert_nonnull(strstr(text, "| text, or list of maps: name, path, weight | refuses | some datasets |"));
     g_assert_nonnull(strstr(text, "| `run.seed` | `42` | whole number | refuses | seed |\n"));
-    g_assert_nonnull(strstr(text, "| amount between 0 and 1000000 | free | how often |\n"));
+    g_assert_nonnull(strstr(text, "| number with a unit between 0 and 1000000 | free | how often |\n"));
 }
 
 static void differences_are_by_class(void)

@@ -38,4 +38,5 @@ printf 'nonsense\n{"kind":"train","step":41,"loss":' >>"$work/torn/metrics.jsonl
 expect 0 'the options are the same' "$loam" compare "$work/a" "$work/torn"
 expect 1 'want 2 to 32' "$loam" compare "$work/a"
 expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work/a" "$work"
+expect 1 '--baseline is a line of the picture' "$loam" compare "$work/a" "$work/b" --baseline unigram=4.9
 expect 1 'want NAME=LOSS' "$loam" compare "$work/a" "$work/b" --svg "$work/x.svg" --baseline 4.9

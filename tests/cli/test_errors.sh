@@ -15,6 +15,11 @@ expect 1 'run.dir is not set' "$loam" train "$work/config.yaml"
 expect 1 'nothing.idx' train "data.train=$work/nothing"
 expect 1 "tokenizer.path: $work/nothing.model: no such file or folder" train "tokenizer.path=$work/nothing.model"
 expect 1 'smaller than the tokenizer' train model.vocab=128
+# What a plan could not read is said, in the plan.
+"$loam" plan "$work/config.yaml" >"$work/out" && ! grep 'not read' "$work/out" || fail "all of it can be read"
+expect 0 "not read         there is no dataset $work/dtaa" "$loam" plan "$work/config.yaml" data.train="$work/dtaa"
+expect 0 "not read         there is no dataset $work/other-valid" "$loam" plan "$work/config.yaml" data.valid="$work/other-valid"
+expect 0 'not read         ' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=400
 expect 1 '1809' train data.input_length=2048
 expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \
     data.sentence_pairs=next 'train.length=1 steps' run.dir="$work/labelled"
@@ -163,12 +168,22 @@ cmp "$work/tok.model" "$work/folder/spiece.model"
 prepare() { "$loam" prepare --tokenizer "$work/tok.model" "$@"; }
 printf 'one document\n' >"$work/one.txt"
 expect 1 '1 of them, was held out' prepare --out "$work/one" --valid 99.999999% "$work/one.txt"
+expect 0 "the only document is to be trained on: $work/one-valid is empty" prepare --out "$work/one" --valid 1% "$work/one.txt"
+printf 'one document\n' >"$work/few.txt" && printf 'and a second one\n' >"$work/few2.txt" && printf 'and a third\n' >"$work/few3.txt"
+expect 0 "none of 3 documents fell into the 1 % held out" prepare --out "$work/few" --valid 1% "$work"/few*.txt
+enough=$(sed -n 's/.*; --valid \([0-9]*%\) holds one out$/\1/p' "$work/err")
+expect 0 "$work/few-valid: 1 documents" prepare --out "$work/few" --valid "$enough" "$work"/few*.txt
 expect 1 '/proc/p cannot be written' prepare --out /proc/p "$work/one.txt"
 grep -q loam-seen "$work/err" && fail "names a file that nobody asked for: $(cat "$work/err")"
 mkdir "$work/stopped"
 endless() { timeout --foreground --preserve-status -s TERM -k 10 1 "$loam" prepare --keep-duplicates --tokenizer "$work/tok.model" --out "$work/stopped/p" <(yes $'bace\n'); }
 expect 1 'interrupted; nothing was written' endless
 [ -z "$(ls -A "$work/stopped")" ] || fail "SIGTERM left files: $(ls -A "$work/stopped")"
+
+# A target whose text is lost: no bits per byte, and the reason.
+for i in 1 2 3 4 5 6 7 8; do echo "日 本 語 ba $i 日 本 語 日 本 語 日 本 語"; done >"$work/unknown.txt"
+prepare --out "$work/unknown" "$work/unknown.txt" >/dev/null 2>&1
+expect 0 'no bits per byte: a target is the unknown token' "$loam" eval "$work/run" "data.valid=$work/unknown"
 
 # More threads than cores.
 expect 0 'compute threads on 1 cores slow each other down' taskset -c 0 "$loam" eval "$work/run" train.threads=3

@@ -140,7 +140,11 @@ cmp "$work/tok.model" "$work/made/spiece.model" || fail "the run has no tokenize
 
 # A command that trains nothing leaves the configuration as it is; one that trains saves it and says what changed.
 cp "$work/made/config.yaml" "$work/own.yaml"
-expect 0 'nothing left to do' "$loam" train "$work/made" optim.lr=5
+expect 0 'the changes above are not taken' "$loam" train "$work/made" optim.lr=5
+expect 0 'the changes above are not taken' "$loam" train "$work/made" train.length=2
+expect 0 'nothing left to do at step 4; a longer train.length' "$loam" train "$work/made"
+expect 1 'loam inspect checkpoint' "$loam" inspect model "$work/made"
+expect 1 'loam inspect checkpoint' "$loam" inspect model "$work/made/checkpoints/latest"
 cmp "$work/made/config.yaml" "$work/own.yaml" || fail "the configuration of a finished run was written over"
 ! grep 'optim.lr changed' "$work/made/metrics.jsonl" || fail "a change that no step was trained with"
 expect 0 'step 5/5' "$loam" train "$work/made" optim.lr=1e-4 train.length=5

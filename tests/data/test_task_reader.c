@@ -85,7 +85,8 @@ static void tables__say_what_is_wrong_and_where(void)
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
     check("t.parquet", "", NULL, "!t.parquet').to_json('data.jsonl', orient='records', lines=True)\"");
-    check("t.txt", "", NULL, "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
+    check("t.txt", "", NULL,
+          "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
     g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t3\n", "task.labels=no,yes", label);
     check("t.tsv", "a\tb\ty\n1\t2\tyes\n1\t2\t0\n1\t2\ttrue\n1\t2\t-1\n", "task.labels=no,yes",

@@ -113,7 +113,7 @@ static void sums_of_many_panels_wait_for_the_rest_of_the_depth(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const isas[] = { "avx512", "avx512_bf16", "amx" };
+    static const char *const isas[] = { "avx512", "avx512_bf16", "amx", "neon" };
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(isas); i++) {
         g_autofree char *name = g_strdup_printf("/device/gemm_bf16/products_equal_sums_in_double/%s", isas[i]);

@@ -4,8 +4,8 @@
 static char *accepted_text(const OptionRow *row)
 {
     static const char *const kinds[] = {
-        [OPT_BOOL] = "true, false", [OPT_I64] = "whole number", [OPT_F64] = "number",
-        [OPT_STRING] = "text",      [OPT_AMOUNT] = "amount",
+        [OPT_BOOL] = "true, false", [OPT_I64] = "whole number",          [OPT_F64] = "number",
+        [OPT_STRING] = "text",      [OPT_AMOUNT] = "number with a unit",
     };
     if (row->type == OPT_ENUM)
         return g_strjoinv(", ", (char **)(uintptr_t)row->choices);

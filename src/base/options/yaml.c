@@ -14,6 +14,8 @@
 typedef struct Reader {
     yaml_parser_t parser;
     const char *path;
+    const char *text; /* of the file */
+    size_t bytes;
     GPtrArray *settings;      /* OptionSetting * of this file alone */
     GHashTable *lines;        /* name of an option or group -> number of the line that sets it (GINT_TO_POINTER) */
     char *extends;            /* path after `extends:`; NULL means there is none */
@@ -42,6 +44,19 @@ static bool check_unmarked(const Reader *reader, const yaml_event_t *event, cons
     return !marked || refuse(reader, event, name, "anchors (&name) and tags (!name) are not accepted", error);
 }
 
+/* Whether a tab is among the white space at the start of a line, which is counted from 0. */
+static bool is_indented_by_tab(const Reader *reader, size_t line)
+{
+    const char *at = reader->text, *end = at + reader->bytes;
+    for (; at && line > 0; line--) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : NULL;
+    }
+    while (at && at < end && *at == ' ')
+        at++;
+    return at && at < end && *at == '\t';
+}
+
 static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
 {
     if (yaml_parser_parse(&reader->parser, event))
@@ -53,6 +68,9 @@ static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
     if (parser->error == YAML_READER_ERROR)
         return fail_user(error, "%s: not a text file in UTF-8: %s at byte %zu", reader->path, problem,
                          parser->problem_offset);
+    if (is_indented_by_tab(reader, parser->problem_mark.line))
+        return fail_user(error, "%s:%zu: the line is indented by a tab; YAML wants spaces", reader->path,
+                         parser->problem_mark.line + 1);
     return fail_user(error, "%s:%zu: not YAML: %s", reader->path, parser->problem_mark.line + 1, problem);
 }
 
@@ -276,7 +294,7 @@ static bool read_extended(const Reader *reader, GPtrArray *settings, GPtrArray *
 static bool read_text(GPtrArray *settings, const char *text, size_t bytes, const char *path, GPtrArray *chain,
                       GError **error)
 {
-    Reader reader = { .path = path, .settings = option_settings_new() };
+    Reader reader = { .path = path, .text = text, .bytes = bytes, .settings = option_settings_new() };
     reader.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     CHECK(yaml_parser_initialize(&reader.parser), "libyaml");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, bytes);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define USAGE    "loam compare RUN RUN… [--rows N] [--svg FILE] [--json]"
+#define USAGE    "loam compare RUN RUN… [--rows N] [--svg FILE [--baseline NAME=LOSS]] [--json]"
 #define MAX_RUNS 32
 
 static const char about[] =
@@ -24,7 +24,7 @@ static gboolean as_json;
 static const GOptionEntry entries[] = {
     CLI_VALUE("rows", rows, "rows of each table of losses (8)", "N"),
     CLI_PATH("svg", svg_path, "write the curves as a picture; one run is enough for it", "FILE"),
-    CLI_VALUE("baseline", baseline_text, "a loss to draw as a dashed line", "NAME=LOSS"),
+    CLI_VALUE("baseline", baseline_text, "with --svg: a loss to draw as a dashed line", "NAME=LOSS"),
     CLI_SWITCH("json", as_json, "one JSON object a line: each option, then each row"),
     { 0 },
 };
@@ -302,6 +302,8 @@ bool verb_compare(int argc, char **argv, GError **error)
         return fail_user(error, "%d run directories given, want 2 to %d; usage: " USAGE, n, MAX_RUNS);
     if (rows < 1 || rows > 10000)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
+    if (baseline_text && svg_path == NULL)
+        return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
     bool good = true;
     for (int i = 0; good && i < n; i++)
         good = run_read(&runs[i], argv[1 + i], error);

@@ -163,6 +163,9 @@ static void print_text(const Result *result)
         print_heads(result->name, sums);
     if (result->bytes > 0)
         printf("%s: %.4f bits per byte of the targets' text\n", result->name, bits_per_byte(result));
+    else
+        printf("%s: no bits per byte: %s\n", result->name,
+               result->bytes < 0 ? "a target is the unknown token, whose text is lost" : "the targets have no text");
     if (unigram)
         printf("%s: the best unigram model of the same targets: loss %.4f\n", result->name, result->unigram);
 }

@@ -94,6 +94,14 @@ static void print_tensor(const FileTensor *tensor)
     printf("%*s  %s\n", MAX(16 - width, 0), "", tensor->name);
 }
 
+/* Whether a folder is a run or a checkpoint of loam. */
+static bool is_own(const char *folder)
+{
+    g_autofree char *checkpoints = g_build_filename(folder, "checkpoints", NULL),
+                    *state = g_build_filename(folder, "state.json", NULL);
+    return g_file_test(checkpoints, G_FILE_TEST_IS_DIR) || g_file_test(state, G_FILE_TEST_EXISTS);
+}
+
 bool inspect_model(int argc, char **argv, GError **error)
 {
     static const char usage[] = "loam inspect model FILE|HF-FOLDER [--json]";
@@ -105,6 +113,9 @@ bool inspect_model(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
+    if (is_own(argv[1]))
+        return fail_user(error, "%s is a run or a checkpoint of loam: loam inspect checkpoint %s shows what it holds",
+                         argv[1], argv[1]);
     g_autoptr(TensorFile) file = weights_open(argv[1], error);
     if (file == NULL)
         return false;

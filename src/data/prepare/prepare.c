@@ -8,6 +8,7 @@
 #include "data/prepare/prepare_pipeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { TRAIN, VALID, N_OUTPUTS };
@@ -96,6 +97,7 @@ typedef struct Run {
     SeenTable *seen;
     int n_fields;
     DatasetWriter *outputs[PREPARE_FIELDS][N_OUTPUTS]; /* NULL where nothing is held out */
+    double least_hash;                                 /* PipelineJob.least_hash of all jobs */
     int64_t *id_counts; /* of each id in documents to train on, for fairseq's dictionary; NULL without it */
 } Run;
 
@@ -165,6 +167,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
         for (guint k = 0; options->programs && k < document->n_sequences; k++)
             node += g_array_index(job->n_nodes, guint, document->first_sequence + k);
     }
+    run->least_hash = MIN(run->least_hash, job->least_hash);
     stats->duplicates += job->duplicates;
     stats->empty += job->empty;
     return true;
@@ -240,6 +243,18 @@ static void add_counts(DatasetCounts *to, DatasetCounts *all, const DatasetWrite
     all->tokens += to->tokens;
 }
 
+static void warn_nothing_held_out(const Run *run, int field)
+{
+    const char *prefix = run->outputs[field][VALID]->prefix;
+    int64_t n = run->stats->fields[field].train.documents;
+    if (n == 1)
+        log_warning("the only document is to be trained on: %s is empty, and no run can evaluate on it", prefix);
+    else
+        log_warning("none of %" PRId64 " documents fell into the %g %% held out: %s is empty, and no run can evaluate "
+                    "on it; --valid %.0f%% holds one out",
+                    n, 100 * run->options->valid, prefix, floor(100 * run->least_hash) + 1);
+}
+
 /* Fails for a field without documents to train on. */
 static bool check_field(const Run *run, int field, GError **error)
 {
@@ -254,8 +269,7 @@ static bool check_field(const Run *run, int field, GError **error)
     if (counts->train.documents == 0)
         return fail_user(error, "no document with text was found for %s; nothing was written", prefix);
     if (options->valid > 0 && counts->valid.documents == 0)
-        log_warning("no document fell into the %g %% held out: %s is empty", 100 * options->valid,
-                    run->outputs[field][VALID]->prefix);
+        warn_nothing_held_out(run, field);
     return true;
 }
 
@@ -290,7 +304,7 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
 {
     double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
-    Run run = { .tok = tok, .options = options, .stats = stats, .n_fields = prepare_fields(options) };
+    Run run = { .tok = tok, .options = options, .stats = stats, .n_fields = prepare_fields(options), .least_hash = 1 };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
     for (int i = 0; i < run.n_fields * N_OUTPUTS; i++)
         dataset_writer_close(run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);

@@ -52,9 +52,12 @@ static void job_clear(PipelineJob *job)
     g_free(job->where);
 }
 
-static bool is_held_out(const char *text, size_t bytes, double share)
+/* Whether the text is held out: its hash, as a number in [0, 1), is less than the share. */
+static bool is_held_out(PipelineJob *job, const char *text, size_t bytes, double share)
 {
-    return (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53 < share;
+    double hash = (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53;
+    job->least_hash = MIN(job->least_hash, hash);
+    return hash < share;
 }
 
 /* A seed for the hash of a document: documents of the same bytes but with fields of other lengths are not duplicates. 0
@@ -75,7 +78,7 @@ static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, s
 {
     const ProgramOptions *programs = pipeline->options->programs;
     int language = programs ? grammars_find(programs->grammars, corpus_language(pipeline->corpus)) : -1;
-    bool valid = is_held_out(text, bytes, pipeline->options->valid);
+    bool valid = is_held_out(job, text, bytes, pipeline->options->valid);
     for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
         PipelineDocument document = { .field = field, .valid = valid, .tree = { .language = language } };
         corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
@@ -112,7 +115,7 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
     guint first = job->documents->len;
     for (size_t at = 0, end; at < bytes; at = end) {
         end = stretch_end(text, bytes, at);
-        bool valid = is_held_out(text + at, end - at, pipeline->options->valid);
+        bool valid = is_held_out(job, text + at, end - at, pipeline->options->valid);
         PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid };
         PipelineDocument *last = job->documents->len > first
                                      ? &g_array_index(job->documents, PipelineDocument, job->documents->len - 1)
@@ -159,6 +162,7 @@ static void fill_job(Pipeline *pipeline, PipelineJob *job)
     g_array_set_size(job->nodes, 0);
     g_clear_pointer(&job->where, g_free);
     job->duplicates = job->empty = 0;
+    job->least_hash = 1;
     job->last = false;
     while (!job->last && job->text->len < JOB_BYTES)
         job->last =

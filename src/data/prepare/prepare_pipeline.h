@@ -28,6 +28,7 @@ typedef struct PipelineJob {
     GArray *nodes;     /* of TreeNode, with programs: of one sequence after another */
     char *where;       /* file and line of the first document */
     int64_t duplicates, empty;
+    double least_hash;   /* of its documents, hashed to [0, 1) as --valid does; 1 means no document */
     uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */
     GError *error;       /* ends the run after the documents of this job; NULL means none */
     bool last;           /* no job comes after this one */

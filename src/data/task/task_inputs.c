@@ -213,13 +213,13 @@ static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, Tas
 
 static bool encode_choices(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
-    int64_t length = encoder->input_length, inputs = encoder->inputs, cut = encoder->inputs_cut;
+    int64_t length = encoder->input_length, before = encoder->inputs, cut = encoder->inputs_cut;
     bool good = true;
     encoder->input_length = length / (int64_t)example->choices->len; /* all choices share a packed sequence */
     for (guint i = 0; good && i < example->choices->len; i++)
         good = encode_plain(encoder, example->input, example->choices->pdata[i], inputs, error);
     encoder->input_length = length;
-    encoder->inputs = inputs + 1;
+    encoder->inputs = before + 1;
     encoder->inputs_cut = MIN(encoder->inputs_cut, cut + 1);
     return good;
 }

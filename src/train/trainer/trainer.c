@@ -128,7 +128,9 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
-        log_info("nothing left to do at step %" PRId64 "; a longer train.length goes on from there", t->state.attempts);
+        log_info("nothing left to do at step %" PRId64 "%s; a longer train.length goes on from there",
+                 t->state.attempts,
+                 t->changes->len > 0 ? ": the changes above are not taken, the run keeps its configuration" : "");
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
         bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);

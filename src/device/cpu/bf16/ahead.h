@@ -6,23 +6,22 @@
 
 enum { CACHE_LINE = 64 };
 
-/* A rectangle of `rows` rows of `bytes` bytes, `ld` bytes apart, and the position of its next line. */
+/* A rectangle of `rows` rows of `bytes` bytes, `ld` bytes apart; its next line; and the lines of a call of fetch. */
 typedef struct Ahead {
     const char *p;
     int64_t ld, rows, bytes, row, at, quota;
 } Ahead;
 
-/* Panels of a factor, to be fetched by `calls` calls of fetch. */
-static inline Ahead ahead_of(Source s, Range panels, int64_t calls)
+/* All of what bf16_pack would read for n panels from row `row` on, over `calls` calls of fetch. */
+static inline Ahead ahead_of(Source s, int64_t row, int64_t n, int64_t calls)
 {
-    int64_t first = panels.begin * PANEL, n = min_i64(panels.end * PANEL, s.rows) - first;
-    int64_t bytes = s.f32 ? sizeof(float) : sizeof(uint16_t);
-    if (n <= 0 || calls <= 0)
+    int64_t rows = min_i64(n * PANEL, s.rows - row), bytes = s.f32 ? sizeof(float) : sizeof(uint16_t);
+    if (rows <= 0 || calls <= 0)
         return (Ahead){ 0 };
-    Ahead ahead = { .p = (const char *)s.p + (s.transposed ? first : first * s.ld) * bytes,
+    Ahead ahead = { .p = (const char *)s.p + (s.transposed ? row : row * s.ld) * bytes,
                     .ld = s.ld * bytes,
-                    .rows = s.transposed ? s.depth : n,
-                    .bytes = (s.transposed ? n : s.depth) * bytes };
+                    .rows = s.transposed ? s.depth : rows,
+                    .bytes = (s.transposed ? rows : s.depth) * bytes };
     ahead.quota = ahead.rows * (ahead.bytes / CACHE_LINE + 1) / calls + 1;
     return ahead;
 }

@@ -1,7 +1,6 @@
 /* gemm.c: a product of matrices, cut into panels and its depth into blocks. For each block of the depth all threads
- * pack the panels of one factor for all; then each thread multiplies them with its own panels of the other factor,
- * which it packs where they cannot be read in place. The shared factor is the right one, unless the left one is so
- * small that it stays in the second-level cache. */
+ * pack the panels of one factor for all; then each thread packs its own panels of the other factor and multiplies them.
+ * The shared factor is the right one, unless the left one is so small that it stays in the second-level cache. */
 #include "device/cpu/bf16/ahead.h"
 #include "device/cpu/bf16/panel.h"
 
@@ -14,6 +13,7 @@ enum {
     GROUP_BYTES = 1 << 20,  /* of these panels, so that they stay in the second-level cache */
     RIGHT_BYTES = 32 << 20, /* of packed right panels */
     SUMS_BYTES = 16 << 20,  /* of sums that wait for the next block of the depth */
+    PAST_BYTES = 256 << 10, /* of y, from which on it is written past the caches */
     TILE = PANEL * PANEL    /* sums of a left and a right panel */
 };
 
@@ -25,6 +25,7 @@ typedef struct Product {
     int64_t block, chunk;                /* steps of a block of the depth, and of a chunk of a right panel */
     int64_t group, most_rows, most_cols; /* panels: of a at a time; of a and of b for which sums and room are there */
     bool by_cols;                        /* the left factor is the shared one */
+    bool past;                           /* y is written past the caches */
     uint16_t *left, *right;              /* packed panels */
     float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
 } Product;
@@ -33,6 +34,13 @@ typedef struct Product {
 typedef struct Part {
     Range rows, cols, steps;
 } Part;
+
+/* n divided into the fewest equal parts of at most `most`. */
+static int64_t equal_part(int64_t n, int64_t most)
+{
+    int64_t parts = (n + most - 1) / most;
+    return parts > 0 ? (n + parts - 1) / parts : 1;
+}
 
 /* Steps [begin, end) of the depth of s. */
 static Source block_of(Source s, Range steps)
@@ -66,12 +74,12 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
             if (p->sums)
                 sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
             fetch(ahead);
-            if (write)
+            if (write && p->beta != 0)
                 bf16_write_soon(p->y, row * PANEL, col * PANEL);
             bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
                          right + step * PANEL_STEP, n, part->steps.begin + step > 0);
             if (write)
-                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta);
+                bf16_write(p->y, sums, row * PANEL, col * PANEL, p->alpha, p->beta, p->past);
         }
         step += n;
     } while (step < steps);
@@ -89,14 +97,15 @@ static void multiply_rows(const Product *p, const Part *part)
     Source a = block_of(p->a, part->steps), b = block_of(p->b, part->steps);
     Range packs = share_of(part->cols), rows = share_of(part->rows);
     int64_t cols = part->cols.end - part->cols.begin, panel = panel_size(part);
+    int64_t size = equal_part(rows.end - rows.begin, p->group);
     uint16_t *packed = p->left + omp_get_thread_num() * p->group * panel;
     bf16_pack(p->right + (packs.begin - part->cols.begin) * panel, b, packs.begin * PANEL, packs.end - packs.begin,
               RIGHT);
 #pragma omp barrier
-    for (int64_t row = rows.begin; row < rows.end; row += p->group) {
-        Range group = { row, min_i64(row + p->group, rows.end) },
-              next = { group.end, min_i64(group.end + p->group, rows.end) };
-        Ahead ahead = ahead_of(a, next, cols * (group.end - group.begin));
+    for (int64_t row = rows.begin; row < rows.end; row += size) {
+        Range group = { row, min_i64(row + size, rows.end) };
+        int64_t next = min_i64(size, rows.end - group.end), calls = cols * (group.end - group.begin);
+        Ahead ahead = ahead_of(a, group.end * PANEL, next, calls);
         bf16_pack(packed, a, row * PANEL, group.end - row, LEFT);
         for (int64_t col = 0; col < cols; col++)
             multiply_group(p, part, packed, group, p->right + col * panel, part->cols.begin + col, &ahead);
@@ -113,7 +122,7 @@ static void multiply_cols(const Product *p, const Part *part)
     bf16_pack(p->left + packs.begin * panel, p->a, packs.begin * PANEL, packs.end - packs.begin, LEFT);
 #pragma omp barrier
     for (int64_t col = cols.begin; col < cols.end; col++) {
-        Ahead ahead = ahead_of(p->b, (Range){ col + 1, col + 2 }, part->rows.end);
+        Ahead ahead = ahead_of(p->b, (col + 1) * PANEL, 1, part->rows.end);
         bf16_pack(packed, p->b, col * PANEL, 1, RIGHT);
         multiply_group(p, part, p->left, part->rows, packed, col, &ahead);
     }
@@ -143,13 +152,6 @@ enum { FEW = 1 << 18 }; /* multiplications that are not worth a second thread */
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
-}
-
-/* n divided into the fewest equal parts of at most `most`. */
-static int64_t equal_part(int64_t n, int64_t most)
-{
-    int64_t parts = (n + most - 1) / most;
-    return parts > 0 ? (n + parts - 1) / parts : 1;
 }
 
 /* How many panels and steps are taken at a time, and the memory for them. */
@@ -185,7 +187,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
                   .beta = beta,
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
-                  .steps = steps_of(depth) };
+                  .steps = steps_of(depth),
+                  .past = (size_t)(y.d[0] * y.d[1]) * dtype_bytes(y.dtype) >= PAST_BYTES };
     plan(&p, dev, team);
 #pragma omp parallel num_threads(team)
     multiply(&p);

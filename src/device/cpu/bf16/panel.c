@@ -1,5 +1,6 @@
 /* panel.c: packing of panels, and writing of sums. */
 #include "device/cpu/bf16/panel.h"
+#include "device/cpu/bf16/ahead.h"
 
 #include <immintrin.h>
 
@@ -89,13 +90,18 @@ static void pack_rows(uint16_t *to, Source s, int64_t row)
                                numbers(s, (row + i) * s.ld + first, row + i < s.rows ? mask32(s.depth - first) : 0));
 }
 
-/* Steps of n panels from `row` on, side by side: of columns, so that what is read of a row fills several lines. */
+/* n panels side by side, so that what is read of a row of columns fills several lines. Ahead are the next step of
+ * columns, the next panels of rows. */
 static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side)
 {
-    int64_t size = steps_of(s.depth) * PANEL_STEP;
+    int64_t steps = steps_of(s.depth), size = steps * PANEL_STEP;
+    Ahead ahead = ahead_of(s, s.transposed ? row : row + n * PANEL, n, steps * n);
+    if (s.transposed)
+        ahead.row = STEP;
     for (int64_t first = 0; first < s.depth; first += STEP, to += PANEL_STEP)
         for (int64_t i = 0; i < n; i++) {
             uint16_t *step = to + i * size;
+            fetch(&ahead);
             if (s.transposed)
                 step_of_columns(step, s, row + i * PANEL, first);
             else
@@ -140,16 +146,25 @@ static void write_part(Tensor y, const float *sums, int64_t at, int64_t n, __m51
     }
 }
 
-/* PANEL numbers of alpha · sums. */
-static inline void write_whole_row(Tensor y, const float *sums, int64_t at, __m512 alpha)
+/* Whether rows of PANEL numbers of y begin at a line of memory, for columns that are multiples of PANEL. */
+static bool begins_lines(Tensor y)
 {
-    __m512 first = _mm512_mul_ps(_mm512_load_ps(sums), alpha),
-           second = _mm512_mul_ps(_mm512_load_ps(sums + SIDE), alpha);
-    if (y.dtype == DT_F32) {
-        _mm512_storeu_ps((float *)y.p + at, first);
-        _mm512_storeu_ps((float *)y.p + at + SIDE, second);
-    } else {
-        _mm512_storeu_si512((uint16_t *)y.p + at, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+    int64_t bytes = y.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t);
+    return ((int64_t)(uintptr_t)y.p | y.ld * bytes) % CACHE_LINE == 0;
+}
+
+/* Whole rows of alpha · sums, written past the caches: a line that is written whole need not be read before. */
+static void write_lines(Tensor y, const float *sums, int64_t at, int64_t rows, __m512 alpha)
+{
+    for (int64_t i = 0; i < rows; i++, at += y.ld, sums += PANEL) {
+        __m512 first = _mm512_mul_ps(_mm512_load_ps(sums), alpha),
+               second = _mm512_mul_ps(_mm512_load_ps(sums + SIDE), alpha);
+        if (y.dtype == DT_F32) {
+            _mm512_stream_ps((float *)y.p + at, first);
+            _mm512_stream_ps((float *)y.p + at + SIDE, second);
+        } else {
+            _mm512_stream_si512((void *)((uint16_t *)y.p + at), (__m512i)_mm512_cvtne2ps_pbh(second, first));
+        }
     }
 }
 
@@ -160,20 +175,20 @@ void bf16_write_soon(Tensor y, int64_t row, int64_t col)
     for (int64_t i = 0; i < rows; i++, at += y.ld * bytes) {
         __builtin_prefetch(at, 1, 3);
         if (y.dtype == DT_F32)
-            __builtin_prefetch(at + SIDE * sizeof(float), 1, 3);
+            __builtin_prefetch(at + CACHE_LINE, 1, 3);
     }
 }
 
-void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta)
+void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta, bool past)
 {
     int64_t rows = min_i64(PANEL, y.d[0] - row), cols = min_i64(PANEL, y.d[1] - col), at = row * y.ld + col;
     __m512 factor = _mm512_set1_ps(alpha), old = _mm512_set1_ps(beta);
+    if (past && cols == PANEL && beta == 0 && begins_lines(y)) {
+        write_lines(y, sums, at, rows, factor);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++, at += y.ld, sums += PANEL) {
-        if (cols == PANEL && beta == 0) {
-            write_whole_row(y, sums, at, factor);
-        } else {
-            write_part(y, sums, at, cols, factor, old, beta != 0);
-            write_part(y, sums + SIDE, at + SIDE, cols - SIDE, factor, old, beta != 0);
-        }
+        write_part(y, sums, at, cols, factor, old, beta != 0);
+        write_part(y, sums + SIDE, at + SIDE, cols - SIDE, factor, old, beta != 0);
     }
 }

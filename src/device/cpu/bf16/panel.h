@@ -65,11 +65,12 @@ static inline Left left_panel(const uint16_t *panel)
  * in the first-level cache, the left one in the second-level cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
-/* What a thread must call before its first product and after its last. */
+/* What a thread must call before its first product, and after its last and before others read what it wrote. */
 void bf16_enter(void);
 void bf16_leave(void);
 
 /* Brings the part of y that bf16_write will write into the first-level cache. */
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
-/* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. */
-void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta);
+/* y [row, …) [col, …) = alpha · sums + beta · y, within y's shape; y is bf16 or f32. `past`: where it can, past the
+ * caches, which is faster where y does not fit them. */
+void bf16_write(Tensor y, const float *sums, int64_t row, int64_t col, float alpha, float beta, bool past);

@@ -21,6 +21,7 @@ void bf16_enter(void)
 void bf16_leave(void)
 {
     _tile_release();
+    _mm_sfence();
 }
 
 enum { SUMS_STRIDE = PANEL * sizeof(float), LOWER_SUMS = SIDE * PANEL };
@@ -64,6 +65,7 @@ void bf16_enter(void)
 
 void bf16_leave(void)
 {
+    _mm_sfence();
 }
 
 enum { ROWS = 8 }; /* whose sums of PANEL columns stay in registers: 16 of 32 */

@@ -20,7 +20,7 @@ void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, in
         bf16_pack(packed_right, right, col, 1, RIGHT);
         for (int64_t row = 0; row < m; row += PANEL) {
             bf16_product(sums, left_panel(packed_left + row / PANEL * size), packed_right, steps, false);
-            bf16_write(out, sums, row, col, alpha, beta);
+            bf16_write(out, sums, row, col, alpha, beta, false);
         }
     }
     bf16_leave();

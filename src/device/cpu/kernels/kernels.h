@@ -1,5 +1,6 @@
 /* kernels.h: for the files of this folder only. Each is compiled once for every instruction set, with ISA defined as
- * avx2 or avx512: plain loops that the compiler vectorises. Every function with external linkage is renamed here. */
+ * avx2, avx512 or neon: plain loops that the compiler vectorises. Every function with external linkage is renamed here.
+ */
 #pragma once
 
 #include "base/check.h"

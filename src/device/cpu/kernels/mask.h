@@ -3,9 +3,12 @@
 
 #include "device/ops.h"
 
+#ifdef __AVX2__
 #include <immintrin.h>
+#endif
 
-/* LANES counters side by side, one word of each in the low half of a 64-bit lane; high halves hold anything. */
+/* LANES counters side by side, one word of each in the low half of a 64-bit lane; high halves hold anything.
+ * MULTIPLY_LOW gives the products of the low halves, for which one instruction is enough where AVX2 is. */
 #ifdef __AVX512F__
 enum { LANES = 8 };
 #define MULTIPLY_LOW(a, b) (Lanes) _mm512_mul_epu32((__m512i)(a), (__m512i)(b))
@@ -14,7 +17,11 @@ enum { LANES = 8 };
 #define LANE_NUMBERS       0, 1, 2, 3, 4, 5, 6, 7
 #else
 enum { LANES = 4 };
+#ifdef __AVX2__
 #define MULTIPLY_LOW(a, b) (Lanes) _mm256_mul_epu32((__m256i)(a), (__m256i)(b))
+#else
+#define MULTIPLY_LOW(a, b) (((a)&0xFFFFFFFFu) * ((b)&0xFFFFFFFFu))
+#endif
 #define FIRST_PAIRS(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define SECOND_PAIRS(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define LANE_NUMBERS       0, 1, 2, 3

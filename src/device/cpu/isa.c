@@ -1,0 +1,85 @@
+/* isa.c: all that depends on the kind of processor, but for the kernels themselves. */
+#include "device/cpu/isa.h"
+
+#include "base/check.h"
+#include "device/cpu/bf16/bf16.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined __x86_64__
+
+#include <cpuid.h>
+#include <pmmintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static bool has_avx512_bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+
+/* AMX's registers are large: Linux lets a process use them on request (Documentation/x86/xstate.rst). */
+static bool has_amx(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    unsigned a, b, c, d;
+    bool bits = __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1u << 22 && d & 1u << 24; /* AMX-BF16, AMX-TILE */
+    return has_avx512_bf16() && bits && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+/* Each with all of those before it. */
+static const Isa isas[] = {
+    { "avx2", has_avx2, &cpu_ops_avx2, NULL },
+    { "avx512", has_avx512, &cpu_ops_avx512, NULL },
+    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, &bf16_products_avx512_bf16 },
+    { "amx", has_amx, &cpu_ops_avx512, &bf16_products_amx },
+};
+static const char needed[] = "AVX2 and FMA";
+
+void cpu_flush_denormals(void)
+{
+    _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON);
+}
+
+#elif defined __aarch64__
+
+/* Every aarch64 processor that runs Linux has Advanced SIMD ("NEON"). */
+static bool has_neon(void)
+{
+    return true;
+}
+
+static const Isa isas[] = { { "neon", has_neon, &cpu_ops_neon, NULL } };
+static const char needed[] = "NEON";
+
+void cpu_flush_denormals(void)
+{
+    enum { FLUSH_TO_ZERO = 1 << 24 }; /* FZ of FPCR */
+    __builtin_aarch64_set_fpcr(__builtin_aarch64_get_fpcr() | FLUSH_TO_ZERO);
+}
+
+#endif
+
+enum { ISAS = sizeof isas / sizeof *isas };
+
+const Isa *cpu_isa(void)
+{
+    const char *forced = getenv("LOAM_CPU_ISA");
+    const Isa *best = isas;
+    CHECK(isas[0].has(), "loam needs a processor with %s", needed);
+    while ((forced == NULL || strcmp(forced, best->name) != 0) && best + 1 < isas + ISAS && best[1].has())
+        best++;
+    return best;
+}
