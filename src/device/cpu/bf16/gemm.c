@@ -153,13 +153,6 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-void bf16_widen_bias(Device *dev, float *to, Tensor bias)
-{
-    int64_t n = bias.d[0];
-    dev->ops->copy(dev, tensor_vector(to, DT_F32, n), bias);
-    memset(to + n, 0, (size_t)(panels_of(n) * PANEL - n) * sizeof *to);
-}
-
 /* How many panels and steps are taken at a time, and the memory for them. */
 static void plan(Product *p, Device *dev, int team, Tensor bias)
 {

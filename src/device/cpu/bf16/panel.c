@@ -3,6 +3,7 @@
 #include "device/cpu/bf16/ahead.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 /* The first n lanes of 16 or 32. */
 static __mmask16 mask16(int64_t n)
@@ -172,6 +173,13 @@ static void write_lines(const Output *to, const float *sums, int64_t at, int64_t
             _mm512_stream_si512((void *)((uint16_t *)to->y.p + at), (__m512i)_mm512_cvtne2ps_pbh(second, first));
         }
     }
+}
+
+void bf16_widen_bias(Device *dev, float *to, Tensor bias)
+{
+    int64_t n = bias.d[0];
+    dev->ops->copy(dev, tensor_vector(to, DT_F32, n), bias);
+    memset(to + n, 0, (size_t)(panels_of(n) * PANEL - n) * sizeof *to);
 }
 
 void bf16_write_soon(Tensor y, int64_t row, int64_t col)
