@@ -326,7 +326,7 @@ static void case_adafactor(Rig *r)
 
 static const Case cases[] = {
     { "gemm", case_gemm, 2e-6, 0, 1 },
-    { "linear", case_linear, 2e-6, 0, 3 },
+    { "linear", case_linear, 2e-6, 0, 1 },
     { "embedding", case_embedding, 1e-6, 0, 1 },
     { "scatter", case_scatter, 0, 0, 1 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0, 1 },

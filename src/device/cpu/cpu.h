@@ -21,8 +21,9 @@ void cpu_gemm_limit(const char *isa);
  * region by the calling thread alone. */
 void cpu_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                const float *b, int64_t ldb, float beta, float *y, int64_t ldy);
-/* op_gemm of bf16 or f16 on processors that do not multiply it. */
-void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
+/* cpu_gemm of bf16 or f16 on processors that do not multiply it. */
+void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha,
+                      float beta);
 /* As op_gemm, and adds bias (N) to every row of y; bias may be NO_TENSOR. */
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */

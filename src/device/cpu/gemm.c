@@ -51,15 +51,14 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, b
     if (y.d[0] == 0 || y.d[1] == 0)
         return;
     cpu_gemm_enter(dev);
-    if (cpu->bf16 && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16) {
-        cpu->bf16->gemm(dev, y, a, b, bias, ta, tb, alpha, beta);
-        return;
-    }
-    if (a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32)
+    bool f32 = a.dtype == DT_F32 && b.dtype == DT_F32 && y.dtype == DT_F32;
+    if (f32)
         gemm_f32(dev, y, a, b, ta, tb, alpha, beta);
+    else if (cpu->bf16 && a.dtype == DT_BF16 && b.dtype == DT_BF16 && y.dtype != DT_F16)
+        cpu->bf16->gemm(dev, y, a, b, bias, ta, tb, alpha, beta);
     else
-        cpu_gemm_widened(dev, y, a, b, ta, tb, alpha, beta);
-    if (tensor_present(bias))
+        cpu_gemm_widened(dev, y, a, b, bias, ta, tb, alpha, beta);
+    if (f32 && tensor_present(bias))
         dev->ops->bias_add(dev, y, y, bias);
 }
 

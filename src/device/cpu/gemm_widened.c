@@ -20,6 +20,7 @@ enum {
 typedef struct Product {
     Device *dev;
     Tensor y, a, b;
+    const float *bias; /* NULL: none */
     bool ta, tb;
     float alpha, beta;
     int64_t rows, cols, depth; /* of the whole product */
@@ -66,18 +67,23 @@ static void widen_right(const Product *p, Block block)
     widen(p, p->right + (mine.begin - stored.begin) * length(across), part_of(p->b, mine, across));
 }
 
-/* y = sums + beta · y for a part of y. */
-static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld)
+/* y = sums + beta · y + bias for a part of y, whose first column is `col` of the bias; sums that lie in y hold beta ·
+ * y.
+ */
+static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld, int64_t col)
 {
     float old[COLS];
     for (int64_t row = 0; row < y.d[0]; row++) {
         Tensor out = tensor_slice_rows(y, row, 1), from = tensor_matrix(sums + row * ld, DT_F32, 1, y.d[1]);
-        if (p->beta != 0) {
+        if (p->beta != 0 && !p->in_place) {
             widen(p, old, out);
             for (int64_t i = 0; i < y.d[1]; i++)
                 sums[row * ld + i] += p->beta * old[i];
         }
-        p->dev->ops->copy(p->dev, out, from);
+        for (int64_t i = 0; p->bias && i < y.d[1]; i++)
+            sums[row * ld + i] += p->bias[col + i];
+        if (!p->in_place)
+            p->dev->ops->copy(p->dev, out, from);
     }
 }
 
@@ -102,8 +108,8 @@ static void multiply_group(const Product *p, const float *left, Block block, Ran
     else
         for (int64_t row = 0; row < length(rows); row++)
             memset(sums + row * ld, 0, (size_t)length(cols) * sizeof *sums);
-    if (!p->in_place && block.depth.end == p->depth)
-        write_sums(p, y, sums, ld);
+    if (block.depth.end == p->depth)
+        write_sums(p, y, sums, ld, cols.begin);
 }
 
 /* What each thread of a team does with a block. */
@@ -141,7 +147,7 @@ static int64_t group_rows(int64_t depth)
     return min_i64(rows, MOST_GROUP);
 }
 
-void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
     int64_t depth = a.d[ta ? 0 : 1], deep = min_i64(depth, DEPTH);
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
@@ -160,9 +166,15 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool t
                   .in_place = y.dtype == DT_F32 && depth > 0,
                   .one_block = depth <= DEPTH };
     int64_t n_right = deep * COLS, n_left = team * p.group * deep, n_sums = p.one_block ? team * p.group : p.rows;
-    p.right = cpu_workspace(dev, (size_t)(n_right + n_left + (p.in_place ? 0 : n_sums * COLS)) * sizeof(float) + 1);
+    int64_t n_bias = tensor_present(bias) ? p.cols : 0;
+    n_sums = p.in_place ? 0 : n_sums * COLS;
+    p.right = cpu_workspace(dev, (size_t)(n_right + n_left + n_sums + n_bias) * sizeof(float) + 1);
     p.left = p.right + n_right;
     p.sums = p.left + n_left;
+    if (n_bias > 0) {
+        dev->ops->copy(dev, tensor_vector(p.sums + n_sums, DT_F32, n_bias), bias);
+        p.bias = p.sums + n_sums;
+    }
 #pragma omp parallel num_threads(team)
     multiply(&p);
 }

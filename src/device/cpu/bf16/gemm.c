@@ -5,7 +5,6 @@
 #include "device/cpu/bf16/panel.h"
 
 #include <omp.h>
-#include <string.h>
 
 enum {
     CHUNK = 20,             /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
