@@ -269,7 +269,7 @@ static void refuses_a_damaged_character_map(void)
 /* A number where the normalizer's specification belongs: it is not the length of anything. */
 static void refuses_a_model_whose_parts_are_numbers(void)
 {
-    static const char bytes[] = { 3 << 3, -1, -1, -1, 0x7f };
+    static const char bytes[] = { 3 << 3, (char)0xff, (char)0xff, (char)0xff, 0x7f };
     g_autofree char *path = g_build_filename(folder, "numbers.model", NULL);
     g_autoptr(GError) error = NULL;
     g_assert_true(g_file_set_contents(path, bytes, sizeof bytes, NULL));
