@@ -51,29 +51,84 @@ static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
                       .kept = 1.0f / (1.0f - drop->rate) };
 }
 
-static inline void mask_store(float *mask, Words words, const MaskRow *row)
+/* What a row of counters shares: of the first four rounds all that does not depend on the counters' last word, the key
+ * of each round included, then the keys of the other six. */
+typedef struct MaskRounds {
+    uint32_t x2, y0, z0, z2, w0, w2, keys[6][2];
+} MaskRounds;
+
+#define MASK_KEY_0    0x9E3779B9u
+#define MASK_KEY_1    0xBB67AE85u
+#define MASK_FACTOR_0 0xD2511F53u
+#define MASK_FACTOR_1 0xCD9E8D57u
+
+static inline MaskRounds mask_rounds(const MaskRow *row)
 {
-    Words kept = (Words)(words >= row->threshold) & (Words)((Factors){ 0 } + row->kept);
-    __builtin_memcpy(mask, &kept, sizeof kept);
+    MaskRounds r;
+    uint32_t k0 = row->key.k[0], k1 = row->key.k[1];
+    uint64_t p0 = (uint64_t)MASK_FACTOR_0 * row->c0, p1 = (uint64_t)MASK_FACTOR_1 * row->c2;
+    uint32_t x0 = (uint32_t)(p1 >> 32) ^ row->c1 ^ k0;
+    r.x2 = (uint32_t)(p0 >> 32) ^ k1;
+    k0 += MASK_KEY_0, k1 += MASK_KEY_1;
+    uint64_t q0 = (uint64_t)MASK_FACTOR_0 * x0;
+    uint32_t y2 = (uint32_t)(q0 >> 32) ^ (uint32_t)p0 ^ k1;
+    r.y0 = (uint32_t)p1 ^ k0;
+    k0 += MASK_KEY_0, k1 += MASK_KEY_1;
+    uint64_t r1 = (uint64_t)MASK_FACTOR_1 * y2;
+    r.z0 = (uint32_t)(r1 >> 32) ^ k0;
+    r.z2 = (uint32_t)q0 ^ k1;
+    k0 += MASK_KEY_0, k1 += MASK_KEY_1;
+    r.w0 = (uint32_t)r1 ^ k0;
+    r.w2 = k1;
+    for (int i = 0; i < 6; i++) {
+        r.keys[i][0] = k0 += MASK_KEY_0;
+        r.keys[i][1] = k1 += MASK_KEY_1;
+    }
+    return r;
+}
+
+static inline void mask_store(float *mask, Words words, Words threshold, Words kept)
+{
+    Words factors = (Words)(words >= threshold) & kept;
+    __builtin_memcpy(mask, &factors, sizeof factors);
 }
 
 /* Factors of channels or keys [first, first + n): 0 or 1 / (1 - rate). `first` is a multiple of 4. */
 static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
 {
-    const Lanes low = (Lanes){ 0 } + 0xFFFFFFFFu, m0 = (Lanes){ 0 } + 0xD2511F53u, m1 = (Lanes){ 0 } + 0xCD9E8D57u;
-    Lanes index = (Lanes){ LANE_NUMBERS } + (uint64_t)(first / 4);
-    for (int64_t i = 0; i < n; i += MASK_STEP, index += LANES) {
-        Lanes c0 = (Lanes){ 0 } + row->c0, c1 = (Lanes){ 0 } + row->c1, c2 = (Lanes){ 0 } + row->c2, c3 = index;
-        uint32_t k0 = row->key.k[0], k1 = row->key.k[1];
-        for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-            Lanes p0 = MULTIPLY_LOW(c0, m0), p1 = MULTIPLY_LOW(c2, m1);
-            c0 = (p1 >> 32) ^ c1 ^ k0;
-            c2 = (p0 >> 32) ^ c3 ^ k1;
-            c1 = p1;
-            c3 = p0;
+    const MaskRounds r = mask_rounds(row);
+    const Lanes zero = { 0 }, low = zero + 0xFFFFFFFFu, m0 = zero + MASK_FACTOR_0, m1 = zero + MASK_FACTOR_1;
+    const Lanes x2 = zero + r.x2, y0 = zero + r.y0, z0 = zero + r.z0, z2 = zero + r.z2, w0 = zero + r.w0,
+                w2 = zero + r.w2;
+    const Words threshold = (Words){ 0 } + row->threshold, kept = (Words)((Factors){ 0 } + row->kept);
+    Lanes keys[6][2], index = (Lanes){ LANE_NUMBERS } + (uint64_t)(first / 4);
+    for (int i = 0; i < 6; i++) {
+        keys[i][0] = zero + r.keys[i][0];
+        keys[i][1] = zero + r.keys[i][1];
+    }
+    for (int64_t i = 0; i < n; i += 2 * MASK_STEP, index += 2 * LANES) {
+        Lanes c0[2], c1[2], c2[2],
+            c3[2]; /* two vectors at a time: a round waits for the multiplication of that before */
+        for (int v = 0; v < 2; v++) {
+            Lanes y1 = MULTIPLY_LOW((index + (uint64_t)(v * LANES)) ^ x2, m1), z3 = MULTIPLY_LOW(y1 >> 32 ^ y0, m0);
+            c3[v] = MULTIPLY_LOW(y1 ^ z0, m0);
+            c1[v] = MULTIPLY_LOW(z3 >> 32 ^ z2, m1);
+            c0[v] = c1[v] >> 32 ^ w0;
+            c2[v] = c3[v] >> 32 ^ z3 ^ w2;
         }
-        Lanes a = (c0 & low) | c1 << 32, b = (c2 & low) | c3 << 32;
-        mask_store(mask + i, (Words)FIRST_PAIRS(a, b), row);
-        mask_store(mask + i + 2 * LANES, (Words)SECOND_PAIRS(a, b), row);
+#pragma GCC unroll 6
+        for (int round = 0; round < 6; round++)
+            for (int v = 0; v < 2; v++) {
+                Lanes p0 = MULTIPLY_LOW(c0[v], m0), p1 = MULTIPLY_LOW(c2[v], m1);
+                c0[v] = p1 >> 32 ^ c1[v] ^ keys[round][0];
+                c2[v] = p0 >> 32 ^ c3[v] ^ keys[round][1];
+                c1[v] = p1;
+                c3[v] = p0;
+            }
+        for (int v = 0; v < 2 && i + v * MASK_STEP < n; v++) {
+            Lanes a = (c0[v] & low) | c1[v] << 32, b = (c2[v] & low) | c3[v] << 32;
+            mask_store(mask + i + v * MASK_STEP, (Words)FIRST_PAIRS(a, b), threshold, kept);
+            mask_store(mask + i + v * MASK_STEP + 2 * LANES, (Words)SECOND_PAIRS(a, b), threshold, kept);
+        }
     }
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    ROW_PANELS = 4,   /* of queries in a block */
+    ROW_PANELS = 8,   /* of queries in a block */
     GROUP_PANELS = 4, /* of keys in a group */
     TILE_PANELS = 16, /* of keys in a tile */
     SHIFTS = 16       /* arrays of sums of the bias's gradient */
@@ -16,14 +16,15 @@ static const Tiling tiling = { ROW_PANELS * PANEL, INT32_MAX / PANEL *PANEL, PAN
 
 /* Scratch memory of a thread. */
 typedef struct Scratch {
-    uint16_t *keys, *values, *key_columns;    /* right panels of a tile */
-    uint16_t *queries, *douts;                /* left panels of a block, with the channels summed over */
-    uint16_t *query_columns, *dout_columns;   /* left panels of a block, with the queries summed over */
-    uint16_t *p, *ds;                         /* (GROUP_PANELS, ROW_PANELS) steps of right panels */
-    uint16_t *ds_rows;                        /* (ROW_PANELS, GROUP_PANELS) steps of left panels */
-    float *scores, *dp;                       /* a block of sums */
-    float *dq, *dk, *dv;                      /* blocks of sums, (panels of rows, of channels); dk and dv transposed */
-    float *bias, *dbias, *mask, *lse, *delta; /* dbias: (SHIFTS, bias_numbers) */
+    uint16_t *keys, *values, *key_columns;  /* right panels of a tile */
+    uint16_t *queries, *douts;              /* left panels of a block, with the channels summed over */
+    uint16_t *query_columns, *dout_columns; /* left panels of a block, with the queries summed over */
+    uint16_t *p, *ds;                       /* right panels of ROW_PANELS steps: a panel of keys */
+    uint16_t *ds_rows;                      /* ROW_PANELS left panels of GROUP_PANELS steps */
+    float *scores, *dp;                     /* a block of sums */
+    float *dq, *dk, *dv;                    /* blocks of sums, (panels of rows, of channels); dk and dv transposed */
+    float *bias, *dbias;                    /* dbias: (SHIFTS, dbias_numbers) */
+    float *mask, *lse, *delta;              /* mask: (ROW_PANELS, PANEL, GROUP_PANELS · PANEL) */
     Run *runs;
 } Scratch;
 
@@ -32,7 +33,7 @@ static int64_t panels_of_queries(const AttnSpec *spec)
 {
     int64_t rows = attn_max_rows(spec, tiling), unit = spec->layout ? spec->layout->size : rows;
     int64_t blocks = (spec->max_q / unit + 2) * ((unit + rows - 1) / rows);
-    return blocks * steps_of(rows);
+    return blocks * panels_of(rows);
 }
 
 static int64_t dbias_numbers(int64_t tq, int64_t tk)
@@ -57,8 +58,8 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
     s.douts = attn_take(memory, used, left);
     s.query_columns = attn_take(memory, used, left);
     s.dout_columns = attn_take(memory, used, left);
-    s.p = attn_take(memory, used, group);
-    s.ds = attn_take(memory, used, group);
+    s.p = attn_take(memory, used, numbers_of_bf16(ROW_PANELS * PANEL_STEP));
+    s.ds = attn_take(memory, used, numbers_of_bf16(ROW_PANELS * PANEL_STEP));
     s.ds_rows = attn_take(memory, used, group);
     s.scores = attn_take(memory, used, numbers_of_f32(SUMS));
     s.dp = attn_take(memory, used, numbers_of_f32(SUMS));
@@ -67,7 +68,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
     s.dv = attn_take(memory, used, numbers_of_f32(keys * steps * SUMS));
     s.bias = attn_take(memory, used, numbers_of_f32(bias_numbers(spec->max_q, spec->max_k)));
     s.dbias = attn_take(memory, used, numbers_of_f32(SHIFTS * dbias_numbers(spec->max_q, spec->max_k)));
-    s.mask = attn_take(memory, used, numbers_of_f32(GROUP_PANELS * SUMS));
+    s.mask = attn_take(memory, used, numbers_of_f32(ROW_PANELS * GROUP_PANELS * SUMS));
     s.lse = attn_take(memory, used, numbers_of_f32(queries));
     s.delta = attn_take(memory, used, numbers_of_f32(queries));
     s.runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, tiling));
@@ -101,11 +102,12 @@ typedef struct Patch {
     uint32_t lanes[PANEL]; /* of each query: the keys that it attends to */
 } Patch;
 
-/* P and dS of a half of a row. dS is added to the sums of the bias's gradient. */
 typedef struct Pair {
     __m512 p, ds;
 } Pair;
 
+/* P and dS of half a row of a patch. dS is added to the sums of the bias's gradient. `whole`: all of its queries attend
+ * to all of its keys. */
 static inline __attribute__((always_inline)) Pair half_row(const Backward *b, const Patch *patch, int row, int half,
                                                            bool whole, bool biased, bool drops)
 {
@@ -192,9 +194,10 @@ typedef struct RowPanel {
 static void drop_group(const Backward *b, const RowPanel *rp, Group group)
 {
     const Head *head = &b->hb->head;
+    float *mask = b->scratch->mask + rp->row * GROUP_PANELS * SUMS;
     for (int64_t r = 0; r < rp->n; r++) {
         MaskRow factors = mask_row(head->drop, head->q_first + rp->i + r, (uint32_t)head->number);
-        mask_fill(b->scratch->mask + r * GROUP_PANELS * PANEL, &factors, group.begin, group.n);
+        mask_fill(mask + r * GROUP_PANELS * PANEL, &factors, group.begin, group.n);
     }
 }
 
@@ -209,48 +212,76 @@ static bool find_lanes(const Backward *b, Patch *patch, const RowPanel *rp, int6
     return whole;
 }
 
-/* P and dS of a panel of queries and a group of keys. */
-static void rows_of_group(const Backward *b, const RowPanel *rp, Group group)
+/* P and dS of a panel of queries and panel k of a group of keys. */
+static void patch_bwd(const Backward *b, const RowPanel *rp, Group group, int64_t k)
 {
     const Scratch *s = b->scratch;
-    if (b->hb->head.drop->rate > 0)
-        drop_group(b, rp, group);
-    for (int64_t k = 0; k < group.panels; k++) {
-        int64_t at = (k * ROW_PANELS + rp->row) * PANEL_STEP, panel = (group.first + k) * b->steps * PANEL_STEP;
-        Patch patch = { .i = rp->i,
-                        .key = group.begin + k * PANEL,
-                        .scores = s->scores,
-                        .dp = s->dp,
-                        .mask = s->mask + k * PANEL,
-                        .lse = s->lse + rp->i,
-                        .delta = s->delta + rp->i,
-                        .p = s->p + at,
-                        .ds = s->ds + at,
-                        .ds_rows = s->ds_rows + (rp->row * GROUP_PANELS + k) * PANEL_STEP };
-        bool whole = find_lanes(b, &patch, rp, min_i64(group.n - k * PANEL, PANEL));
-        bf16_product(s->scores, rp->queries, s->keys + panel, b->steps, false);
-        bf16_product(s->dp, rp->douts, s->values + panel, b->steps, false);
-        fill(b, &patch, whole);
+    int64_t panel = (group.first + k) * b->steps * PANEL_STEP;
+    Patch patch = { .i = rp->i,
+                    .key = group.begin + k * PANEL,
+                    .scores = s->scores,
+                    .dp = s->dp,
+                    .mask = s->mask + rp->row * GROUP_PANELS * SUMS + k * PANEL,
+                    .lse = s->lse + rp->i,
+                    .delta = s->delta + rp->i,
+                    .p = s->p + rp->row * PANEL_STEP,
+                    .ds = s->ds + rp->row * PANEL_STEP,
+                    .ds_rows = s->ds_rows + (rp->row * GROUP_PANELS + k) * PANEL_STEP };
+    bool whole = find_lanes(b, &patch, rp, min_i64(group.n - k * PANEL, PANEL));
+    bf16_product(s->scores, rp->queries, s->keys + panel, b->steps, false);
+    bf16_product(s->dp, rp->douts, s->values + panel, b->steps, false);
+    fill(b, &patch, whole);
+}
+
+/* Some query of the panel attends to some of the keys; queries and keys for which this holds follow each other. */
+static bool attends(const RowPanel *rp, int64_t key)
+{
+    return rp->first.begin < key + PANEL && rp->last.end > key;
+}
+
+/* dv and dk of panel k of a group, from P and dS of panels [rows.begin, rows.end) of queries. */
+static void keys_bwd(const Backward *b, Range rows, int64_t n_rows, int64_t panel)
+{
+    const Scratch *s = b->scratch;
+    int64_t first = rows.begin * PANEL_STEP, steps = rows.end - rows.begin;
+    for (int64_t c = 0; c < b->steps; c++) {
+        int64_t sums = (panel * b->steps + c) * SUMS, left = c * n_rows * PANEL_STEP + first;
+        bf16_product(s->dv + sums, left_panel(s->dout_columns + left), s->p + first, steps, true);
+        bf16_product(s->dk + sums, left_panel(s->query_columns + left), s->ds + first, steps, true);
     }
+}
+
+/* dq of a panel of queries, from dS of panels [keys.begin, keys.end) of a group. */
+static void queries_bwd(const Backward *b, const RowPanel *rp, Range keys, float *dq, Group group)
+{
+    const Scratch *s = b->scratch;
+    const uint16_t *ds = s->ds_rows + (rp->row * GROUP_PANELS + keys.begin) * PANEL_STEP;
+    for (int64_t c = 0; c < b->steps; c++)
+        bf16_product(dq + (rp->row * b->steps + c) * SUMS, left_panel(ds),
+                     s->key_columns + (c * b->all + group.first + keys.begin) * PANEL_STEP, keys.end - keys.begin,
+                     true);
 }
 
 /* A group's share of the gradients. */
 static void group_bwd(const Backward *b, const RowPanel *rows, int64_t n_rows, float *dq, Group group)
 {
-    const Scratch *s = b->scratch;
-    int64_t left = n_rows * PANEL_STEP, tile = panel_of_key(b->panels, b->key);
+    Range seen[ROW_PANELS] = { 0 }; /* panels of keys */
+    for (int64_t r = 0; b->hb->head.drop->rate > 0 && r < n_rows; r++)
+        drop_group(b, &rows[r], group);
+    for (int64_t k = 0; k < group.panels; k++) {
+        Range seeing = { 0 };
+        for (int64_t r = 0; r < n_rows; r++)
+            if (attends(&rows[r], group.begin + k * PANEL)) {
+                patch_bwd(b, &rows[r], group, k);
+                seen[r] = (Range){ seen[r].end ? seen[r].begin : k, k + 1 };
+                seeing = (Range){ seeing.end ? seeing.begin : r, r + 1 };
+            }
+        if (seeing.end)
+            keys_bwd(b, seeing, n_rows, panel_of_key(b->panels, b->key) + group.first + k);
+    }
     for (int64_t r = 0; r < n_rows; r++)
-        rows_of_group(b, &rows[r], group);
-    for (int64_t k = 0; k < group.panels; k++)
-        for (int64_t c = 0; c < b->steps; c++) {
-            int64_t sums = ((tile + group.first + k) * b->steps + c) * SUMS, right = k * ROW_PANELS * PANEL_STEP;
-            bf16_product(s->dv + sums, left_panel(s->dout_columns + c * left), s->p + right, n_rows, true);
-            bf16_product(s->dk + sums, left_panel(s->query_columns + c * left), s->ds + right, n_rows, true);
-        }
-    for (int64_t r = 0; r < n_rows; r++)
-        for (int64_t c = 0; c < b->steps; c++)
-            bf16_product(dq + (r * b->steps + c) * SUMS, left_panel(s->ds_rows + r * GROUP_PANELS * PANEL_STEP),
-                         s->key_columns + (c * b->all + group.first) * PANEL_STEP, group.panels, true);
+        if (seen[r].end)
+            queries_bwd(b, &rows[r], seen[r], dq, group);
 }
 
 static void pack_block(const Backward *b, Block block)
@@ -398,11 +429,14 @@ static void tile_bwd(Backward *b, Range keys, bool last)
     float *dq = b->scratch->dq;
     for (int64_t first = 0; first < head->tq;) {
         Block block = attn_block(head, first, tiling, keys, b->scratch->runs);
+        int64_t sums = panels_of(block.rows) * b->steps * SUMS;
+        if (keys.begin == 0)
+            memset(dq, 0, numbers_of_f32(sums));
         if (block.columns > 0)
             block_bwd(b, dq, block);
         if (last)
             write_queries(b, dq, block);
-        dq += steps_of(block.rows) * b->steps * SUMS;
+        dq += sums;
         first += block.rows;
     }
 }
@@ -424,7 +458,6 @@ void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, boo
         memset(s.dk, 0, sums);
         memset(s.dv, 0, sums);
     }
-    memset(s.dq, 0, numbers_of_f32(panels_of_queries(head->spec) * b.steps * SUMS));
     begin_bias(&b);
     prepare_queries(&b);
     bf16_enter();

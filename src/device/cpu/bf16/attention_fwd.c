@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROW_PANELS = 4, TILE_PANELS = 8 }; /* of queries, of keys */
+enum { ROW_PANELS = 4, TILE_PANELS = 16 }; /* of queries, of keys */
 
 static const Tiling tiling = { PANEL, INT32_MAX / PANEL *PANEL, PANEL };
 
