@@ -69,16 +69,15 @@ static void widen_right(const Product *p, Block block)
 /* y = sums + beta · y for a part of y. */
 static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld)
 {
+    Tensor from = tensor_matrix(sums, DT_F32, y.d[0], y.d[1]);
     float old[COLS];
-    for (int64_t row = 0; row < y.d[0]; row++) {
-        Tensor out = tensor_slice_rows(y, row, 1), from = tensor_matrix(sums + row * ld, DT_F32, 1, y.d[1]);
-        if (p->beta != 0) {
-            widen(p, old, out);
-            for (int64_t i = 0; i < y.d[1]; i++)
-                sums[row * ld + i] += p->beta * old[i];
-        }
-        p->dev->ops->copy(p->dev, out, from);
+    from.ld = ld;
+    for (int64_t row = 0; p->beta != 0 && row < y.d[0]; row++) {
+        widen(p, old, tensor_slice_rows(y, row, 1));
+        for (int64_t i = 0; i < y.d[1]; i++)
+            sums[row * ld + i] += p->beta * old[i];
     }
+    p->dev->ops->copy(p->dev, y, from);
 }
 
 /* The product of a group of rows, widened in `left`, and of columns of the block. */
