@@ -14,6 +14,7 @@ go on. Needs torch and transformers (4 or 5), and a C++ compiler for the compile
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -115,8 +116,9 @@ class Torch:
             return json.loads(line)
         status = self.process.wait()
         self.log.seek(0)
-        said = [text for text in self.log.read().splitlines() if text.strip()]
-        raise RuntimeError(f"killed by signal {-status}" if status < 0 else said[-1] if said else f"exit status {status}")
+        said = [text.strip() for text in self.log.read().splitlines() if text.strip()]
+        reasons = [text for text in said if re.match(r"[\w.]*(Error|Exception)\b", text)] or said[-1:] or [f"exit status {status}"]
+        raise RuntimeError(f"killed by signal {-status}" if status < 0 else reasons[-1])
 
     def rate(self):
         self.process.stdin.write(f"{self.args.steps}\n")

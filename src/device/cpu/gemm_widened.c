@@ -67,24 +67,24 @@ static void widen_right(const Product *p, Block block)
     widen(p, p->right + (mine.begin - stored.begin) * length(across), part_of(p->b, mine, across));
 }
 
-/* y = sums + beta · y + bias for a part of y, whose first column is `col` of the bias; sums that lie in y hold beta ·
- * y.
- */
+/* y = sums + beta · y + bias for a part of y, whose first column is `col` of the bias. Sums that lie in y have got
+ * beta · y. */
 static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld, int64_t col)
 {
+    Tensor from = tensor_matrix(sums, DT_F32, y.d[0], y.d[1]);
     float old[COLS];
-    for (int64_t row = 0; row < y.d[0]; row++) {
-        Tensor out = tensor_slice_rows(y, row, 1), from = tensor_matrix(sums + row * ld, DT_F32, 1, y.d[1]);
+    from.ld = ld;
+    for (int64_t row = 0; row < y.d[0]; row++, sums += ld) {
         if (p->beta != 0 && !p->in_place) {
-            widen(p, old, out);
+            widen(p, old, tensor_slice_rows(y, row, 1));
             for (int64_t i = 0; i < y.d[1]; i++)
-                sums[row * ld + i] += p->beta * old[i];
+                sums[i] += p->beta * old[i];
         }
         for (int64_t i = 0; p->bias && i < y.d[1]; i++)
-            sums[row * ld + i] += p->bias[col + i];
-        if (!p->in_place)
-            p->dev->ops->copy(p->dev, out, from);
+            sums[i] += p->bias[col + i];
     }
+    if (!p->in_place)
+        p->dev->ops->copy(p->dev, y, from);
 }
 
 /* The product of a group of rows, widened in `left`, and of columns of the block. */
