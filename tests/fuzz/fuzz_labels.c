@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int64_t n_text = 1 + data[2] % TEXT, n_notes = (int64_t)bytes - 3;
     g_autoptr(GError) error = NULL;
     CHECK(labels_objective.plan(&config, &error), "a plan");
-    g_autofree int32_t *tokens = g_new0(int32_t, n_text + n_notes);
+    g_autofree int32_t *tokens = g_new0(int32_t, (gsize)(n_text + n_notes));
     for (int64_t i = 0; i < n_notes; i++)
         tokens[n_text + i] = data[3 + i];
     if (!labels_objective.accepts(&config, n_text, tokens + n_text, n_notes))
