@@ -189,8 +189,8 @@ static Dropout chunk_dropout(const Chunk *chunk, const Batch *batch, DropoutSite
 {
     const Ctx *cx = chunk->cx;
     const TokenStream *stream = batch_loss_stream(batch);
-    g_autofree int64_t *samples = g_new(int64_t, chunk->n);
-    g_autofree int32_t *positions = g_new(int32_t, chunk->n);
+    g_autofree int64_t *samples = g_new(int64_t, (gsize)chunk->n);
+    g_autofree int32_t *positions = g_new(int32_t, (gsize)chunk->n);
     Dropout drop = ctx_dropout(cx, site);
     Tensor sample = arena_vector(cx->scratch, DT_I64, chunk->room, "classifier.sample");
 
@@ -321,7 +321,7 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
 static void value_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xent)
 {
     const Ctx *cx = chunk->cx;
-    g_autofree float *values = g_new(float, chunk->n);
+    g_autofree float *values = g_new(float, (gsize)chunk->n);
     Tensor negative = chunk_tensor(chunk, 1, "classifier.values");
 
     memcpy(values, &AT(chunk->rows->targets, chunk->first), (gsize)chunk->n * sizeof *values);

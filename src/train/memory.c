@@ -10,7 +10,7 @@
 static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                     GError **error)
 {
-    Model *model = model_open(null, &config->model, true, error);
+    Model *model = config_open_model(config, null, error);
     if (model == NULL)
         return false;
     const ModelLoss loss = config_loss(config);

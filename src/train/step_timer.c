@@ -67,7 +67,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
-    if (!(timer->model = model_open(timer->dev, &config->model, true, error)))
+    if (!(timer->model = config_open_model(config, timer->dev, error)))
         return false;
     params_init(model_params(timer->model), 1);
     yardstick_open(&timer->yardstick, timer->dev);

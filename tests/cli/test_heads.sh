@@ -13,9 +13,12 @@ awk 'BEGIN {
         for (i = 1; i <= 4; i++) {
             w = good && i == at ? "tuka" : word[1 + int(rand() * n)]
             line = line (i > 1 ? " " : "") w
-            tags = tags (i > 1 ? "," : "") (w == "mesa" ? "\"B-NAME\"" : "\"O\"")
+            tag = w == "mesa" ? "B-NAME" : "O"
+            tags = tags (i > 1 ? "," : "") "\"" tag "\""
+            print w " _ " tag >"tags.conll"
             q = q (i > 1 ? "," : "") "\"" w "\""
         }
+        print "" >"tags.conll"
         print line "\t" (good ? "good" : "bad") >"marks.tsv"
         print line >"corpus.txt"
         printf "{\"text\": \"%s\", \"score\": %.1f}\n", line, good ? 1.5 : -0.5 >"scores.jsonl"
@@ -78,7 +81,9 @@ echo "ok: values: $(head -n 1 value.scores)"
 train tags task.data=tags.jsonl task.valid=20% 'task.input={words}' task.tags=tags
 above tags.scores 90 f1
 [ "$(echo 'bari mesa loni' | "$loam" predict runs/tags)" = "O B-NAME O" ] || fail "tags of three words"
-echo "ok: tags of words"
+train conll train.length='20 steps' task.data=tags.conll task.valid=20% 'task.input={1}' task.tags=3
+cmp runs/tags/task/train.bin runs/conll/task/train.bin || fail "another dataset from columns"
+echo "ok: tags of words, from lists and from columns"
 
 train answers task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers task.scores=squad2
 awk '$1 == "exact" || $1 == "squad2" { found = $NF > 80 } END { exit !found }' answers.scores || fail "answers: $(cat answers.scores)"
@@ -89,6 +94,28 @@ train choices task.data=choices.jsonl task.valid=20% 'task.input={ask}' task.cho
 above choices.scores 90 accuracy
 [ "$(printf '1\tbari\ttuka\tloni\n' | "$loam" predict runs/choices)" = 1 ] || fail "a choice"
 echo "ok: choices"
+
+# Frozen parts: no states, the same weights; a run of two parts ends with the bytes of one.
+marks="task.data=marks.tsv task.columns=text,mark task.valid=20% task.input={text} task.label={mark}"
+for name in frozen halves; do
+    for length in $([ $name = halves ] && echo 5) 10; do
+        "$loam" train base.yaml run.dir=runs/$name $marks train.init=runs/marks train.freeze='shared,encoder.*' \
+            train.length="$length steps" 2>log || fail "$name: $(tail -n 1 log)"
+    done
+done
+cmp runs/frozen/checkpoints/latest/weights-*.safetensors runs/halves/checkpoints/latest/weights-*.safetensors || fail "resumed frozen"
+states() { cat "runs/$1"/checkpoints/latest/optimizer-*.safetensors | wc -c; }
+[ "$(states frozen)" -lt $(($(states marks) / 4)) ] || fail "states of frozen parts: $(states frozen) of $(states marks)"
+echo "ok: frozen parts"
+expect 1 'train.freeze: no parameter is called encodr' "$loam" train base.yaml run.dir=runs/bad $marks train.freeze='encodr.*'
+expect 1 'one number for each class of model.labels is wanted (bad,good)' "$loam" train base.yaml run.dir=runs/bad $marks train.class_weights=1,2,3
+"$loam" train base.yaml run.dir=runs/weighted $marks train.class_weights=1,4 train.length='2 steps' 2>log || fail "$(tail -n 1 log)"
+got=0
+echo 'bari [MASK]' | "$loam" generate --model runs/marks >out 2>err || got=$?
+[ "$got" = 1 ] && grep -q 'is a classifier (model.classifier=sequence)' err || fail "$(cat out err)"
+"$loam" inspect batch runs/marks --samples 1 >out 2>err || fail "$(cat err)"
+grep -q -x label out || fail "$(cat out)"
+echo "ok: weights of classes; other verbs on a classifier"
 
 printf 'text\tmark\nbari\tgood\nkoti\t\n' >bad.tsv
 expect 1 'bad.tsv:3: "" is no name of a class' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'

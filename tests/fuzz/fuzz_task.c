@@ -5,16 +5,35 @@
 
 #include <string.h>
 
-static const char *const suffixes[] = { ".tsv", ".tsv", ".csv", ".jsonl", ".json", ".aa" };
+static const char *const suffixes[] = { ".tsv", ".tsv", ".csv", ".jsonl", ".json", ".aa", ".conll" };
+
+/* Tasks of classifiers. */
+static const Task classified[] = {
+    { .learns = LABELS_SEQUENCE, .source = { .format = RECORD_CSV }, .input = "{1}", .second = "{2}", .target = "{3}" },
+    { .learns = LABELS_TOKENS, .source = { .format = RECORD_CONLL }, .input = "{1}", .tags = "2" },
+    { .learns = LABELS_TOKENS, .source = { .format = RECORD_JSONL }, .input = "{w}", .tags = "t", .labels = "O,B" },
+    { .learns = LABELS_SPAN, .source = { .format = RECORD_JSONL }, .input = "{q}", .second = "{c}", .answers = "a" },
+    { .learns = LABELS_CHOICE,
+      .source = { .format = RECORD_JSONL },
+      .input = "{q}",
+      .choices = "a,b",
+      .target = "{l}" },
+};
 
 static Task choose_task(uint8_t byte)
 {
     size_t n = 0;
     while (task_at(n))
         n++;
-    byte = (byte & 0x7f) % (n + 1);
+    byte = (byte & 0x7f) % (n + G_N_ELEMENTS(classified) + 1);
     if (byte < n)
         return *task_at(byte);
+    if (byte > n) {
+        Task task = classified[byte - n - 1];
+        task.source.rows = task.source.columns = "";
+        task.source.header = RECORD_NO;
+        return task;
+    }
     return (Task){ .source = { .format = RECORD_CSV, .rows = "", .columns = "", .header = RECORD_NO },
                    .input = "{{{1}}} {2.x}",
                    .target = "{2}",
@@ -33,6 +52,15 @@ static void check_example(const Task *task, const TaskExample *example)
     char *prediction = g_strdup("a text . said");
     check_text(example->input);
     check_text(example->id);
+    check_text(example->second);
+    for (guint i = 0; example->words && i < example->words->len; i++)
+        check_text(example->words->pdata[i]);
+    for (guint i = 0; example->choices && i < example->choices->len; i++)
+        check_text(example->choices->pdata[i]);
+    for (guint i = 0; example->starts && i < example->starts->len; i++)
+        CHECK(
+            g_str_has_prefix(example->second + g_array_index(example->starts, int64_t, i), example->targets->pdata[i]),
+            "an answer that is not where it is said to be");
     check_text(example->group);
     for (guint i = 0; i < example->targets->len; i++) {
         check_text(example->targets->pdata[i]);

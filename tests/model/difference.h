@@ -10,8 +10,10 @@ static inline double loss_and_gradients(Model *model, const Batch *batch, const 
     if (loss->grad)
         grads_begin(model_params(model), 1);
     model_loss(model, batch, loss, &sums);
-    return sums.head[HEAD_TOKENS].loss / loss->n_targets[HEAD_TOKENS] +
-           sums.head[HEAD_LABELS].loss / fmax(1, loss->n_targets[HEAD_LABELS]);
+    double total = 0;
+    for (int h = 0; h < HEAD_COUNT; h++)
+        total += sums.head[h].loss / fmax(1, loss->n_targets[h]);
+    return total;
 }
 
 typedef struct Difference {

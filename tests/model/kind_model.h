@@ -83,7 +83,7 @@ static inline Batch *kind_batch(const ModelConfig *config, int32_t max_samples, 
 static inline ModelLoss kind_loss(const Batch *batch)
 {
     ModelLoss loss = tiny_loss((double)batch->n_targets);
-    loss.n_targets[HEAD_LABELS] = 3;
+    loss.n_targets[HEAD_LABELS] = loss.n_targets[HEAD_CLASSES] = 3;
     return loss;
 }
 

@@ -100,6 +100,17 @@ static void pre_norm_bert(ModelConfig *config)
     config->sentence_head = config->pooler = false;
 }
 
+/* A class of each sequence, from a layer of its own (RoBERTa). */
+static void classifier(ModelConfig *config)
+{
+    bert(config);
+    config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
+    config->classifier = LABELS_SEQUENCE;
+    config->labels = (char *)"no,yes";
+    config->classifier_dense = true;
+    config->classifier_dropout = 0.2;
+}
+
 static void modernbert(ModelConfig *config)
 {
     config->family = FAMILY_BERT;
@@ -198,6 +209,7 @@ static const Kind kinds[] = { { "gpt2", gpt2 },
                               { "pre_norm_bert", pre_norm_bert },
                               { "modernbert", modernbert },
                               { "sparse_bert", sparse_bert },
+                              { "classifier", classifier },
                               { "post_norm_t5", post_norm_t5 },
                               { "umt5", umt5 },
                               { "ast_t5", ast_t5 },

@@ -104,6 +104,8 @@ static double bits_per_byte(const Result *result)
 static void add_heads(json_t *object, const LossSums *sums)
 {
     for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
+        if (sums->head[h].weight == 0)
+            continue;
         json_object_set_new(object, loss_names(h)->loss, json_finite(loss_sums_mean(sums, h)));
         if (h != HEAD_TOKENS && loss_names(h)->accuracy)
             json_object_set_new(object, loss_names(h)->accuracy, json_finite(loss_sums_accuracy(sums, h)));
@@ -132,8 +134,9 @@ static void print_heads(const char *set, const LossSums *sums)
 {
     printf("%s: tokens: loss %.4f", set, loss_sums_mean(sums, HEAD_TOKENS));
     for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
-        printf("; %ss: loss %.4f, accuracy %.1f %%, over %.0f %s", loss_names(h)->name, loss_sums_mean(sums, h),
-               100 * loss_sums_accuracy(sums, h), sums->head[h].weight, loss_names(h)->rows);
+        if (sums->head[h].weight > 0)
+            printf("; %ss: loss %.4f, accuracy %.1f %%, over %.0f %s", loss_names(h)->name, loss_sums_mean(sums, h),
+                   100 * loss_sums_accuracy(sums, h), sums->head[h].weight, loss_names(h)->rows);
     printf("\n");
 }
 

@@ -225,6 +225,10 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     if (fill && (config->n_enc == 0 || config->n_dec == 0))
         return fail_user(error, "--fill fills the blanks of a T5; %s has no %s", model_path,
                          config->n_enc == 0 ? "encoder" : "decoder");
+    if (config->classifier != LABELS_NONE)
+        return fail_user(error,
+                         "%s is a classifier (model.classifier=%s), which knows no words; `loam predict` asks it",
+                         model_path, label_kind_names[config->classifier]);
     if (config->n_dec == 0 && (settings.beams > 1 || settings.temperature > 0))
         return fail_user(error, "%s has no decoder: it fills masks, without --beams and --temperature", model_path);
     token_roles_complete(model_roles(model), tok);

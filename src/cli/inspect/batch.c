@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
 
@@ -74,10 +75,33 @@ static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GEr
     return at == end || print_ids(what, tok, enc->ids + at + 1, end - at - 1, error);
 }
 
+/* What a classifier is to learn of sequence i: numbers of classes, a value, tokens or a choice. */
+static void print_answer(LabelKind kind, const Batch *batch, int32_t i)
+{
+    const TokenStream *stream = &batch->enc;
+    float value;
+    memcpy(&value, &batch->labels[i], sizeof value);
+    if (kind == LABELS_VALUE)
+        printf("value\n%g\n", (double)value);
+    else if (kind == LABELS_SPAN)
+        printf("tokens\n%d to %d\n", batch->labels[i], batch->label_ends[i]);
+    else if (kind != LABELS_TOKENS)
+        printf("label\n%d\n", batch->labels[i]);
+    for (int32_t row = stream->cu[i]; kind == LABELS_TOKENS && row < stream->cu[i + 1]; row++)
+        if (batch->weights[row] > 0)
+            printf("token %d: label %d\n", row - stream->cu[i], batch->targets[row]);
+}
+
 /* A sequence of an encoder alone or a decoder alone: its input and its targets. */
-static bool print_single(const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
+static bool print_single(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *stream = batch_loss_stream(batch);
+    const LabelKind kind = (LabelKind)loader_objective(loader)->label_kind;
+    if (kind != LABELS_NONE) {
+        bool good = print_ids("input", tok, stream->ids + stream->cu[i], stream->cu[i + 1] - stream->cu[i], error);
+        print_answer(kind, batch, i);
+        return good;
+    }
     g_autofree int32_t *predicted = g_new(int32_t, stream->n_tokens);
     int64_t n = 0;
     for (int32_t row = stream->cu[i]; row < stream->cu[i + 1]; row++)
@@ -112,7 +136,7 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
         }
         printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);
         good = batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0 ? print_pair(loader, batch, i, tok, error)
-                                                                      : print_single(batch, i, tok, error);
+                                                                      : print_single(loader, batch, i, tok, error);
     }
     return good;
 }

@@ -123,6 +123,15 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                                           [STREAMS_ENCODER] = "an encoder alone",
                                           [STREAMS_DECODER] = "a decoder alone" };
     const Objective *objective = data_objective_row(data);
+    bool labels = objective->accepts != NULL;
+    if (model->classifier != LABELS_NONE && !labels)
+        return fail_user(error,
+                         "data.objective=%s trains a head over the vocabulary, and the model has a classifier "
+                         "(model.classifier=%s): data.objective=labels trains it, on a task",
+                         objective->name, label_kind_names[model->classifier]);
+    if (labels && model->classifier == LABELS_NONE)
+        return fail_user(error, "data.objective=labels trains a classifier: set model.classifier, or a task with "
+                                "task.label");
     if (suits(objective, model))
         return check_segments(data, model, error);
     g_autoptr(GString) others = g_string_new(NULL);

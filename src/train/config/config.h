@@ -6,7 +6,7 @@
 #include "data/loader.h"
 #include "data/task/task.h"
 #include "device/device.h"
-#include "model/loss.h"
+#include "model/model.h"
 #include "model/model_config.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
@@ -28,6 +28,7 @@ typedef struct TrainConfig {
     int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
     bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */
     char *init;                       /* path of a model whose weights training starts from; "" means random weights */
+    char *freeze; /* patterns of names of parameters that are not trained, separated by commas; "" means none */
     double label_smoothing, z_loss;
     char *class_weights; /* factors of classes, separated by commas; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
@@ -127,6 +128,9 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
 double config_tokens(const Config *config, Amount amount);
 /* The loss of a training step; its n_targets are counted by loss_count. */
 ModelLoss config_loss(const Config *config);
+/* Opens the model of the configuration for training, without gradients of the parameters of train.freeze. A pattern
+ * that names no parameter is an error. */
+Model *config_open_model(const Config *config, Device *dev, GError **error);
 /* train.class_weights as numbers, one a class of the model; NULL means none, or with *error set that they are no such
  * numbers. g_free. */
 float *config_class_weights(const Config *config, GError **error);

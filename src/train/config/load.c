@@ -52,6 +52,36 @@ TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, 
                           .double_sep = !t5 && model->position_offset > 0 };
 }
 
+/* Whether each pattern names a parameter, and not all are frozen. */
+static bool check_frozen(Model *model, char **patterns, GError **error)
+{
+    ParamStore *params = model_params(model);
+    int n = params_count(params), frozen = 0;
+    for (char **pattern = patterns; *pattern; pattern++) {
+        bool found = false;
+        for (int i = 0; i < n && !found; i++)
+            found = g_pattern_match_simple(*pattern, params_spec(params, i)->name);
+        if (!found)
+            return fail_user(error, "train.freeze: no parameter is called %s; `loam inspect checkpoint` lists them",
+                             *pattern);
+    }
+    for (int i = 0; i < n; i++)
+        frozen += params_spec(params, i)->frozen;
+    return frozen < n || fail_user(error, "train.freeze: nothing is left to train");
+}
+
+Model *config_open_model(const Config *config, Device *dev, GError **error)
+{
+    g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
+    for (char **pattern = patterns; *pattern; pattern++)
+        g_strstrip(*pattern);
+    Model *model =
+        model_open_stage(dev, &config->model, stage_whole(&config->model), true, (const char *const *)patterns, error);
+    if (model && !check_frozen(model, patterns, error))
+        g_clear_pointer(&model, model_close);
+    return model;
+}
+
 /* The classes of a classifier that no configuration names are those of the task, or of its data. */
 static bool resolve_labels(Config *config, GError **error)
 {

@@ -56,6 +56,11 @@ static const OptionRow train_options[] = {
       "path of a model (run, checkpoint or Hugging Face folder) whose weights training starts from, with a fresh "
       "optimizer; shape and tokenizer must be the same",
       NULL },
+    { "train.freeze", OPT_STRING, ROW(freeze), "", 0, 0, OPT_IDENTITY,
+      "names of parameters that are not trained, as `loam inspect checkpoint` lists them, separated by commas; * "
+      "stands "
+      "for anything: shared,encoder.0.*",
+      NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
       "probability that is taken from the target and spread over the vocabulary", NULL },
     { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,

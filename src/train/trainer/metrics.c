@@ -173,6 +173,8 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
     size_t n = 0;
     for (HeadId h = 0; h < HEAD_COUNT; h++) {
         const HeadNames *names = loss_names(h);
+        if (sums->head[h].weight == 0)
+            continue;
         scalars[n++] = (Scalar){ names->loss, group, loss_sums_mean(sums, h) };
         if (h != HEAD_TOKENS && names->accuracy)
             scalars[n++] = (Scalar){ names->accuracy, group, loss_sums_accuracy(sums, h) };

@@ -86,7 +86,7 @@ static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
-    if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
+    if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
     t->loss.class_weights = t->class_weights = config_class_weights(config, NULL);
