@@ -30,6 +30,7 @@ typedef struct Batch {
     int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending */
     int32_t *target_ids;     /* (n_targets) targets of the tokens in target_indices */
     int32_t *labels;         /* (max_seq of the loss stream) class of each sequence; -1 means none */
+    float *label_weights;    /* (max_seq of the loss stream) 1 where the sequence has a class, else 0 */
     int64_t first_sample;    /* global index of the first sample */
     int64_t n_samples, n_targets;
 } Batch;
