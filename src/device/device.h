@@ -53,8 +53,9 @@ struct Device {
     void *impl;       /* data of the backend's own */
 };
 
-/* The processor. threads 0 means OMP_NUM_THREADS, or every core. Master weights and optimizer states are f32; compute
- * is f32, bf16 or f16; residual and grad are f32 or the dtype of compute. Never fails. */
+/* The processor. threads 0 means OMP_NUM_THREADS, or every core; never more than OMP_THREAD_LIMIT. Master weights and
+ * optimizer states are f32; compute is f32, bf16 or f16; residual and grad are f32 or the dtype of compute. Never
+ * fails. */
 Device *device_open_cpu(int threads, Precision precision);
 Device *device_open_null(void);                   /* a null device with the dtypes of precision_uniform(DT_F32) */
 Device *device_open_null_of(Precision precision); /* a null device with the dtypes of this precision */

@@ -50,7 +50,8 @@ static bool update_deepspeed(LossScale *state, const LossScaleConfig *config, bo
     return !stuck;
 }
 
-/* fairseq's DynamicLossScaler: a scale that falls to the smallest ends the run. */
+/* fairseq's DynamicLossScaler: a scale that falls to the smallest ends the run. At the threshold the scale stays, and
+ * every overflow counts as a change. */
 static bool update_fairseq(LossScale *state, const LossScaleConfig *config, bool overflow)
 {
     bool falls = false;
@@ -59,13 +60,14 @@ static bool update_fairseq(LossScale *state, const LossScaleConfig *config, bool
         state->overflows++;
         falls = (double)state->overflows >= config->tolerance * (double)(state->steps - state->last_change);
     }
-    bool stuck = falls && state->scale / FACTOR <= config->min, rises = !overflow && window_full(state, config);
+    double lower = fmax(state->scale / FACTOR, config->threshold);
+    bool stuck = falls && lower <= config->min, rises = !overflow && window_full(state, config);
     if (falls)
         state->overflows = 0;
     if (falls || rises)
         state->last_change = state->steps;
     if (!stuck && (falls || rises))
-        state->scale *= rises ? FACTOR : 1.0 / FACTOR;
+        state->scale = rises ? state->scale * FACTOR : lower;
     state->steps++;
     return !stuck;
 }
@@ -97,6 +99,8 @@ const OptionRow loss_scale_options[] = {
       "first loss scale; auto: 2^32 for megatron, 2^16 for deepspeed, 2^7 for fairseq", NULL },
     { "fp16.min_scale", OPT_F64, ROW(min), "auto", 0, 0x1p60, OPT_TUNABLE,
       "smallest loss scale; auto: 1, for fairseq 1e-4. An overflow there ends a run of deepspeed or fairseq", NULL },
+    { "fp16.threshold", OPT_F64, ROW(threshold), "0", 0, 0x1p60, OPT_TUNABLE,
+      "fairseq: overflows lower the loss scale to no less than this (--threshold-loss-scale); 0: no such bound", NULL },
     { "fp16.window", OPT_I64, ROW(window), "auto", 0, 1e15, OPT_TUNABLE,
       "steps without overflow after which the loss scale is doubled; auto: 1000, for fairseq 2^14 / microbatches of a "
       "step",

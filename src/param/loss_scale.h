@@ -12,6 +12,7 @@ typedef struct LossScaleConfig {
     int scaler;          /* LossScaler */
     double fixed;        /* a scale that never changes; 0 means that it does */
     double initial, min; /* the first and the smallest scale */
+    double threshold;    /* fairseq: an overflow lowers the scale to no less than this; 0 means no such bound */
     int64_t window;      /* steps without overflow after which the scale is doubled */
     int64_t hysteresis;  /* Megatron and DeepSpeed: overflows that are needed before the scale is halved */
     double tolerance;    /* fairseq: share of overflows since the last change up to which the scale stays; 0 means 0 */
@@ -36,5 +37,6 @@ bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **
 /* The state before the first step. */
 LossScale loss_scale_start(const LossScaleConfig *config);
 /* After a step; overflow: its loss or gradient was not finite. false means that the scale would have to fall below its
- * smallest value, where DeepSpeed and fairseq end a run; the scale then stays. */
+ * smallest value, where DeepSpeed and fairseq end a run; the scale then stays. A threshold above the smallest value of
+ * fairseq's scale keeps the run alive. */
 bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow);

@@ -78,6 +78,8 @@ train overflow 'train.length=40 steps' train.precision=fp16 fp16.initial_scale=1
 grep -q '"kind":"train".*"loss_scale":' "$work/overflow/metrics.jsonl" || fail "no loss_scale in metrics.jsonl"
 expect 1 'gradients overflow at the smallest loss scale, 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/stuck" \
     train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 fp16.min_scale=1e12
+train bounded 'train.length=4 steps' train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 fp16.threshold=1e12
+grep -q 'step 4 skipped: .* at loss scale 1e+12; it goes on with 1e+12' "$work/log" || fail "$(cat "$work/log")"
 [ -e "$work/stuck/checkpoints/step-00000001/state.json" ] || fail "no save after an overflow at the smallest scale"
 
 # What models answer: in the run's precision, or another.

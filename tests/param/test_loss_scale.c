@@ -48,6 +48,23 @@ static const Script scripts[] = {
       { 4, 4, 4, 4, 2, 1 },
       -1 },
     { "fairseq_ends_at_the_smallest", { .scaler = SCALER_FAIRSEQ, .initial = 4, .min = 1 }, "xx", { 2, 2 }, 1 },
+    /* 8, 4, 4 (not 2), 4, then up after three finite steps and down again. */
+    { "fairseq_threshold",
+      { .scaler = SCALER_FAIRSEQ, .initial = 8, .window = 3, .threshold = 4, .min = 1e-4 },
+      "xxx...xx",
+      { 4, 4, 4, 4, 4, 8, 4, 4 },
+      -1 },
+    /* The threshold lies above the smallest scale, which is never reached; below it, the run ends as without. */
+    { "fairseq_threshold_keeps_the_run_alive",
+      { .scaler = SCALER_FAIRSEQ, .initial = 4, .min = 1, .threshold = 2 },
+      "xxxx",
+      { 2, 2, 2, 2 },
+      -1 },
+    { "fairseq_threshold_below_the_smallest",
+      { .scaler = SCALER_FAIRSEQ, .initial = 4, .min = 1, .threshold = 0.5 },
+      "xx",
+      { 2, 2 },
+      1 },
     { "fixed", { .scaler = SCALER_FAIRSEQ, .fixed = 12 }, "xxx....", { 12, 12, 12, 12, 12, 12, 12 }, -1 },
     /* What Megatron-LM's own defaults do with the first steps of a run: 2^32, and the first overflow is forgiven. */
     { "megatron_defaults", { .scaler = SCALER_MEGATRON }, "xxxx.", { 0x1p32, 0x1p31, 0x1p30, 0x1p29, 0x1p29 }, -1 },

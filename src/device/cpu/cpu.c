@@ -29,6 +29,8 @@ static void check_precision(Precision p)
           dtype_name(p.state));
 }
 
+/* Kernels count on teams of the size that they ask for, so that sums are always added in the same order: OpenMP may not
+ * give fewer threads when the machine is busy. */
 Device *device_open_cpu(int threads, Precision precision)
 {
     check_precision(precision);
@@ -40,6 +42,9 @@ Device *device_open_cpu(int threads, Precision precision)
     cpu->bf16 = isa->bf16;
     if (threads <= 0)
         threads = omp_get_max_threads();
+    if (threads > omp_get_thread_limit())
+        threads = omp_get_thread_limit();
+    omp_set_dynamic(false);
     flush_denormals(threads);
     return device_new("cpu", isa->ops, precision, true, threads, isa->name, cpu);
 }

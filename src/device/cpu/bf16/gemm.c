@@ -194,4 +194,9 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
     multiply(&p);
 }
 
-const Bf16Products bf16_products = { bf16_gemm, bf16_tile };
+const Bf16Products bf16_products = { .gemm = bf16_gemm,
+                                     .tile = bf16_tile,
+                                     .attention_fwd_bytes = bf16_attention_fwd_bytes,
+                                     .attention_bwd_bytes = bf16_attention_bwd_bytes,
+                                     .attention_fwd = bf16_attention_fwd,
+                                     .attention_bwd = bf16_attention_bwd };

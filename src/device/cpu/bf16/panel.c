@@ -15,8 +15,8 @@ static __mmask32 mask32(int64_t n)
     return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1;
 }
 
-/* Transposes a block in place: 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
-static void transpose_block(uint16_t *block)
+/* 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
+void bf16_transpose(uint16_t *block)
 {
     __m512i r[SIDE], t[SIDE];
     for (int i = 0; i < SIDE; i++)
@@ -107,8 +107,8 @@ static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side
             else
                 step_of_rows(step, s, row + i * PANEL, first);
             if (s.transposed == (side == LEFT)) {
-                transpose_block(step);
-                transpose_block(step + BLOCK);
+                bf16_transpose(step);
+                bf16_transpose(step + BLOCK);
             }
         }
 }

@@ -9,17 +9,22 @@
 #include "device/cpu/bf16/bf16.h"
 #include "device/cpu/share.h"
 
-#define BF16_PASTE_(name, isa) name##_##isa
-#define BF16_PASTE(name, isa)  BF16_PASTE_(name, isa)
-#define bf16_products          BF16_PASTE(bf16_products, ISA)
-#define bf16_gemm              BF16_PASTE(bf16_gemm, ISA)
-#define bf16_tile              BF16_PASTE(bf16_tile, ISA)
-#define bf16_pack              BF16_PASTE(bf16_pack, ISA)
-#define bf16_product           BF16_PASTE(bf16_product, ISA)
-#define bf16_write             BF16_PASTE(bf16_write, ISA)
-#define bf16_write_soon        BF16_PASTE(bf16_write_soon, ISA)
-#define bf16_enter             BF16_PASTE(bf16_enter, ISA)
-#define bf16_leave             BF16_PASTE(bf16_leave, ISA)
+#define BF16_PASTE_(name, isa)   name##_##isa
+#define BF16_PASTE(name, isa)    BF16_PASTE_(name, isa)
+#define bf16_products            BF16_PASTE(bf16_products, ISA)
+#define bf16_gemm                BF16_PASTE(bf16_gemm, ISA)
+#define bf16_tile                BF16_PASTE(bf16_tile, ISA)
+#define bf16_attention_fwd       BF16_PASTE(bf16_attention_fwd, ISA)
+#define bf16_attention_bwd       BF16_PASTE(bf16_attention_bwd, ISA)
+#define bf16_attention_fwd_bytes BF16_PASTE(bf16_attention_fwd_bytes, ISA)
+#define bf16_attention_bwd_bytes BF16_PASTE(bf16_attention_bwd_bytes, ISA)
+#define bf16_pack                BF16_PASTE(bf16_pack, ISA)
+#define bf16_transpose           BF16_PASTE(bf16_transpose, ISA)
+#define bf16_product             BF16_PASTE(bf16_product, ISA)
+#define bf16_write               BF16_PASTE(bf16_write, ISA)
+#define bf16_write_soon          BF16_PASTE(bf16_write_soon, ISA)
+#define bf16_enter               BF16_PASTE(bf16_enter, ISA)
+#define bf16_leave               BF16_PASTE(bf16_leave, ISA)
 
 enum { SIDE = 16, PANEL = 2 * SIDE, STEP = 32, BLOCK = SIDE * STEP, PANEL_STEP = 2 * BLOCK };
 
@@ -47,8 +52,16 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, floa
 void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                void *scratch);
 
+size_t bf16_attention_fwd_bytes(const AttnSpec *spec, int64_t size);
+size_t bf16_attention_bwd_bytes(const AttnSpec *spec, int64_t size);
+void bf16_attention_fwd(Tensor o, float *lse, const Head *head, void *memory);
+void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, bool last, void *memory);
+
 /* Writes n panels, those of rows [row, row + n PANEL), to `to`, aligned to 64; rows beyond the last are zeros. */
 void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side);
+
+/* Transposes a block in place: left becomes right, right left. */
+void bf16_transpose(uint16_t *block);
 
 /* The left factor: a left panel, or the rows of a matrix where they lie. */
 typedef struct Left {

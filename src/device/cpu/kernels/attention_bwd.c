@@ -101,7 +101,7 @@ static void block_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b,
 static int64_t block_before(const Head *head, int64_t end)
 {
     const BlockLayout *layout = head->spec->layout;
-    int64_t step = attn_max_rows(head->spec);
+    int64_t step = attn_max_rows(head->spec, attn_tiling);
     if (!layout)
         return (end - 1) / step * step;
     int64_t shift = head->tk - head->tq, begin = max_i64((end - 1 + shift) / layout->size * layout->size - shift, 0);
@@ -125,7 +125,7 @@ static void head_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, bool firs
         return;
     }
     for (int64_t end = head->tq; end > 0;) {
-        Block b = attn_block(head, block_before(head, end), desk->runs);
+        Block b = attn_block(head, block_before(head, end), attn_tiling, (Range){ 0, head->tk }, desk->runs);
         if (b.columns > 0)
             block_bwd(dev, hb, desk, b, write && end == head->tq ? 0 : 1);
         else
@@ -154,19 +154,48 @@ static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld,
     }
 }
 
-/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. Where the
- * bias has a gradient, `sums` are those of reduce_bias. */
-static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Desk *desk, float *sums,
-                        int64_t ld)
+/* Scratch memory of all threads: the bias's sums (see reduce_bias), then for each thread a row of the bias and the
+ * memory of a head. */
+typedef struct Memory {
+    const Bf16Products *bf16;
+    float *sums;
+    int64_t ld_sums;
+    char *threads;
+    size_t row_bytes, bytes; /* of a row, and of a thread with its row */
+} Memory;
+
+static Memory memory_open(Device *dev, const AttnSpec *spec, int64_t size, int64_t ld_sums)
 {
+    const Bf16Products *bf16 = attn_bf16(dev, spec);
+    size_t row = row_bytes(spec->max_q + spec->max_k), sums_bytes = row_bytes(ld_sums * spec->heads);
+    size_t bytes = row + (bf16 ? bf16->attention_bwd_bytes(spec, size) : attn_desk_bytes(dev, spec, size, true));
+    char *workspace = cpu_workspace(dev, sums_bytes + (size_t)dev->threads * bytes);
+    memset(workspace, 0, sums_bytes);
+    return (Memory){ bf16, (float *)workspace, ld_sums, workspace + sums_bytes, row, bytes };
+}
+
+/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. */
+static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Memory *memory)
+{
+    char *mine = memory->threads + (size_t)omp_get_thread_num() * memory->bytes, *rest = mine + memory->row_bytes;
     int32_t group = t->spec->heads / attn_kv_heads(t->spec);
+    int64_t first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
+    Desk desk = { 0 };
+    if (!memory->bf16)
+        desk = attn_desk_at(dev, rest, t->spec, t->q.d[1] / t->spec->heads, true);
     for (int32_t g = 0; g < group; g++) {
-        HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, desk->bias);
+        HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, (float *)mine);
+        int64_t size = hb.head.size;
         if (tensor_present(t->dbias))
-            hb.dbias = sums + hb.head.index * ld + hb.head.q_first + t->spec->cu_k.device[s] + hb.head.tq - 1;
-        head_bwd(dev, &hb, desk, g == 0);
+            hb.dbias = memory->sums + hb.head.index * memory->ld_sums + hb.head.q_first + first + hb.head.tq - 1;
+        if (memory->bf16)
+            memory->bf16->attention_bwd(&hb, head_rows(t->dk, first, n, kv_head, size),
+                                        head_rows(t->dv, first, n, kv_head, size), g == 0, g == group - 1, rest);
+        else
+            head_bwd(dev, &hb, &desk, g == 0);
     }
-    write_keys(t, s, kv_head, desk->dk, desk->dv);
+    if (!memory->bf16)
+        write_keys(t, s, kv_head, desk.dk, desk.dv);
 }
 
 void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,
@@ -178,23 +207,16 @@ void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias
         cpu_attn_distance_bwd(dev, &tensors);
         return;
     }
-    int64_t size = q.d[1] / spec->heads, ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
-    size_t bytes = attn_desk_bytes(dev, spec, size, true), sums_bytes = row_bytes(ld_sums * spec->heads);
-    char *workspace = cpu_workspace(dev, sums_bytes + (size_t)dev->threads * bytes);
-    float *sums = (float *)workspace;
+    int64_t ld_sums = tensor_present(dbias) ? q.d[0] + k.d[0] : 0;
+    Memory memory = memory_open(dev, spec, q.d[1] / spec->heads, ld_sums);
     int32_t kv_heads = attn_kv_heads(spec);
     cpu_gemm_enter(dev);
-    memset(sums, 0, sums_bytes);
     zero_uncovered(dq, spec->cu_q.device, spec->n_seq);
     zero_uncovered(dk, spec->cu_k.device, spec->n_seq);
     zero_uncovered(dv, spec->cu_k.device, spec->n_seq);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
-    for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
-        char *mine = workspace + sums_bytes + (size_t)omp_get_thread_num() * bytes;
-        Desk desk = attn_desk_at(dev, mine, spec, size, true);
-        kv_head_bwd(dev, &tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads), &desk, sums, ld_sums);
-    }
+    for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++)
+        kv_head_bwd(dev, &tensors, (int32_t)(task / kv_heads), (int32_t)(task % kv_heads), &memory);
     if (tensor_present(dbias))
-        reduce_bias(dbias, beta_bias, sums, ld_sums, spec,
-                    attn_desk_at(dev, workspace + sums_bytes, spec, size, true).bias);
+        reduce_bias(dbias, beta_bias, memory.sums, ld_sums, spec, (float *)memory.threads);
 }

@@ -109,7 +109,7 @@ static void block_fwd(Device *dev, Tensor o, float *lse, const Desk *desk, const
 static void head_fwd(Device *dev, Tensor o, float *log_sums, const Desk *desk, const Head *head)
 {
     for (int64_t first = 0; first < head->tq;) {
-        Block b = attn_block(head, first, desk->runs);
+        Block b = attn_block(head, first, attn_tiling, (Range){ 0, head->tk }, desk->runs);
         Tensor rows = tensor_slice_rows(o, first, b.rows);
         if (b.columns > 0) {
             block_fwd(dev, rows, log_sums + first, desk, head, b);
@@ -129,17 +129,26 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
         return;
     }
     int64_t size = q.d[1] / spec->heads;
-    size_t bytes = attn_desk_bytes(dev, spec, size, false);
+    const Bf16Products *bf16 = attn_bf16(dev, spec);
+    size_t bias_bytes = row_bytes(spec->max_q + spec->max_k);
+    size_t bytes =
+        bias_bytes + (bf16 ? bf16->attention_fwd_bytes(spec, size) : attn_desk_bytes(dev, spec, size, false));
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
     zero_uncovered(o, spec->cu_q.device, spec->n_seq);
     KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic, 1)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
-        Desk desk = attn_desk_at(dev, workspace + (size_t)omp_get_thread_num() * bytes, spec, size, false);
-        Head head =
-            head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, bias, desk.bias);
-        head_fwd(dev, head_rows(o, head.q_first, head.tq, head.index, size), row_of(lse, head.index) + head.q_first,
-                 &desk, &head);
+        char *memory = workspace + (size_t)omp_get_thread_num() * bytes;
+        Head head = head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, bias,
+                            (float *)memory);
+        Tensor rows = head_rows(o, head.q_first, head.tq, head.index, size);
+        float *log_sums = row_of(lse, head.index) + head.q_first;
+        if (bf16) {
+            bf16->attention_fwd(rows, log_sums, &head, memory + bias_bytes);
+        } else {
+            Desk desk = attn_desk_at(dev, memory + bias_bytes, spec, size, false);
+            head_fwd(dev, rows, log_sums, &desk, &head);
+        }
     }
 }

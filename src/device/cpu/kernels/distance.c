@@ -10,12 +10,10 @@ typedef struct Desk {
     float *scores, *mask, *q, *k, *v, *dout, *o, *dq, *dk, *dv, *dtable;
 } Desk;
 
-/* Bytes of a desk, or its parts where there is memory: *used grows. */
+/* The next n numbers of a desk. */
 static float *take(char *memory, size_t *used, int64_t n)
 {
-    float *p = memory ? (float *)(memory + *used) : NULL;
-    *used += row_bytes(n);
-    return p;
+    return attn_take(memory, used, (size_t)n * sizeof(float));
 }
 
 static size_t lay_out(Desk *desk, char *memory, const AttnSpec *spec, int64_t size)
@@ -77,7 +75,7 @@ static Range row_scores(const Desk *desk, const Head *head, int64_t i)
 {
     bool keys = head->spec->distance->keys;
     const float *q = desk->q + i * head->size;
-    Range seen = visible(head, i);
+    Range seen = attn_keys(head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
         const float *e = desk->table + table_row(head, i, j) * head->size;
         desk->scores[j] = head->spec->scale * score(q, desk->k + j * head->size, e, keys, head->size);

@@ -1,7 +1,7 @@
 /* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
  * first-level cache. */
-#include "device/cpu/kernels/mask.h"
 #include "device/cpu/kernels/rows.h"
+#include "device/cpu/mask.h"
 
 #include <math.h>
 

@@ -1,56 +1,18 @@
 /* head.h: one head of one sequence, for the attention kernels. */
 #pragma once
 
-#include "device/cpu/kernels/mask.h"
+#include "device/cpu/attention.h"
 #include "device/cpu/kernels/rows.h"
+#include "device/cpu/mask.h"
 
 #define cpu_attn_distance_fwd ISA_NAME(cpu_attn_distance_fwd)
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
-
-typedef struct Head {
-    const AttnSpec *spec;
-    const Dropout *drop;
-    Tensor q, k, v;    /* (tq,size), (tk,size), (tk,size) */
-    const float *bias; /* bias[j - i] for key j and query i; NULL: none */
-    int64_t q_first, tq, tk, prefix, size;
-    int32_t index, number; /* of the head: here, and in the whole layer */
-} Head;
-
-/* Rows [first, first + n) of head h of t, which has heads of `size` channels. */
-static inline Tensor head_rows(Tensor t, int64_t first, int64_t n, int64_t h, int64_t size)
-{
-    return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
-}
 
 /* Head h of sequence s. `row` has room for a row of the bias where that is not f32. */
 static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
                            Tensor v, Tensor bias, float *row)
 {
-    int64_t size = q.d[1] / spec->heads, kv_head = h / (spec->heads / attn_kv_heads(spec));
-    int64_t tq = spec->cu_q.device[s + 1] - spec->cu_q.device[s], tk = spec->cu_k.device[s + 1] - spec->cu_k.device[s];
-    int64_t k_first = spec->k_first.device ? spec->k_first.device[s] : spec->cu_k.device[s];
-    int64_t middle = spec->k_first.device ? spec->max_k - tk : spec->max_q - 1; /* column of key 0 for query 0 */
-    return (Head){ .spec = spec,
-                   .drop = drop,
-                   .q = head_rows(q, spec->cu_q.device[s], tq, h, size),
-                   .k = head_rows(k, k_first, tk, kv_head, size),
-                   .v = head_rows(v, k_first, tk, kv_head, size),
-                   .bias = tensor_present(bias) ? row_read(row, bias, h, 0, bias.d[1]) + middle : NULL,
-                   .q_first = spec->cu_q.device[s],
-                   .tq = tq,
-                   .tk = tk,
-                   .prefix = spec->prefix.device ? spec->prefix.device[s] : 0,
-                   .size = size,
-                   .index = h,
-                   .number = spec->first_head + h };
-}
-
-/* The keys that query i attends to. */
-static inline Range visible(const Head *head, int64_t i)
-{
-    Range range;
-    attn_visible(head->spec, (AttnSequence){ head->tq, head->tk, head->prefix }, i, &range.begin, &range.end);
-    return range;
+    return attn_head(spec, drop, s, h, q, k, v, tensor_present(bias) ? row_read(row, bias, h, 0, bias.d[1]) : NULL);
 }
 
 /* The tensors of attn_bwd. */
@@ -59,14 +21,6 @@ typedef struct Bwd {
     const AttnSpec *spec;
     const Dropout *drop;
 } Bwd;
-
-/* A Head with its rows in the tensors of backward. */
-typedef struct HeadBwd {
-    Head head;
-    Tensor dq, o, dout; /* (tq,size) */
-    float *dbias;       /* sums of this sequence for the gradient of bias[j - i]; NULL: not wanted */
-    const float *lse;
-} HeadBwd;
 
 static inline HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h, float *row)
 {
