@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Tokens per second of text generation by the same model on the same machine: Hugging Face's generate (PyTorch, eager) in f32
-and in bf16, and loam in both, in turns in one run.
+and in bf16, and loam in the precision that it chooses for this processor, in turns in one run.
 
     bench/peers/generate.py [--models t5,gpt2] [--batches 1,16] [--beams 1,4] [--loam build/loam] [--rounds 2]
 
 T5-small and GPT-2 (124 M) of random weights. Every prompt has --input random tokens, every answer exactly --tokens: no token
 ends an answer. Beams 1 is greedy decoding. A run is a whole answer, its prompt included; the weights are loaded before (loam
 prints how long that takes). Tokens are those of the answers, one for each prompt and step, whatever the number of beams.
-Ratios are those of the best of loam's dtypes to the best of Hugging Face's. Needs torch and transformers (4 or 5).
+Ratios are those of loam to the better of Hugging Face's two. Needs torch and transformers (4 or 5).
 """
 
 import argparse
@@ -16,7 +16,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -25,6 +24,7 @@ import torch
 import transformers
 
 transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -46,11 +46,12 @@ def arguments():
     parser.add_argument("--models", default="t5,gpt2")
     parser.add_argument("--batches", default="1,16", help="prompts that are answered together")
     parser.add_argument("--beams", default="1,4")
-    parser.add_argument("--dtypes", default="f32,bf16")
+    parser.add_argument("--dtypes", default="f32,bf16", help="of Hugging Face")
+    parser.add_argument("--precisions", default="auto", help="of loam: f32, bf16, auto")
     parser.add_argument("--input", type=int, default=64, help="tokens of a prompt")
     parser.add_argument("--tokens", type=int, default=32, help="tokens of an answer")
     parser.add_argument("--rounds", type=int, default=2, help="turns of all peers; the median counts")
-    parser.add_argument("--runs", type=int, default=2, help="timed runs of a turn; the median counts")
+    parser.add_argument("--runs", type=int, default=1, help="timed runs of a turn; the median counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--loam", default="build/loam")
     return parser.parse_args()
@@ -88,7 +89,7 @@ class Loam:
 
     def rate(self, batch, beams):
         words = [*self.words, "--batch", str(batch), "--beams", str(beams)]
-        printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+        printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         self.last = json.loads(printed.splitlines()[-1])
         return self.last["tokens_per_s"]
 
@@ -108,26 +109,29 @@ def best(rates, kind):
     return max((rate for (found, _), rate in rates.items() if found == kind), default=float("nan"))
 
 
+def compare(args, model, folder):
+    columns = [("hf", dtype) for dtype in args.dtypes.split(",")] + [("loam", name) for name in args.precisions.split(",")]
+    peers = {(kind, name): {"hf": HuggingFace, "loam": Loam}[kind](args, folder, name) for kind, name in columns}
+    print(f"{model:6s} batch beams " + " ".join(f"{kind + ' ' + name:>10s}" for kind, name in columns) + "   ratio")
+    for batch, beams in itertools.product(map(int, args.batches.split(",")), map(int, args.beams.split(","))):
+        rates = measure(args, peers, batch, beams)
+        row = " ".join(f"{rates.get(name, float('nan')):10.1f}" for name in columns)
+        print(f"{'':6s} {batch:5d} {beams:5d} {row}  {best(rates, 'loam') / best(rates, 'hf'):6.2f}", flush=True)
+    last = getattr(peers[columns[-1]], "last", None)
+    if last:
+        print(f"loam: {last['isa']}, {last['precision']}, {last['load_s']:.2f} s to load the weights", flush=True)
+
+
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    kinds, dtypes = {"hf": HuggingFace, "loam": Loam}, args.dtypes.split(",")
-    columns = [(kind, dtype) for kind in kinds for dtype in dtypes]
-    print(f"{'tokens/s':6s} {'batch':>5s} {'beams':>5s} " + " ".join(f"{kind + ' ' + dtype:>10s}" for kind, dtype in columns) + "  ratio")
     for model in args.models.split(","):
         with tempfile.TemporaryDirectory() as folder:
             torch.manual_seed(0)
             MODELS[model]().save_pretrained(folder)
-            peers = {(kind, dtype): kinds[kind](args, folder, dtype) for kind, dtype in columns}
-            for batch, beams in itertools.product(map(int, args.batches.split(",")), map(int, args.beams.split(","))):
-                rates = measure(args, peers, batch, beams)
-                row = " ".join(f"{rates.get(name, float('nan')):10.1f}" for name in columns)
-                print(f"{model:8s} {batch:5d} {beams:5d} {row}  {best(rates, 'loam') / best(rates, 'hf'):5.2f}", flush=True)
-            last = getattr(peers["loam", dtypes[-1]], "last", None)
-            if last:
-                print(f"{model}: {last['isa']}; loading the weights took loam {last['load_s']:.2f} s", file=sys.stderr)
-    print(f"{args.input} tokens in, {args.tokens} out, {args.threads} threads, torch {torch.__version__}, "
-          f"transformers {transformers.__version__}", file=sys.stderr)
+            compare(args, model, folder)
+    print(f"tokens/s, {args.input} tokens in, {args.tokens} out, {args.threads} threads, torch {torch.__version__}, "
+          f"transformers {transformers.__version__}")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,12 @@ static void check_xent(const char *op, Tensor logits, const XentSpec *spec)
           "%s: label smoothing %g over %lld classes", op, (double)spec->label_smoothing, (long long)logits.d[1]);
 }
 
+static void check_top(const char *op, Tensor values, Tensor x)
+{
+    CHECK(values.d[1] > 0 && values.d[1] <= x.d[1], "%s: %lld of %lld numbers", op, (long long)values.d[1],
+          (long long)x.d[1]);
+}
+
 static void check_adamw(const char *op, Tensor squares, const AdamwSpec *spec)
 {
     CHECK(tensor_present(squares) == spec->scale_by_rms, "%s: scaled by rms %d, squares %d", op, spec->scale_by_rms,

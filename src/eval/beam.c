@@ -154,16 +154,13 @@ static bool settled(const BeamSearch *search)
     return search->finished[search->options.beams - 1].score > best / penalty(search, search->options.max_tokens);
 }
 
-bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens)
+/* The live hypotheses become the best of n candidates. */
+static bool advance(BeamSearch *search, int64_t n, int32_t *from, int32_t *tokens)
 {
     const BeamOptions *options = &search->options;
-    int64_t n = 0, most = n_candidates(options), each = MIN(most, options->vocab);
-    for (int32_t i = 0; i < options->beams; i++)
-        n += continuations(search, i, logits + i * options->vocab, each, search->candidates + n);
-    qsort(search->candidates, (size_t)n, sizeof *search->candidates, by_logprob);
-
     int32_t kept = 0;
-    for (int64_t i = 0; i < MIN(n, most); i++) {
+    qsort(search->candidates, (size_t)n, sizeof *search->candidates, by_logprob);
+    for (int64_t i = 0; i < MIN(n, n_candidates(options)); i++) {
         const Candidate *candidate = &search->candidates[i];
         const Hypothesis *origin = &search->live[candidate->from];
         if (token_list_has(&options->eos, candidate->token)) {
@@ -183,6 +180,36 @@ bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tok
     search->next = old;
     search->length++;
     return !settled(search);
+}
+
+int32_t beam_top(const BeamOptions *options)
+{
+    return (int32_t)MIN(n_candidates(options), options->vocab);
+}
+
+bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens)
+{
+    const BeamOptions *options = &search->options;
+    int64_t n = 0;
+    for (int32_t i = 0; i < options->beams; i++)
+        n += continuations(search, i, logits + i * options->vocab, beam_top(options), search->candidates + n);
+    return advance(search, n, from, tokens);
+}
+
+bool beam_advance_top(BeamSearch *search, const int32_t *ids, const float *logits, const double *log_sums,
+                      int32_t *from, int32_t *tokens)
+{
+    const BeamOptions *options = &search->options;
+    int64_t n = 0, each = beam_top(options);
+    CHECK(options->repetition_penalty == 1, "a repetition penalty of %g needs all logits", options->repetition_penalty);
+    for (int32_t i = 0; i < options->beams; i++) {
+        if (search->live[i].logprob == -INFINITY)
+            continue;
+        double base = search->live[i].logprob - log_sums[i];
+        for (int64_t k = i * each; k < (i + 1) * each; k++)
+            search->candidates[n++] = (Candidate){ base + (double)logits[k], i, ids[k] };
+    }
+    return advance(search, n, from, tokens);
 }
 
 int32_t beam_results(const BeamSearch *search, int32_t n, Generation *out)

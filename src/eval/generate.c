@@ -19,22 +19,47 @@ static const int32_t *read_before(const Model *model, const Prompts *prompts, in
     return encodes ? &options->decoder_start : prompts->ids + prompts->cu[prompt];
 }
 
-/* Appends the next token to an answer; false where the answer ended. */
-static bool write_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
+/* Appends a token to an answer; false where it ends the answer. */
+static bool write_token(Writer *writer, int32_t token, double logprob, const TokenList *eos)
+{
+    writer->out->logprob += logprob;
+    writer->out->finished = token_list_has(eos, token);
+    if (!writer->out->finished)
+        g_array_append_val(writer->out->ids, token);
+    if (writer->said)
+        g_array_append_val(writer->said, token);
+    return !writer->out->finished;
+}
+
+/* Chooses the next token of an answer by its logits (V); false where the answer ended. */
+static bool choose_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
 {
     const Sampling *sampling = &options->sampling;
-    GArray *ids = writer->out->ids;
     if (writer->said)
         sampler_penalize(logits, (const int32_t *)(void *)writer->said->data, writer->said->len,
                          sampling->repetition_penalty);
     *token = sampler_pick(logits, vocab, sampling, sampling->temperature > 0 ? philox_uniform(&writer->rng) : 0);
-    writer->out->logprob += (double)logits[*token] - sampler_log_sum(logits, vocab);
-    writer->out->finished = token_list_has(&options->eos, *token);
-    if (!writer->out->finished)
-        g_array_append_val(ids, *token);
-    if (writer->said)
-        g_array_append_val(writer->said, *token);
-    return !writer->out->finished;
+    return write_token(writer, *token, (double)logits[*token] - sampler_log_sum(logits, vocab), &options->eos);
+}
+
+/* One step of all `rows` answers; returns how many of them end. */
+static int32_t write_step(Decoder *decoder, Writer *writers, int32_t rows, int64_t vocab,
+                          const GenerateOptions *options, int32_t *tokens)
+{
+    bool greedy = options->sampling.temperature == 0 && options->sampling.repetition_penalty == 1;
+    TopTokens top = greedy ? decoder_step_top(decoder, tokens, 1) : (TopTokens){ 0 };
+    float *logits = greedy ? NULL : decoder_step(decoder, tokens);
+    int32_t ended = 0;
+    for (int32_t r = 0; r < rows; r++) {
+        if (writers[r].out->finished)
+            continue;
+        if (greedy)
+            tokens[r] = top.ids[r];
+        bool more = greedy ? write_token(&writers[r], tokens[r], (double)top.logits[r] - top.log_sums[r], &options->eos)
+                           : choose_token(&writers[r], logits + r * vocab, vocab, options, &tokens[r]);
+        ended += !more;
+    }
+    return ended;
 }
 
 /* Greedy decoding and sampling: each answer on its own. */
@@ -57,25 +82,33 @@ static void write_all(Decoder *decoder, const Model *model, const Prompts *promp
         }
     }
     int32_t running = rows;
-    for (int64_t step = 0; step < options->max_tokens && running > 0; step++) {
-        float *logits = decoder_step(decoder, tokens);
-        for (int32_t r = 0; r < rows; r++)
-            if (!out[r].finished && !write_token(&writers[r], logits + r * vocab, vocab, options, &tokens[r]))
-                running--;
-    }
+    for (int64_t step = 0; step < options->max_tokens && running > 0; step++)
+        running -= write_step(decoder, writers, rows, vocab, options, tokens);
     for (int32_t r = 0; r < rows; r++)
         g_clear_pointer(&writers[r].said, g_array_unref);
 }
 
-/* Gives every search that is not over its rows of logits; false when all are over. */
-static bool advance_all(BeamSearch **searches, bool *over, int32_t n, const BeamOptions *options, float *logits,
+/* The next step of a search: `first` is its first sequence. */
+static bool advance_one(BeamSearch *search, const BeamOptions *options, float *logits, const TopTokens *top,
+                        int32_t first, int32_t *from, int32_t *tokens)
+{
+    if (logits)
+        return beam_advance(search, logits + first * options->vocab, from, tokens);
+    return beam_advance_top(search, top->ids + first * top->k, top->logits + first * top->k, top->log_sums + first,
+                            from, tokens);
+}
+
+/* Feeds the tokens, and gives every search that is not over what follows them; false when all are over. */
+static bool advance_all(Decoder *decoder, BeamSearch **searches, bool *over, int32_t n, const BeamOptions *options,
                         int32_t *from, int32_t *tokens)
 {
-    bool running = false;
+    bool running = false, all = options->repetition_penalty != 1;
+    TopTokens top = all ? (TopTokens){ 0 } : decoder_step_top(decoder, tokens, beam_top(options));
+    float *logits = all ? decoder_step(decoder, tokens) : NULL;
     for (int32_t p = 0; p < n; p++) {
         int32_t first = p * options->beams;
         if (!over[p])
-            over[p] = !beam_advance(searches[p], logits + first * options->vocab, from + first, tokens + first);
+            over[p] = !advance_one(searches[p], options, logits, &top, first, from + first, tokens + first);
         for (int32_t i = 0; i < options->beams; i++)
             from[first + i] = over[p] ? first + i : from[first + i] + first;
         running |= !over[p];
@@ -103,7 +136,7 @@ static void search_all(Decoder *decoder, const Model *model, const Prompts *prom
         for (int32_t i = 0; i < beam.beams; i++)
             tokens[p * beam.beams + i] = beam.said[beam.n_said - 1];
     }
-    while (advance_all(searches, over, n_prompts, &beam, decoder_step(decoder, tokens), from, tokens))
+    while (advance_all(decoder, searches, over, n_prompts, &beam, from, tokens))
         decoder_reorder(decoder, from);
     for (int32_t p = 0; p < n_prompts; p++) {
         beam_results(searches[p], options->n, out + p * options->n);

@@ -26,9 +26,19 @@ struct Decoder {
     Tensor cu_k_device;
     BlockCache *caches; /* (n_dec) */
     float *logits;      /* (R,V) */
+    int32_t *top_ids;   /* (R, most_top) */
+    float *top_logits;  /* (R, most_top) */
+    double *log_sums;   /* (R) */
 };
 
 static const ModelLoss forward = { 0 };
+
+/* The most tokens that decoder_step_top gives for a sequence. */
+static int32_t most_top(const Decoder *d)
+{
+    int64_t n_each = d->step_stream.max_tokens / d->step_stream.n_seq;
+    return (int32_t)MIN(d->model->config.vocab, DECODER_TOP * n_each);
+}
 
 /* ---- copies of rows: fill and reorder the caches ---- */
 
@@ -119,6 +129,9 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     }
     d->caches = g_new0(BlockCache, model->config.n_dec);
     d->logits = g_new0(float, n_rows * model->config.vocab);
+    d->top_ids = g_new0(int32_t, n_rows * most_top(d));
+    d->top_logits = g_new0(float, n_rows *most_top(d));
+    d->log_sums = g_new0(double, n_rows);
     workspace_init(&d->work, 1);
     return d;
 }
@@ -137,6 +150,9 @@ void decoder_close(Decoder *decoder)
     g_free(decoder->new_rows);
     g_free(decoder->caches);
     g_free(decoder->logits);
+    g_free(decoder->top_ids);
+    g_free(decoder->top_logits);
+    g_free(decoder->log_sums);
     g_free(decoder);
 }
 
@@ -254,7 +270,25 @@ static void begin(Decoder *d)
     arena_reset(d->work.save, mark);
 }
 
-static void step(Decoder *d)
+/* Reads the k most likely tokens after y (R,C) into the decoder's arrays. */
+static void read_top(Decoder *d, Tensor y, int32_t k)
+{
+    Device *dev = d->model->dev;
+    Arena *scratch = &d->work.scratch;
+    size_t mark = arena_mark(scratch);
+    Tensor values = arena_tensor(scratch, precision_statistic(dev->precision), y.d[0], k, "top.values");
+    Tensor ids = arena_tensor(scratch, DT_I32, y.d[0], k, "top.ids");
+    Tensor log_sums = arena_vector(scratch, DT_F64, y.d[0], "top.log_sums");
+
+    heads_top(d->model, &d->pass.cx, values, ids, log_sums, y);
+    tensor_download(dev, d->top_ids, ids);
+    tensor_download(dev, d->log_sums, log_sums);
+    tensor_read(dev, d->top_logits, DT_F32, values);
+    arena_reset(scratch, mark);
+}
+
+/* k: how many of the most likely tokens are read; 0 means all logits. */
+static void step(Decoder *d, int32_t k)
 {
     Model *model = d->model;
     int64_t n = d->step_stream.max_tokens;
@@ -270,7 +304,10 @@ static void step(Decoder *d)
         block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
     params_release(model->params, BUCKET_DECODER);
-    heads_logits(model, &d->pass.cx, d->logits, y);
+    if (k > 0)
+        read_top(d, y, k);
+    else
+        heads_logits(model, &d->pass.cx, d->logits, y);
     arena_reset(d->work.save, save);
     arena_reset(&d->work.scratch, scratch);
     d->t++;
@@ -288,8 +325,10 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
     for (int32_t r = 0; r < n; r++)
         from[r] = r / n_each * n_each + (r + 1) % n_each;
     begin(dry);
-    dry->t = d->max_tokens - 1;
-    step(dry);
+    for (int32_t i = 0; i < 2; i++) {
+        dry->t = d->max_tokens - 1;
+        step(dry, i * most_top(d));
+    }
     decoder_reorder(dry, from);
     bool ok = workspace_reserve(&d->work, model->dev, &dry->work, error);
     decoder_close(dry);
@@ -353,12 +392,25 @@ Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int6
     return d;
 }
 
+static void feed(Decoder *d, const int32_t *tokens)
+{
+    CHECK(d->t < d->max_tokens, "step %d of a decoder for %d", d->t, d->max_tokens);
+    memcpy(d->step_stream.ids, tokens, (size_t)d->step_stream.max_tokens * sizeof *tokens);
+}
+
 float *decoder_step(Decoder *decoder, const int32_t *tokens)
 {
-    CHECK(decoder->t < decoder->max_tokens, "step %d of a decoder for %d", decoder->t, decoder->max_tokens);
-    memcpy(decoder->step_stream.ids, tokens, (size_t)decoder->step_stream.max_tokens * sizeof *tokens);
-    step(decoder);
+    feed(decoder, tokens);
+    step(decoder, 0);
     return decoder->logits;
+}
+
+TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k)
+{
+    CHECK(k >= 1 && k <= most_top(decoder), "%d of at most %d tokens", k, most_top(decoder));
+    feed(decoder, tokens);
+    step(decoder, k);
+    return (TopTokens){ k, decoder->top_ids, decoder->top_logits, decoder->log_sums };
 }
 
 /* The rows of a prompt are the same in all its sequences. */

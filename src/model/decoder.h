@@ -20,5 +20,16 @@ void decoder_close(Decoder *decoder);
  * prompt. Returns the logits (sequences, V) f32 of the token after it, which the caller may change until the next call.
  */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);
+/* The k most likely next tokens of each sequence, in falling order of their logits, ties by rising id. */
+typedef struct TopTokens {
+    int32_t k;
+    const int32_t *ids;     /* (sequences, k) */
+    const float *logits;    /* (sequences, k) */
+    const double *log_sums; /* (sequences) log Σ exp of all logits of a sequence */
+} TopTokens;
+/* As decoder_step, without bringing all logits to the host. k is at most the size of the vocabulary and
+ * DECODER_TOP n_each. Valid until the next call. */
+enum { DECODER_TOP = TOKEN_LIST_MOST + 1 };
+TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k);
 /* Sequence r becomes a copy of sequence from[r], one of the same prompt (beam search). */
 void decoder_reorder(Decoder *decoder, const int32_t *from);

@@ -283,6 +283,16 @@ void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const 
     arena_reset(cx->scratch, mark);
 }
 
+void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
+{
+    const ModelLoss forward = { 0 };
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
+
+    head_top(cx, values, ids, log_sum, x, &weights);
+    head_release(model, &heads[HEAD_TOKENS], &forward);
+}
+
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);

@@ -87,7 +87,10 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
     arena_reset(cx->scratch, mark);
 }
 
-void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
+/* Where the logits of rows [first, first + l) go, l of them at a time. */
+typedef void (*LogitsFn)(const Ctx *cx, void *to, Tensor logits, int64_t first);
+
+static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take, void *to)
 {
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
@@ -101,8 +104,35 @@ void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
         TransformSave unused;
         Tensor input = head_input(&inner, tensor_slice_rows(x, row, rows), head, &unused);
         op_linear(cx->dev, part, input, head->w, head->b, head->scale);
-        tensor_read(cx->dev, logits + row * classes, DT_F32, part);
+        take(cx, to, part, row);
         arena_reset(cx->scratch, part_mark);
     }
     arena_reset(cx->scratch, mark);
+}
+
+static void read_logits(const Ctx *cx, void *to, Tensor logits, int64_t first)
+{
+    tensor_read(cx->dev, (float *)to + first * logits.d[1], DT_F32, logits);
+}
+
+void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
+{
+    each_chunk(cx, x, head, read_logits, logits);
+}
+
+typedef struct Top {
+    Tensor values, ids, log_sum;
+} Top;
+
+static void take_top(const Ctx *cx, void *to, Tensor logits, int64_t first)
+{
+    const Top *top = to;
+    int64_t n = logits.d[0];
+    op_top(cx->dev, tensor_slice_rows(top->values, first, n), tensor_slice_rows(top->ids, first, n),
+           tensor_slice_rows(top->log_sum, first, n), logits);
+}
+
+void head_top(const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x, const HeadW *head)
+{
+    each_chunk(cx, x, head, take_top, &(Top){ values, ids, log_sum });
 }

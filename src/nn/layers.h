@@ -125,3 +125,5 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
                const XentSpec *xent);
 /* logits (N,V) f32 of x (N,C), in host memory; waits for the device. */
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head);
+/* The most likely classes of each row of x, and log Σ exp of its logits: see op_top. */
+void head_top(const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x, const HeadW *head);

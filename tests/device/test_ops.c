@@ -228,6 +228,25 @@ static void case_xent(Rig *r)
     output(r, stats);
 }
 
+/* Rounded to steps of a half, so that many are equal. */
+static void case_top(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 9), vocabulary = PICK_SIZE(r, 8, 300, 3001), pad = PICK_SIZE(r, 0, 3);
+    int64_t k = PICK_SIZE(r, 1, 3, 8);
+    bool equal = choose(r, 2);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, vocabulary, pad, PICK(r, 1, 30));
+    for (int64_t i = 0; equal && i < n; i++)
+        for (int64_t j = 0; j < vocabulary; j++)
+            set(x, i, j, floor(2 * get(x, i, j)) / 2);
+    Tensor values = statistics(r, n, k, pad), ids = tensor_matrix(allocate(r, (size_t)(n * k) * 4), DT_I32, n, k);
+    Tensor log_sum = tensor_vector(allocate(r, (size_t)n * 8), DT_F64, n);
+    op_top(r->dev, values, ids, log_sum, x);
+    output(r, values);
+    output(r, ids);
+    output(r, log_sum);
+}
+
 static void case_reductions(Rig *r)
 {
     int64_t n = PICK_SIZE(r, 1, 300), c = PICK_SIZE(r, 1, 4, 1001), pad = PICK_SIZE(r, 0, 3);
@@ -347,6 +366,7 @@ static const Case cases[] = {
     { "act", case_act, 2e-6, 0.05, 1 },
     { "relpos", case_relpos, 2e-6, 0, 1 },
     { "xent", case_xent, 5e-6, 0.01, 1 },
+    { "top", case_top, 1e-7, 0, 1 },
     { "reductions", case_reductions, 1e-12, 0, 1 },
     { "fill_and_copy", case_fill_and_copy, 0, 0, 1 },
     { "adamw", case_adamw, 2e-6, 0, 1 },

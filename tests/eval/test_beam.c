@@ -36,18 +36,49 @@ static void assert_ids(const Generation *found, const Said *said)
     g_assert_true(said->n == 0 || memcmp(found->ids->data, said->ids, (size_t)said->n * sizeof *said->ids) == 0);
 }
 
+/* The k most likely tokens of each hypothesis, as decoder_step_top gives them. */
+static bool advance_top(BeamSearch *search, const Toy *toy, const float *logits, int32_t *from, int32_t *tokens)
+{
+    int32_t ids[MOST_BEAMS * MOST_VOCAB], k = beam_top(&toy->options), vocab = (int32_t)toy->options.vocab;
+    float values[MOST_BEAMS * MOST_VOCAB];
+    double log_sums[MOST_BEAMS];
+    for (int32_t b = 0; b < toy->options.beams; b++) {
+        const float *row = logits + b * vocab;
+        bool taken[MOST_VOCAB] = { false };
+        log_sums[b] = sampler_log_sum(row, vocab);
+        for (int32_t i = b * k; i < (b + 1) * k; i++) {
+            int32_t best = -1;
+            for (int32_t v = 0; v < vocab; v++)
+                if (!taken[v] && (best < 0 || row[v] > row[best]))
+                    best = v;
+            taken[best] = true;
+            ids[i] = best;
+            values[i] = row[best];
+        }
+    }
+    return beam_advance_top(search, ids, values, log_sums, from, tokens);
+}
+
+/* Searches by all logits and, where there is no penalty, by the most likely tokens alone go the same way. */
 static int run(const Toy *toy, int32_t n, Generation *out, int32_t *n_out)
 {
-    BeamSearch *search = beam_open(&toy->options);
+    BeamSearch *search = beam_open(&toy->options), *by_top = beam_open(&toy->options);
     Said said[MOST_BEAMS] = { 0 }, old[MOST_BEAMS];
     float logits[MOST_BEAMS * MOST_VOCAB];
-    int32_t from[MOST_BEAMS], tokens[MOST_BEAMS], beams = toy->options.beams;
+    int32_t from[MOST_BEAMS], tokens[MOST_BEAMS], top_from[MOST_BEAMS], top_tokens[MOST_BEAMS],
+        beams = toy->options.beams;
     int steps = 0;
     bool more = true;
     while (more) {
         for (int32_t b = 0; b < beams; b++)
             toy_logits(toy, &said[b], logits + b * toy->options.vocab);
+        bool top_more = toy->options.repetition_penalty == 1 && advance_top(by_top, toy, logits, top_from, top_tokens);
         more = beam_advance(search, logits, from, tokens);
+        if (toy->options.repetition_penalty == 1) {
+            g_assert_cmpint(more, ==, top_more);
+            g_assert_true(memcmp(from, top_from, (size_t)beams * sizeof *from) == 0);
+            g_assert_true(memcmp(tokens, top_tokens, (size_t)beams * sizeof *tokens) == 0);
+        }
         steps++;
         memcpy(old, said, sizeof said);
         for (int32_t b = 0; b < beams && more; b++) {
@@ -57,6 +88,7 @@ static int run(const Toy *toy, int32_t n, Generation *out, int32_t *n_out)
     }
     *n_out = beam_results(search, n, out);
     beam_close(search);
+    beam_close(by_top);
     return steps;
 }
 

@@ -35,6 +35,39 @@ static void cached_equals_uncached(Device *dev, double tolerance)
 
 enum { EACH = 3, STEPS = 5 };
 
+/* The most likely tokens are those of the logits. */
+static void the_top_tokens_are_those_of_the_logits(void)
+{
+    static const int32_t ids[] = { 9, 4, 1, 7, 1 }, cu[] = { 0, 3, 5 }, tokens[] = { 0, 3, 5, 2 };
+    const Prompts prompts = { ids, cu, 2 };
+    const int64_t vocab = tiny_relu.vocab;
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
+    Model *model = tiny_open(dev, &tiny_relu);
+    Decoder *all = decoder_open(model, &prompts, 2, STEPS, NULL), *best = decoder_open(model, &prompts, 2, STEPS, NULL);
+    for (int32_t k = 1; k <= 3; k++) {
+        const float *logits = decoder_step(all, tokens);
+        TopTokens top = decoder_step_top(best, tokens, k);
+        g_assert_cmpint(top.k, ==, k);
+        for (int32_t r = 0; r < 4; r++, logits += vocab) {
+            double sum = 0;
+            for (int64_t v = 0; v < vocab; v++)
+                sum += exp((double)logits[v]);
+            g_assert_cmpfloat_with_epsilon(top.log_sums[r], log(sum), 1e-6);
+            for (int32_t i = 0; i < k; i++) {
+                int32_t id = top.ids[r * k + i], above = 0;
+                g_assert_cmpfloat((double)top.logits[r * k + i], ==, (double)logits[id]);
+                for (int64_t v = 0; v < vocab; v++)
+                    above += logits[v] > logits[id] || (v < id && logits[v] >= logits[id]);
+                g_assert_cmpint(above, ==, i);
+            }
+        }
+    }
+    decoder_close(all);
+    decoder_close(best);
+    model_close(model);
+    device_close(dev);
+}
+
 /* The token that sequence r is fed at a step, r counted within its prompt. */
 static int32_t fed(int32_t prompt, int32_t r, int step)
 {
@@ -143,6 +176,7 @@ int main(int argc, char **argv)
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
     g_test_add_func("/decoder/sequences_side_by_side_do_not_see_each_other",
                     sequences_side_by_side_do_not_see_each_other);
+    g_test_add_func("/decoder/the_top_tokens_are_those_of_the_logits", the_top_tokens_are_those_of_the_logits);
     g_test_add_func("/decoder/refuses_what_it_cannot_decode", refuses_what_it_cannot_decode);
     return g_test_run();
 }

@@ -395,6 +395,27 @@ void reference_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Te
     }
 }
 
+/* Each time the largest of those that come after the one before it. */
+void reference_top(Device *dev, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(x); i++) {
+        int32_t *id = (int32_t *)ids.p + i * ids.ld;
+        *at(log_sum, 0, i) = log_sum_exp(x, i);
+        for (int64_t k = 0; k < tensor_cols(values); k++) {
+            int64_t best = -1;
+            for (int64_t v = 0; v < tensor_cols(x); v++) {
+                double value = *at(x, i, v), last = k ? *at(values, i, k - 1) : INFINITY;
+                bool after = value < last || (value == last && v > (k ? id[k - 1] : -1));
+                if (after && (best < 0 || value > *at(x, i, best)))
+                    best = v;
+            }
+            *at(values, i, k) = *at(x, i, best);
+            id[k] = (int32_t)best;
+        }
+    }
+}
+
 void reference_sum_rows(Device *dev, Tensor out, Tensor x, float beta)
 {
     (void)dev;

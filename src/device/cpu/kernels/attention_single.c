@@ -8,17 +8,17 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { AHEAD = 4, LINE_BYTES = 64 }; /* rows that are fetched before they are needed; of a cache line */
+enum { COMMON = 64 }; /* channels of a head that the loops are compiled for, too: these take half the time */
 
 /* n heads of a sequence, with scratch memory for one query. */
 typedef struct Task {
     Head head; /* the first of them: the rows of q, k and v go on with those of the others */
     Tensor bias, lse, o;
-    int64_t n, share; /* heads that read the same keys */
-    float *scores;    /* (n,max_k) */
-    float *query;     /* (n,size), where q is not f32 */
-    float *sums;      /* (n,size) */
-    float *row;       /* of keys, values or biases, where those are not f32 */
+    int64_t n, n_kv, share; /* n_kv heads of keys, each of which `share` heads read */
+    float *scores;          /* (n,max_k) */
+    float *query;           /* (n,size), where q is not f32 */
+    float *sums;            /* (n,size) */
+    float *row;             /* of keys, values or biases, where those are not f32 */
 } Task;
 
 /* Number i of a row in f32 or bf16. */
@@ -30,11 +30,8 @@ INLINE float widened(const void *row, DType dtype, int64_t i)
 /* Row j of keys or values of all heads of the task, in f32 or bf16: f16 is widened. */
 INLINE const void *row_at(const Task *t, Tensor keys, int64_t j)
 {
-    int64_t n = t->n / t->share * t->head.size;
-    const char *ahead = row_address(keys, j + AHEAD, 0);
-    for (int64_t at = 0; at < n * (int64_t)dtype_bytes((DType)keys.dtype); at += LINE_BYTES)
-        __builtin_prefetch(ahead + at);
-    return keys.dtype == DT_F16 ? (const void *)row_read(t->row, keys, j, 0, n) : row_address(keys, j, 0);
+    return keys.dtype == DT_F16 ? (const void *)row_read(t->row, keys, j, 0, t->n_kv * t->head.size)
+                                : row_address(keys, j, 0);
 }
 
 INLINE float product(const float *query, const void *row, DType dtype, int64_t first, int64_t size)
@@ -47,29 +44,30 @@ INLINE float product(const float *query, const void *row, DType dtype, int64_t f
 }
 
 /* scores[h][j] = scale q_h·k_j. */
-INLINE void score_keys(const Task *t, const float *query, Range keys, DType dtype)
+INLINE void score_keys(const Task *t, const float *query, Range keys, DType dtype, int64_t size)
 {
-    int64_t size = t->head.size, max_k = t->head.spec->max_k;
+    int64_t max_k = t->head.spec->max_k;
     float scale = t->head.spec->scale;
     for (int64_t j = keys.begin; j < keys.end; j++) {
         const void *row = row_at(t, t->head.k, j);
-        for (int64_t h = 0; h < t->n; h++)
-            t->scores[h * max_k + j] = scale * product(query + h * size, row, dtype, h / t->share * size, size);
+        for (int64_t h = 0, first = 0; h < t->n; first += size)
+            for (int64_t end = h + t->share; h < end; h++)
+                t->scores[h * max_k + j] = scale * product(query + h * size, row, dtype, first, size);
     }
 }
 
 /* sums[h] = Σ_j scores[h][j] v_j. */
-INLINE void add_values(const Task *t, Range keys, DType dtype)
+INLINE void add_values(const Task *t, Range keys, DType dtype, int64_t size)
 {
-    int64_t size = t->head.size, max_k = t->head.spec->max_k;
+    int64_t max_k = t->head.spec->max_k;
     memset(t->sums, 0, (size_t)(t->n * size) * sizeof *t->sums);
     for (int64_t j = keys.begin; j < keys.end; j++) {
         const void *row = row_at(t, t->head.v, j);
-        for (int64_t h = 0; h < t->n; h++) {
-            float factor = t->scores[h * max_k + j], *sum = t->sums + h * size;
-            int64_t first = h / t->share * size;
-            SIMD for (int64_t c = 0; c < size; c++) sum[c] += factor * widened(row, dtype, first + c);
-        }
+        for (int64_t h = 0, first = 0; h < t->n; first += size)
+            for (int64_t end = h + t->share; h < end; h++) {
+                float factor = t->scores[h * max_k + j], *sum = t->sums + h * size;
+                SIMD for (int64_t c = 0; c < size; c++) sum[c] += factor * widened(row, dtype, first + c);
+            }
     }
 }
 
@@ -101,19 +99,19 @@ static const float *bias_of(const Task *t, int64_t h, int64_t i)
            i;
 }
 
-INLINE void query_fwd(const Task *t, int64_t i, DType dtype)
+INLINE void query_fwd(const Task *t, int64_t i, DType dtype, int64_t size)
 {
-    int64_t width = t->n * t->head.size;
+    int64_t width = t->n * size;
     Range keys = attn_keys(&t->head, i);
     if (keys.begin >= keys.end) {
         zero_rows(tensor_slice_rows(t->o, i, 1));
         return;
     }
-    score_keys(t, row_read(t->query, t->head.q, i, 0, width), keys, dtype);
+    score_keys(t, row_read(t->query, t->head.q, i, 0, width), keys, dtype, size);
     for (int64_t h = 0; h < t->n; h++)
         row_of(t->lse, t->head.index + h)[t->head.q_first + i] =
             softmax(t->scores + h * t->head.spec->max_k, bias_of(t, h, i), keys);
-    add_values(t, keys, dtype);
+    add_values(t, keys, dtype, size);
     row_write(t->o, i, 0, width, t->sums);
 }
 
@@ -158,12 +156,15 @@ void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, 
                    .lse = lse,
                    .n = min_i64(n, spec->heads - first),
                    .share = spec->heads / attn_kv_heads(spec) };
+        t.n_kv = t.n / t.share;
         t.o = tensor_slice_cols(tensor_slice_rows(o, t.head.q_first, t.head.tq), first * size, t.n * size);
         set_desk(&t, workspace + (size_t)omp_get_thread_num() * bytes);
         for (int64_t i = 0; i < t.head.tq; i++)
-            if (k.dtype == DT_BF16)
-                query_fwd(&t, i, DT_BF16);
+            if (k.dtype == DT_BF16 && size == COMMON)
+                query_fwd(&t, i, DT_BF16, COMMON);
+            else if (k.dtype == DT_BF16)
+                query_fwd(&t, i, DT_BF16, size);
             else
-                query_fwd(&t, i, DT_F32);
+                query_fwd(&t, i, DT_F32, size);
     }
 }
