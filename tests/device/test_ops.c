@@ -31,7 +31,7 @@ static void case_linear(Rig *r)
     int64_t pad = PICK_SIZE(r, 0, 5);
     bool bias = choose(r, 2);
     Tensor x = normal(r, m, k, pad, 1), w = normal(r, n, k, pad, 1), y = blank(r, m, n, pad);
-    op_linear(r->dev, y, x, w, bias ? as_vector(normal(r, 1, n, 0, 1)) : NO_TENSOR, (float)PICK(r, 1, -0.5));
+    op_linear(r->dev, y, x, w, bias ? vector(r, n) : NO_TENSOR, (float)PICK(r, 1, -0.5));
     output(r, y);
 }
 
