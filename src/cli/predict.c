@@ -73,6 +73,22 @@ static json_t *read_object(const char *line, GError **error)
     return json_is_object(object) ? object : NULL;
 }
 
+/* A line that is the whole input: for a classifier a text, or a pair between a tab, or words between spaces. */
+static void take_whole(const Predictor *p, const char *line, TaskExample *example)
+{
+    const char *tab = p->encoder.task->learns ? strchr(line, '\t') : NULL;
+    example->targets = g_ptr_array_new();
+    example->input = tab ? g_strndup(line, (gsize)(tab - line)) : g_strdup(line);
+    example->second = tab ? g_strdup(tab + 1) : NULL;
+    if (p->encoder.task->learns != LABELS_TOKENS)
+        return;
+    g_auto(GStrv) words = g_strsplit(line, " ", -1);
+    example->words = g_ptr_array_new_with_free_func(g_free);
+    for (char **word = words; *word; word++)
+        if (**word)
+            g_ptr_array_add(example->words, g_strdup(*word));
+}
+
 /* Adds a line to the batch, and its example to `examples`. */
 static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError **error)
 {
@@ -81,7 +97,7 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
     if (!g_utf8_validate(line, -1, NULL))
         return fail_user(error, "not UTF-8");
     if (p->task == NULL) {
-        example->input = g_strdup(line);
+        take_whole(p, line, example);
         return answer_batch_add(&p->batch, &p->encoder, NULL, example, error);
     }
     json_auto_t *row = as_jsonl ? read_object(line, error) : split_line(p, line, error);
@@ -92,13 +108,29 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
 
 /* ---- answers ---- */
 
-static bool print_answer(const TaskExample *example, const Answer *answer, GError **error)
+/* {"negative": 0.1, "positive": 0.9}, or {"0": 0.1, "1": 0.9} of choices; NULL means none. */
+static json_t *probabilities_json(const Predictor *p, const Answer *answer)
+{
+    const ModelConfig *config = model_config(p->loaded->model);
+    if (answer->probabilities == NULL)
+        return NULL;
+    json_t *object = json_object();
+    for (int64_t i = 0; i < answer->n_probabilities; i++) {
+        g_autofree char *name =
+            config->classifier == LABELS_CHOICE ? g_strdup_printf("%" PRId64, i) : labels_name(config->labels, i);
+        json_object_set_new(object, name, json_real(answer->probabilities[i]));
+    }
+    return object;
+}
+
+static bool print_answer(const Predictor *p, const TaskExample *example, const Answer *answer, GError **error)
 {
     bool replaced = false;
     if (as_json) {
         g_autofree char *text = valid_text(answer->text, &replaced);
-        return print_json_line(json_pack("{s:s*, s:s, s:s, s:f}", "id", example->id, "input", example->input,
-                                         "prediction", text, "logprob", answer->logprob),
+        return print_json_line(json_pack("{s:s*, s:s, s:s*, s:s, s:f, s:o*}", "id", example->id, "input",
+                                         example->input, "second", example->second, "prediction", text, "logprob",
+                                         answer->logprob, "probabilities", probabilities_json(p, answer)),
                                error);
     }
     g_autofree char *line = one_line(answer->text);
@@ -123,10 +155,10 @@ static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GE
         if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
             fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
     int32_t n = answer_batch_count(&p->batch);
-    bool good = n == 0 || answer_batch_run(&p->batch, p->loaded, &p->decoding, found, error);
+    bool good = n == 0 || answer_batch_run(&p->batch, p->loaded, &p->encoder, &p->decoding, found, error);
     for (int32_t i = 0; i < n; i++) {
-        good = good && print_answer(examples->pdata[i], &found[i], error);
-        g_free(found[i].text);
+        good = good && print_answer(p, examples->pdata[i], &found[i], error);
+        answer_clear(&found[i]);
     }
     good = good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
     if (bad && good)
@@ -165,14 +197,25 @@ static bool answer_input(Predictor *p, GError **error)
 static bool open_task(Predictor *p, Task *task, const Config *config, const char *model_path, GError **error)
 {
     const LoadedModel *loaded = p->loaded;
-    if (raw && model_config(loaded->model)->n_dec == 0)
-        return fail_user(error, "%s has no decoder: it writes no text", model_path);
+    const ModelConfig *model = model_config(loaded->model);
+    if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
+        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+    if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
+        return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
+                         model_path);
+    if (raw)
+        *task = (Task){ .name = "", .scores = "", .learns = (LabelKind)model->classifier };
     if (!raw && !task_of_model(task, config, loaded, model_path, error))
         return false;
     if (!raw) {
         p->task = task;
         if (task->make == NULL && !task_template_fields(task->input, p->fields, error))
             return false;
+        if (task->learns && task->second && !task_template_fields(task->second, p->fields, error))
+            return false;
+        g_auto(GStrv) choices = g_strsplit(task->choices ? task->choices : "", ",", -1);
+        for (char **choice = choices; *choice; choice++)
+            g_ptr_array_add(p->fields, g_strdup(*choice));
         if (!as_jsonl && p->fields->len == 0)
             return fail_user(error, "the input of the task %s is made of nested fields: give JSON lines with --jsonl",
                              task->name);

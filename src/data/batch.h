@@ -29,9 +29,12 @@ typedef struct Batch {
     float *weights;          /* (max_tokens of the loss stream) 1 where the loss counts the token, else 0 */
     int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending */
     int32_t *target_ids;     /* (n_targets) targets of the tokens in target_indices */
-    int32_t *labels;         /* (max_seq of the loss stream) class of each sequence; -1 means none */
-    float *label_weights;    /* (max_seq of the loss stream) 1 where the sequence has a class, else 0 */
-    int64_t first_sample;    /* global index of the first sample */
+    int32_t *labels;         /* (max_seq of the loss stream) class of each sequence; -1 means none. Of a value: the bits
+                                of the float; of a span: the token at which it begins, counted in the sequence; of a
+                                choice: the number of the right sequence of the sample, in all its sequences. */
+    int32_t *label_ends;     /* (max_seq of the loss stream) last token of a span */
+    float *label_weights; /* (max_seq of the loss stream) of sentence pairs: 1 where `labels` is not negative, else 0 */
+    int64_t first_sample; /* global index of the first sample */
     int64_t n_samples, n_targets;
 } Batch;
 
@@ -43,7 +46,7 @@ typedef struct BatchSequence {
     const int32_t *position_ids;    /* (n); NULL means 0, 1, 2, … */
     const int32_t *token_types;     /* (n); NULL means 0 */
     int32_t first_dropout_position; /* position of the first token within its sample; 0 starts a new sample */
-    int32_t prefix_length, label;
+    int32_t prefix_length, label, label_end;
 } BatchSequence;
 
 /* An empty batch for max_samples samples; length 0 means that the batch has no such stream. */

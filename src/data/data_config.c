@@ -71,6 +71,9 @@ ObjectiveConfig data_objective(const DataConfig *config)
     objective.target_length = config->target_length;
     objective.raw_length = config->raw_length;
     objective.memory_tokens = config->memory_tokens;
+    objective.label_kind = config->label_kind;
+    objective.n_labels = config->n_labels;
+    objective.token_types = config->token_types;
     objective.noise_density = config->noise_density;
     return objective;
 }

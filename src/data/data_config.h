@@ -24,6 +24,9 @@ typedef struct DataConfig {
     /* No options, but taken from the model: */
     bool decoder_alone;    /* the model has no encoder */
     int64_t memory_tokens; /* tokens that the model puts before each sample, for which packing leaves room */
+    int label_kind;        /* LabelKind of the classifier */
+    int64_t n_labels;      /* its classes */
+    bool token_types;      /* second texts have a token type of their own */
 } DataConfig;
 
 /* Appends the option groups (OptionGroup) of data.*; `offset` is where a DataConfig lies in the configuration. */

@@ -81,7 +81,7 @@ static int64_t row_sequences(const Loader *loader)
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
         most = MAX(most, row_sequences(loader->parts[k]));
     if (loader->plan)
-        return loader->plan->max_samples;
+        return loader->plan->max_samples * MAX(loader->config.max_segments, 1);
     return loader->mixture ? most : MAX(loader->config.max_segments, 1);
 }
 
@@ -108,7 +108,8 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
                                          .token_types = example->token_types + first,
                                          .first_dropout_position = (int32_t)first,
                                          .prefix_length = first == 0 ? example->prefix_length : 0,
-                                         .label = example->label };
+                                         .label = example->label,
+                                         .label_end = example->label_end };
         batch_add_sequence(out, &sequence);
     }
 }

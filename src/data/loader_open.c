@@ -1,4 +1,5 @@
 /* loader_open.c: from a configuration and a dataset to a loader. */
+#include "data/labels.h"
 #include "data/loader.h"
 #include "data/loader_state.h"
 
@@ -86,8 +87,8 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;
-    if (in_place ? !find_specials(loader, tok, error)
-                 : !check_pairs(&data->settings.mlm, loader->objective->name, error))
+    bool hides = in_place && !loader->objective->pairs;
+    if (hides ? !find_specials(loader, tok, error) : !check_pairs(&data->settings.mlm, loader->objective->name, error))
         return false;
     if (!in_place && tokenizer_eos(tok) < 0)
         return fail_user(error, "the tokenizer %s has no end-of-sequence token, which data.objective=%s needs",
@@ -106,6 +107,27 @@ static bool check_documents(const Loader *loader, GError **error)
                      loader->data->prefix);
 }
 
+/* Whether the objective takes this text and its notes. */
+static bool check_notes(const Loader *loader, int64_t document, int64_t first, GError **error)
+{
+    const Indexed *set = loader->data->set;
+    int64_t n_text = indexed_length(set, first), n = indexed_length(set, first + 1);
+    g_autofree int32_t *notes = g_new(int32_t, (gsize)n);
+    if (!indexed_read(set, first + 1, 0, n, notes, error))
+        return false;
+    if (n_text > loader->config.input_length)
+        return fail_user(error,
+                         "the dataset %s has a text of %" PRId64 " tokens (document %" PRId64
+                         "), more than data.input_length=%" PRId64 ": prepare it for this length",
+                         loader->data->prefix, n_text, document, loader->config.input_length);
+    return loader->objective->accepts(&loader->config, n_text, notes, n) ||
+           fail_user(error,
+                     "the dataset %s, document %" PRId64 ": no text with notes for model.classifier=%s of %" PRId64
+                     " classes: make it again, with task.data or loam task prepare",
+                     loader->data->prefix, document, label_kind_names[loader->config.label_kind],
+                     loader->config.n_labels);
+}
+
 /* Every document of a dataset of pairs is an input and a target that fit. */
 static bool check_pair_lengths(const Loader *loader, GError **error)
 {
@@ -122,6 +144,11 @@ static bool check_pair_lengths(const Loader *loader, GError **error)
                 "or make it with loam task prepare",
                 loader->data->prefix, loader->objective->name);
         int64_t input = indexed_length(set, first), target = indexed_length(set, first + 1);
+        if (loader->objective->accepts) {
+            if (!check_notes(loader, document, first, error))
+                return false;
+            continue;
+        }
         if (alone ? input + target > config->input_length
                   : input >= config->input_length || target >= config->target_length)
             return fail_user(error,

@@ -21,6 +21,12 @@ static bool take_text(const Tokenizer *tok, const Generation *generation, bool a
     return out->text != NULL;
 }
 
+void answer_clear(Answer *answer)
+{
+    g_clear_pointer(&answer->text, g_free);
+    g_clear_pointer(&answer->probabilities, g_free);
+}
+
 bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const AnswerOptions *options, Answer *out,
              GError **error)
 {
@@ -42,6 +48,6 @@ bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const A
         generation_clear(&found[i]);
     }
     for (int32_t i = 0; !good && i < prompts->n; i++)
-        g_clear_pointer(&out[i].text, g_free);
+        answer_clear(&out[i]);
     return good;
 }

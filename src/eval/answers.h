@@ -10,9 +10,12 @@ typedef struct AnswerOptions {
 } AnswerOptions;
 
 typedef struct Answer {
-    char *text;     /* g_free */
-    double logprob; /* natural log-probability of the answer's tokens, EOS included */
+    char *text;            /* g_free */
+    double logprob;        /* natural log-probability of the answer's tokens, EOS included */
+    double *probabilities; /* (n_probabilities) of classes or choices; NULL means none. g_free */
+    int64_t n_probabilities;
 } Answer;
+void answer_clear(Answer *answer);
 
 /* prompts: the encoder's inputs, EOS included, or the tokens that a decoder alone continues. out (prompts->n). */
 bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const AnswerOptions *options, Answer *out,

@@ -20,6 +20,14 @@ int loss_sums_heads(const LossSums *sums)
     return n;
 }
 
+HeadId loss_sums_main(const LossSums *sums)
+{
+    for (HeadId h = 0; h < HEAD_COUNT; h++)
+        if (sums->head[h].weight > 0)
+            return h;
+    return HEAD_TOKENS;
+}
+
 double loss_sums_mean(const LossSums *sums, HeadId head)
 {
     return sums->head[head].loss / sums->head[head].weight;

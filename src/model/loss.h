@@ -2,13 +2,16 @@
 #pragma once
 
 #include "data/batch.h"
+#include "model/model_config.h"
 
 #include <stdbool.h>
 
 /* The heads of a model: each predicts something of its own. A model is trained on the sum of their mean losses. */
 typedef enum HeadId {
-    HEAD_TOKENS, /* an entry of the vocabulary for each target token */
-    HEAD_LABELS, /* a class for each sequence, from its first token: sentence order or next sentence */
+    HEAD_TOKENS,  /* an entry of the vocabulary for each target token */
+    HEAD_LABELS,  /* a class for each sequence, from its first token: sentence order or next sentence */
+    HEAD_CLASSES, /* a class for each sequence or token, or the right one of several tokens or sequences */
+    HEAD_VALUE,   /* a number for each sequence */
     HEAD_COUNT
 } HeadId;
 
@@ -16,7 +19,7 @@ typedef enum HeadId {
 typedef struct HeadNames {
     const char *name;     /* "label" */
     const char *loss;     /* "loss_label": in metrics.jsonl and TensorBoard, where a model has several heads */
-    const char *accuracy; /* "accuracy_label" */
+    const char *accuracy; /* "accuracy_label"; NULL means that the head has none */
     const char *rows;     /* "sequences": the unit that has a loss */
 } HeadNames;
 const HeadNames *loss_names(HeadId head);
@@ -25,6 +28,7 @@ typedef struct ModelLoss {
     float label_smoothing, z_loss; /* of HEAD_TOKENS */
     double n_targets[HEAD_COUNT];  /* rows with a loss in all microbatches of the step: the gradient of a head is that
                                       of its summed loss / n_targets; 0 counts as 1 */
+    const float *class_weights;    /* (classes) factor on the loss of each class of HEAD_CLASSES; NULL means 1 */
     double loss_scale;             /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
     uint64_t seed;                 /* of the dropout masks of this update */
     bool train;                    /* dropout on */
@@ -32,8 +36,8 @@ typedef struct ModelLoss {
     bool recompute; /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 
-/* Adds the batch's rows with a loss to loss->n_targets. */
-void loss_count(ModelLoss *loss, const Batch *batch);
+/* Adds the batch's rows with a loss to loss->n_targets, a row of a weighted class as its weight. */
+void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
 
 /* Sums over the rows of a head: op_xent's statistics, in the order of XENT_LOSS, XENT_NLL … */
 typedef struct HeadSums {
@@ -50,6 +54,8 @@ typedef struct LossSums {
 void loss_sums_add(LossSums *sums, const LossSums *more);
 /* Number of heads that have rows. */
 int loss_sums_heads(const LossSums *sums);
+/* The first head that has rows; HEAD_TOKENS where none has. */
+HeadId loss_sums_main(const LossSums *sums);
 /* Means over a head's rows; NaN where there are none. */
 double loss_sums_mean(const LossSums *sums, HeadId head);
 double loss_sums_accuracy(const LossSums *sums, HeadId head);

@@ -175,6 +175,17 @@ void model_logits(Model *model, const Batch *batch, float *logits)
     heads_logits(model, &slot_last(model, slot)->cx, logits, x);
 }
 
+void model_classify(Model *model, const Batch *batch, float *logits)
+{
+    const ModelLoss forward = { 0 };
+
+    slot_begin(model, 0, batch, &forward);
+    Slot *slot = &model->slots[0];
+    Tensor x = slot_run(model, slot);
+    slot->state = SLOT_FREE;
+    heads_classify(model, &slot_last(model, slot)->cx, logits, x, batch);
+}
+
 /* The rows of x (N,C) without those of memory tokens, to the host. */
 static void read_text(const Ctx *cx, float *hidden, Tensor x)
 {

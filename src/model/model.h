@@ -47,6 +47,12 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
  * C): BERT's pooler, or NULL. Both f32 on the host. */
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled);
 
+/* Allocates the memory that model_classify needs for batches of the capacity of this one, which is empty afterwards. */
+bool model_reserve_classifier(Model *model, Batch *batch, GError **error);
+/* logits f32 on the host of a model with a classifier, K = model_config_outputs: (sequences, K), or for classes of
+ * tokens and spans (tokens, K). */
+void model_classify(Model *model, const Batch *batch, float *logits);
+
 /* FLOPs of forward and backward over a batch of this capacity, counted on the null device. target_share: the share of
  * tokens with a loss, in a model with an encoder or a decoder alone. */
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,

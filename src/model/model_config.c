@@ -86,6 +86,10 @@ const OptionRow model_options[] = {
     ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
     ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
     ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
+    ROW("classifier",       OPT_ENUM, classifier, "none", 0, 0, OPT_IDENTITY, "what an encoder's head for labels answers, in place of words: a class or a value of each sequence, a class of each token, the span of an answer, the right one of several sequences; a task sets it", label_kind_names),
+    ROW("labels",           OPT_STRING, labels, "", 0, 0, OPT_IDENTITY, "names of the classes in their order, separated by commas; empty: those of the task, or of its data", NULL),
+    ROW("classifier_dense", OPT_BOOL, classifier_dense, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of its own before the classifier (RoBERTa)", NULL),
+    ROW("classifier_dropout", OPT_F64, classifier_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on what the classifier reads; -1: as dropout", NULL),
     ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),
     ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
     ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
@@ -124,6 +128,7 @@ ModelConfig model_config_copy(const ModelConfig *config)
 {
     ModelConfig copy = *config;
     copy.preset = g_strdup(config->preset);
+    copy.labels = g_strdup(config->labels);
     copy.sparsity.local = g_strdup(config->sparsity.local);
     copy.sparsity.global = g_strdup(config->sparsity.global);
     return copy;
@@ -132,6 +137,7 @@ ModelConfig model_config_copy(const ModelConfig *config)
 void model_config_clear(ModelConfig *config)
 {
     g_clear_pointer(&config->preset, g_free);
+    g_clear_pointer(&config->labels, g_free);
     g_clear_pointer(&config->sparsity.local, g_free);
     g_clear_pointer(&config->sparsity.global, g_free);
 }
@@ -151,6 +157,27 @@ double model_config_activation_dropout(const ModelConfig *config)
     if (config->activation_dropout >= 0)
         return config->activation_dropout;
     return config->inner_dropout ? config->dropout : 0;
+}
+
+double model_config_classifier_dropout(const ModelConfig *config)
+{
+    return config->classifier_dropout < 0 ? config->dropout : config->classifier_dropout;
+}
+
+int64_t model_config_outputs(const ModelConfig *config)
+{
+    switch ((LabelKind)config->classifier) {
+    case LABELS_SEQUENCE:
+    case LABELS_TOKENS:
+        return labels_count(config->labels);
+    case LABELS_SPAN:
+        return 2;
+    case LABELS_VALUE:
+    case LABELS_CHOICE:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 Activation model_config_head_activation(const ModelConfig *config)
@@ -218,6 +245,32 @@ static bool check_family(const ModelConfig *config, GError **error)
     return true;
 }
 
+/* A classifier reads the pooler, the transform, a linear of its own, or what the last block gives. */
+static bool check_classifier(const ModelConfig *config, GError **error)
+{
+    const char *kind = label_kind_names[config->classifier];
+    bool classes = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_TOKENS;
+    if (config->classifier == LABELS_NONE)
+        return true;
+    if (config->family != FAMILY_BERT)
+        return fail_user(error, "model.classifier is of family bert, not %s", family_names[config->family]);
+    if (config->sentence_head || config->head_bias)
+        return fail_user(error, "model.classifier=%s takes the place of model.sentence_head and model.head_bias", kind);
+    if (config->pooler + config->head_transform + config->classifier_dense > 1)
+        return fail_user(error,
+                         "model.classifier=%s reads one of model.pooler, model.head_transform and "
+                         "model.classifier_dense: set one",
+                         kind);
+    if (config->pooler && (config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN))
+        return fail_user(error, "model.classifier=%s reads every token; model.pooler is of the first alone", kind);
+    if (classes && labels_count(config->labels) < 2)
+        return fail_user(error,
+                         "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
+                         "separated by commas",
+                         config->labels ? config->labels : "", kind);
+    return true;
+}
+
 static bool check_attention(const ModelConfig *config, GError **error)
 {
     int64_t rotary_dim = config->rotary_dim ? config->rotary_dim : config->head_dim;
@@ -247,7 +300,7 @@ static bool check_attention(const ModelConfig *config, GError **error)
 
 bool model_config_check(const ModelConfig *config, GError **error)
 {
-    if (!check_family(config, error) || !check_attention(config, error))
+    if (!check_family(config, error) || !check_attention(config, error) || !check_classifier(config, error))
         return false;
     if (config->rel_buckets % 4 != 0)
         return fail_user(error, "model.rel_buckets is %" G_GINT64_FORMAT ": it must be a multiple of 4",

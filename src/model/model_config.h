@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/options/options.h"
+#include "data/labels.h"
 #include "device/ops.h"
 #include "model/sparsity.h"
 
@@ -84,14 +85,18 @@ typedef struct ModelConfig {
     int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
 
     /* Embedding and heads. */
-    bool tie_embeddings;  /* the projection to the vocabulary is the embedding */
-    bool scale_embedding; /* embeddings times width^1/2 */
-    bool scale_logits;    /* logits times width^-1/2 (T5 v1.0) */
-    bool head_transform;  /* linear, activation and norm before the projection to the vocabulary (BERT) */
-    bool head_bias;       /* bias on the logits */
-    int head_activation;  /* of head_transform: an Activation + 1; 0 means `activation` */
-    bool pooler;          /* tanh(dense(first token)) of each sequence (BERT) */
-    bool sentence_head;   /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
+    bool tie_embeddings;   /* the projection to the vocabulary is the embedding */
+    bool scale_embedding;  /* embeddings times width^1/2 */
+    bool scale_logits;     /* logits times width^-1/2 (T5 v1.0) */
+    bool head_transform;   /* linear, activation and norm before the projection to the vocabulary (BERT) */
+    bool head_bias;        /* bias on the logits */
+    int head_activation;   /* of head_transform: an Activation + 1; 0 means `activation` */
+    bool pooler;           /* tanh(dense(first token)) of each sequence (BERT) */
+    bool sentence_head;    /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
+    int classifier;        /* LabelKind: the head of a fine-tuned model, in place of the one over the vocabulary */
+    char *labels;          /* names of the classes, separated by commas; "" means none */
+    bool classifier_dense; /* tanh(linear) of its own before the classifier (RoBERTa) */
+    double classifier_dropout; /* rate on the classifier's input; below 0 means `dropout` */
 
     /* Training. */
     int init;                 /* InitScheme */
@@ -127,6 +132,9 @@ int64_t model_config_kv_heads(const ModelConfig *config);
 double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
+double model_config_classifier_dropout(const ModelConfig *config);
+/* Number of the classifier's outputs for each token, sequence or choice; 0 where there is no classifier. */
+int64_t model_config_outputs(const ModelConfig *config);
 /* Whether there is a learned embedding of each position. */
 bool model_config_learned_positions(const ModelConfig *config);
 /* Whether self-attention of the encoder or of the decoder has a relative position bias. */

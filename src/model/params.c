@@ -19,6 +19,7 @@
     DIM(POSITIONS, config->max_positions + config->position_offset)                                                    \
     DIM(SEGMENTS, config->token_types)                                                                                 \
     DIM(MEMORY, config->memory_tokens)                                                                                 \
+    DIM(OUTPUTS, model_config_outputs(config))                                                                         \
     DIM(CLASSES, 2)                                                                                                    \
     DIM(DISTANCES, 2 * config->max_positions - 1)
 
@@ -29,7 +30,7 @@ typedef enum Dim { DIMS(DIM_NAME) } Dim;
  * that it needs are. The parameters of no block need none that depends on i, those of no stack none that depends on
  * decoder. */
 #define FEATURES(FEATURE)                                                                                              \
-    FEATURE(UNTIED, !config->tie_embeddings)                                                                           \
+    FEATURE(UNTIED, !config->tie_embeddings && config->classifier == LABELS_NONE)                                      \
     FEATURE(CROSS, decoder && config->n_enc > 0)                                                                       \
     FEATURE(GATED, config->gated)                                                                                      \
     FEATURE(NOT_GATED, !config->gated)                                                                                 \
@@ -46,6 +47,9 @@ typedef enum Dim { DIMS(DIM_NAME) } Dim;
     FEATURE(HEAD_BIAS, config->head_bias)                                                                              \
     FEATURE(POOLER, config->pooler)                                                                                    \
     FEATURE(SENTENCE, config->sentence_head)                                                                           \
+    FEATURE(SPAN, config->classifier == LABELS_SPAN)                                                                   \
+    FEATURE(CLASSIFIER, config->classifier && config->classifier != LABELS_SPAN && !config->classifier_dense)          \
+    FEATURE(DENSE_CLASSIFIER, config->classifier && config->classifier_dense)                                          \
     FEATURE(CONTEXT_QUERIES, !decoder && config->context_queries)                                                      \
     FEATURE(TOKEN_QUERIES, decoder || !config->context_queries)                                                        \
     FEATURE(MEMORY, !decoder && config->memory_tokens > 0)                                                             \
@@ -92,6 +96,10 @@ static const ParamDef lm_head_params[] = {
 static const ParamDef pooler_params[] = {
     LINEAR("pooler", pooler.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, POOLER, POOLER),
     LINEAR("sentence", sentence, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SENTENCE, SENTENCE),
+    LINEAR("classifier", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, CLASSIFIER, CLASSIFIER),
+    LINEAR("classifier.dense", classifier_dense.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
+    LINEAR("classifier.out", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
+    LINEAR("span", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SPAN, SPAN),
 };
 #undef W
 
@@ -218,9 +226,10 @@ int *model_bucket_uses(const ModelConfig *config, Stage stage)
         uses[BUCKET_SHARED] += part.embeds;
         uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = part.end > part.first;
     }
-    uses[BUCKET_SHARED] += heads && config->tie_embeddings;
-    uses[BUCKET_LM_HEAD] = heads;
-    uses[BUCKET_POOLER] = heads && config->sentence_head;
+    bool classifies = config->classifier != LABELS_NONE;
+    uses[BUCKET_SHARED] += heads && config->tie_embeddings && !classifies;
+    uses[BUCKET_LM_HEAD] = heads && (!classifies || config->head_transform);
+    uses[BUCKET_POOLER] = heads && (config->sentence_head || classifies);
     for (int i = stage.first; i < stage.end; i++)
         uses[BUCKET_BLOCK + i] = 1;
     return uses;

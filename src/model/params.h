@@ -14,6 +14,8 @@ typedef struct ModelW {
     TransformW transform; /* BERT's layer before the vocabulary */
     TransformW pooler;    /* BERT's layer over the first token of a sequence */
     LinearW sentence;     /* (2,C) classes of a pair of sentences, from the pooler */
+    TransformW classifier_dense; /* a classifier's own layer, as RoBERTa's */
+    LinearW classifier;          /* (outputs,C) */
 } ModelW;
 
 /* Parameters of an encoder or a decoder outside its blocks. */
@@ -27,7 +29,7 @@ typedef struct StackW {
 enum {
     BUCKET_SHARED,  /* ModelW: shared */
     BUCKET_LM_HEAD, /* ModelW: lm_head, head_bias, transform */
-    BUCKET_POOLER,  /* ModelW: pooler, sentence */
+    BUCKET_POOLER,  /* ModelW: pooler, sentence, classifier_dense, classifier */
     BUCKET_ENCODER, /* StackW */
     BUCKET_DECODER, /* StackW */
     BUCKET_BLOCK    /* BlockW: block i of the encoder is BUCKET_BLOCK + i; then the blocks of the decoder follow */

@@ -78,6 +78,26 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
     return ok;
 }
 
+bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
+{
+    const TokenStream *stream = &batch->enc;
+    g_autofree int32_t *ids = g_new0(int32_t, stream->max_len);
+    g_autofree float *weights = g_new0(float, stream->max_len);
+    const ModelLoss forward = { 0 };
+
+    if (!model_config_fits(&model->config, stream->max_len, error))
+        return false;
+    Model *dry = model_open_dry(model, false);
+    while (stream->n_seq < stream->max_seq && stream->n_tokens + stream->max_len <= stream->max_tokens)
+        batch_add_sequence(batch,
+                           &(BatchSequence){ .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights });
+    model_pass(dry, batch, &forward);
+    bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
+    batch_clear(batch);
+    model_close_dry(dry);
+    return ok;
+}
+
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {

@@ -58,5 +58,7 @@ void model_close_dry(Model *model);
 void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss);
 /* logits (N,V) f32 of HEAD_TOKENS, in host memory; waits for the device. */
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
+/* The classifier's logits on the host, as model_classify returns them. */
+void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const Batch *batch);
 /* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): x at the first token of each of S sequences. */
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

@@ -30,6 +30,8 @@ typedef enum DropoutSite {
     SITE_MLP_OUT,       /* output of the feed-forward layer */
     SITE_FINAL,         /* after the final norm of a stack */
     SITE_CONTEXT_PROBS, /* probabilities of the pooling of context-dependent queries */
+    SITE_CLASSIFIER_IN, /* input of a classifier's own layer */
+    SITE_CLASSIFIER,    /* input of a classifier */
     SITE_COUNT
 } DropoutSite;
 

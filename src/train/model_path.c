@@ -251,8 +251,9 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
 
 /* Options that decide about no weight, or about those of heads alone: model_copy_weights leaves heads out. */
 static const char *const free_options[] = {
-    "model.preset",         "model.vocab_multiple", "model.init",   "model.init_std",      "model.init_scale_outputs",
-    "model.head_transform", "model.head_bias",      "model.pooler", "model.sentence_head", NULL,
+    "model.preset",         "model.vocab_multiple",   "model.init",   "model.init_std",      "model.init_scale_outputs",
+    "model.head_transform", "model.head_bias",        "model.pooler", "model.sentence_head", "model.classifier",
+    "model.labels",         "model.classifier_dense", NULL,
 };
 
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
@@ -274,13 +275,21 @@ static bool is_head(const ParamSpec *spec)
     return spec->bucket == BUCKET_LM_HEAD || spec->bucket == BUCKET_POOLER;
 }
 
+/* Whether there is a parameter of this name and shape: a classifier of other classes is none. */
+static bool has_alike(ParamStore *params, const ParamSpec *spec)
+{
+    int index = params_index(params, spec->name);
+    const ParamSpec *its = index < 0 ? NULL : params_spec(params, index);
+    return its && its->rows == spec->rows && its->cols == spec->cols;
+}
+
 /* Names of the head parameters of `a` that `b` lacks: "pooler, pooler.bias"; NULL means none. g_free. */
 static char *heads_beyond(Model *a, Model *b)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     for (int i = 0; i < params_count(model_params(a)); i++) {
         const ParamSpec *spec = params_spec(model_params(a), i);
-        if (is_head(spec) && params_index(model_params(b), spec->name) < 0)
+        if (is_head(spec) && !has_alike(model_params(b), spec))
             g_string_append_printf(names, "%s%s", names->len ? ", " : "", spec->name);
     }
     return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
@@ -295,7 +304,7 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
         int source = params_index(sources, spec->name);
-        if (source < 0 && is_head(spec))
+        if (is_head(spec) && !has_alike(sources, spec))
             continue;
         if (source < 0)
             return fail_user(error, "it has no %s", spec->name);

@@ -88,7 +88,7 @@ void step_timer_clear(StepTimer *timer)
 static ModelLoss step_loss(const StepTimer *timer)
 {
     ModelLoss loss = config_loss(timer->config);
-    loss_count(&loss, timer->batch);
+    loss_count(&loss, model_config(timer->model), timer->batch);
     return loss;
 }
 

@@ -109,7 +109,7 @@ expect 1 'torn.tsv:7: 1 columns where 3 are wanted (text, mark, number); task.on
 grep -q 'torn.tsv: 1 rows were left out' log || fail "$(cat log)"
 expect 1 'no column "txt"; there are text, mark, number' "$loam" train config.yaml run.dir=runs/d 'task.input={txt}'
 expect 1 'did you mean sst2?' "$loam" train config.yaml run.dir=runs/d task.name=sst3
-expect 1 'the model has no decoder that writes it' "$loam" train config.yaml run.dir=runs/d model.preset=bert-tiny model.n_dec=0
+expect 1 'the model has no decoder that writes an answer' "$loam" train config.yaml run.dir=runs/d model.preset=bert-tiny model.n_dec=0
 expect 1 'task.valid: 200%' "$loam" train config.yaml run.dir=runs/d task.valid=200%
 expect 1 'has no {mark}' "$loam" train config.yaml run.dir=runs/d task.cut_field=mark
 expect 1 'was trained on no task' "$loam" predict hf

@@ -85,7 +85,8 @@ static void tables__say_what_is_wrong_and_where(void)
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
     check("t.parquet", "", NULL, "!t.parquet').to_json('data.jsonl', orient='records', lines=True)\"");
-    check("t.txt", "", NULL, "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json or parallel");
+    check("t.txt", "", NULL,
+          "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
     g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t3\n", "task.labels=no,yes", label);
     check("t.tsv", "a\tb\ty\n1\t2\tyes\n1\t2\t0\n1\t2\ttrue\n1\t2\t-1\n", "task.labels=no,yes",
@@ -188,7 +189,8 @@ static char *cut(const Tokenizer *tok, const char *field, const char *side, int6
     g_autoptr(GArray) ids = g_array_new(false, false, sizeof(int32_t));
     g_autoptr(GError) error = NULL;
     g_assert_true(task_configure(&task, &config, &error) && task_make(&task, &record, true, &example, &error));
-    *encoder = (TaskEncoder){ &task, &config, tok, length, 8, false, 0, 0, 0, 0, 0 };
+    *encoder =
+        (TaskEncoder){ .task = &task, .config = &config, .tok = tok, .input_length = length, .target_length = 8 };
     g_assert_true(task_encode_input(encoder, &record, &example, 0, ids, &error));
     g_assert_cmpint(ids->len, <=, length - 1);
     char *text = tokenizer_decode(tok, (const int32_t *)(const void *)ids->data, ids->len, &error);

@@ -46,8 +46,8 @@ static void count_the_rows_of_a_batch(Fixture *f, gconstpointer data)
     (void)data;
     ModelLoss loss = { 0 };
     LossSums sums = run(f);
-    loss_count(&loss, f->batch);
-    loss_count(&loss, f->batch);
+    loss_count(&loss, model_config(f->model), f->batch);
+    loss_count(&loss, model_config(f->model), f->batch);
     for (int h = 0; h < HEAD_COUNT; h++)
         g_assert_cmpfloat(loss.n_targets[h], ==, 2 * sums.head[h].weight);
     g_assert_cmpfloat(sums.head[HEAD_TOKENS].weight, ==, (double)f->batch->n_targets);

@@ -538,9 +538,11 @@ static void dropout_keys_differ(void)
 
 static void each_site_has_its_rate(void)
 {
-    static const float rates[] = { [SITE_EMBED] = 0.1f,       [SITE_SELF_PROBS] = 0.2f, [SITE_SELF_OUT] = 0.1f,
-                                   [SITE_CROSS_PROBS] = 0.2f, [SITE_CROSS_OUT] = 0.1f,  [SITE_MLP_HIDDEN] = 0.3f,
-                                   [SITE_MLP_OUT] = 0.1f,     [SITE_FINAL] = 0.4f,      [SITE_CONTEXT_PROBS] = 0.2f };
+    static const float rates[] = {
+        [SITE_EMBED] = 0.1f,         [SITE_SELF_PROBS] = 0.2f,    [SITE_SELF_OUT] = 0.1f,  [SITE_CROSS_PROBS] = 0.2f,
+        [SITE_CROSS_OUT] = 0.1f,     [SITE_MLP_HIDDEN] = 0.3f,    [SITE_MLP_OUT] = 0.1f,   [SITE_FINAL] = 0.4f,
+        [SITE_CONTEXT_PROBS] = 0.2f, [SITE_CLASSIFIER_IN] = 0.1f, [SITE_CLASSIFIER] = 0.1f
+    };
     const Tokens tokens = { 0 };
     const ModelSpec model = {
         .dropout = 0.1f, .attention_dropout = 0.2f, .activation_dropout = 0.3f, .final_dropout = 0.4f

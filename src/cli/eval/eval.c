@@ -105,7 +105,7 @@ static void add_heads(json_t *object, const LossSums *sums)
 {
     for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
         json_object_set_new(object, loss_names(h)->loss, json_finite(loss_sums_mean(sums, h)));
-        if (h != HEAD_TOKENS)
+        if (h != HEAD_TOKENS && loss_names(h)->accuracy)
             json_object_set_new(object, loss_names(h)->accuracy, json_finite(loss_sums_accuracy(sums, h)));
     }
 }
@@ -113,11 +113,13 @@ static void add_heads(json_t *object, const LossSums *sums)
 static bool print_json(const Result *result, GError **error)
 {
     const LossSums *sums = &result->sums;
-    double nll = loss_sums_mean(sums, HEAD_TOKENS);
+    const HeadId main = loss_sums_main(sums);
+    double nll = loss_sums_mean(sums, HEAD_TOKENS),
+           accuracy = loss_names(main)->accuracy ? loss_sums_accuracy(sums, main) : (double)NAN;
     json_t *object =
         json_pack("{s:s, s:o, s:I, s:o, s:o, s:o}", "name", result->name, "loss", json_finite(loss_sums_total(sums)),
-                  "tokens", (json_int_t)sums->head[HEAD_TOKENS].weight, "bits", json_finite(nll / G_LN2), "perplexity",
-                  json_finite(exp(nll)), "accuracy", json_finite(loss_sums_accuracy(sums, HEAD_TOKENS)));
+                  main == HEAD_TOKENS ? "tokens" : "labels", (json_int_t)sums->head[main].weight, "bits",
+                  json_finite(nll / G_LN2), "perplexity", json_finite(exp(nll)), "accuracy", json_finite(accuracy));
     add_heads(object, sums);
     if (result->bytes > 0)
         json_object_set_new(object, "bits_per_byte", json_finite(bits_per_byte(result)));
@@ -135,9 +137,24 @@ static void print_heads(const char *set, const LossSums *sums)
     printf("\n");
 }
 
+/* Of a classifier. */
+static void print_labels(const Result *result)
+{
+    const LossSums *sums = &result->sums;
+    const HeadId main = loss_sums_main(sums);
+    printf("%s: loss %.4f", result->name, loss_sums_total(sums));
+    if (loss_names(main)->accuracy)
+        printf(", accuracy %.1f %%", 100 * loss_sums_accuracy(sums, main));
+    printf(", over %.0f %s\n", sums->head[main].weight, loss_names(main)->rows);
+}
+
 static void print_text(const Result *result)
 {
     const LossSums *sums = &result->sums;
+    if (loss_sums_main(sums) != HEAD_TOKENS) {
+        print_labels(result);
+        return;
+    }
     double nll = loss_sums_mean(sums, HEAD_TOKENS);
     printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name,
            loss_sums_total(sums), nll / G_LN2, exp(nll), 100 * loss_sums_accuracy(sums, HEAD_TOKENS),
@@ -162,9 +179,12 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         (unigram &&
          !heldout_unigram(set->loader, samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))
         return false;
-    if (result.sums.head[HEAD_TOKENS].weight == 0)
+    const HeadId main = loss_sums_main(&result.sums);
+    if (main != HEAD_TOKENS)
+        result.bytes = 0; /* classes have no text */
+    if (result.sums.head[main].weight == 0)
         return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
-    double nll = result.sums.head[HEAD_TOKENS].nll;
+    double nll = result.sums.head[main].loss;
     if (!isfinite(nll))
         return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name, nll);
     if (as_json)

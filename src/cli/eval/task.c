@@ -83,14 +83,14 @@ static bool answer_waiting(Run *run, GError **error)
     g_autofree Answer *found = g_new0(Answer, n + 1);
     if (n == 0)
         return true;
-    bool good = answer_batch_run(&run->batch, run->loaded, &run->decoding, found, error);
+    bool good = answer_batch_run(&run->batch, run->loaded, &run->encoder, &run->decoding, found, error);
     for (guint i = 0; i < n; i++) {
         const TaskExample *example = run->waiting->pdata[i];
         good = good && (!run->out || write_line(run, example, &found[i], error));
         run->scored &= example->known;
         if (good && run->scored)
             keep(run, example, &found[i]);
-        g_free(found[i].text);
+        answer_clear(&found[i]);
     }
     g_ptr_array_set_size(run->waiting, 0);
     answer_batch_clear(&run->batch);

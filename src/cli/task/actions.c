@@ -48,6 +48,14 @@ static void print_example(const TaskExample *example, int64_t number)
 {
     g_autofree char *input = one_line(example->input);
     printf("%s%" PRId64 "\n  input   %s\n", number > 1 ? "\n" : "", number, input);
+    if (example->second) {
+        g_autofree char *second = one_line(example->second);
+        printf("  second  %s\n", second);
+    }
+    for (guint i = 0; example->choices && i < example->choices->len; i++) {
+        g_autofree char *choice = one_line(example->choices->pdata[i]);
+        printf("  %-7u %s\n", i, choice);
+    }
     for (guint i = 0; i < (show_valid ? example->targets->len : MIN(example->targets->len, 1)); i++) {
         g_autofree char *target = one_line(example->targets->pdata[i]);
         printf("  %-7s %s\n", i == 0 ? "target" : "or", target);
@@ -109,12 +117,7 @@ static bool prepare(const Config *config, const Task *task, GError **error)
     Tokenizer *tok = config_open_tokenizer(config, error);
     if (!tok)
         return false;
-    const TaskEncoder encoder = { .task = task,
-                                  .config = &config->task,
-                                  .tok = tok,
-                                  .input_length = config->data.input_length,
-                                  .target_length = config->data.target_length,
-                                  .joined = config->data.decoder_alone };
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
     bool good = task_prepare(&encoder, out, error);
     tokenizer_close(tok);
     return good;

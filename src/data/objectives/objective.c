@@ -58,6 +58,7 @@ void example_begin(Example *example, int64_t n)
     example->n_inputs = example->n_targets = n;
     example->prefix_length = 0;
     example->label = -1;
+    example->label_end = 0;
     for (int64_t i = 0; i < n; i++) {
         example->weights[i] = 1;
         example->position_ids[i] = (int32_t)i;

@@ -33,6 +33,9 @@ typedef struct ObjectiveConfig {
     int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
                               room for input_length tokens and the memory tokens of one sample. */
     double noise_density;  /* share of the tokens that is masked */
+    int label_kind;        /* LabelKind of the model's classifier */
+    int64_t n_labels;      /* its classes */
+    bool token_types;      /* second texts have token type 1 */
     /* Set by `plan`: */
     int64_t row_samples;  /* consecutive samples per packed sequence; 0 means that samples are packed by length */
     int64_t max_segments; /* maximum attention segments of one example; 0 means 1 */
@@ -84,9 +87,13 @@ typedef struct Example {
     bool *starts_sequence; /* (input_length) true at the first token of an attention segment; attention does not cross
                               it */
     int32_t prefix_length; /* tokens at the start that every query may attend to; 0 means none */
-    int32_t label;         /* class of the sequence; -1 means none */
+    int32_t label;         /* class of the sequence, or another label of data/batch.h; -1 means none */
+    int32_t label_end;     /* last token of a span */
 } Example;
 
+/* Whether a document of a text of n_text tokens and these notes can be an example. */
+typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *notes,
+                                   int64_t n_notes);
 /* Sets the fields of ObjectiveConfig that `plan` derives. Fails where lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
 /* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng, pair_rng and n_first; out: the
@@ -113,6 +120,7 @@ typedef struct Objective {
                                  STREAMS_ENCODER, where the masked tokens have one (noise_density). */
     const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
     int n_options;
+    ObjectiveAcceptsFn accepts; /* `pairs` of a text and notes; NULL means any sequences that fit */
     ObjectivePlanFn plan;
     ObjectiveChooseFn choose; /* NULL means that samples are not packed: each fills a packed sequence */
     ObjectiveApplyFn apply;

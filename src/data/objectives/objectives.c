@@ -7,7 +7,7 @@
 
 #define OBJECTIVES(X)                                                                                                  \
     X(span_corruption)                                                                                                 \
-    X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq)
+    X(prefix_lm) X(iid_denoising) X(ul2) X(subtree_corruption) X(clm) X(full_lm) X(mlm) X(seq2seq) X(labels)
 
 #define NAME(name)    #name,
 #define POINTER(name) &name##_objective,

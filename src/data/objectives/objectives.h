@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/objectives/clm.h"
+#include "data/objectives/labelled.h"
 #include "data/objectives/mlm.h"
 #include "data/objectives/span_corruption.h"
 #include "data/objectives/subtree_corruption.h"

@@ -8,7 +8,7 @@
 #define MOST_FILE_BYTES ((size_t)2 << 30) /* of a JSON file that is read whole */
 #define MOST_FILES      16                /* RECORD_PARALLEL */
 
-const char *const record_format_names[] = { "auto", "tsv", "csv", "jsonl", "json", "parallel", NULL };
+const char *const record_format_names[] = { "auto", "tsv", "csv", "jsonl", "json", "parallel", "conll", NULL };
 const char *const record_choice_names[] = { "auto", "true", "false", NULL };
 
 /* A record within a JSON value: the objects that lead to it. */
@@ -47,8 +47,8 @@ static bool find_format(const RecordSource *source, RecordFormat *format, GError
         const char *suffix;
         RecordFormat format;
     } known[] = {
-        { ".tsv", RECORD_TSV },     { ".tab", RECORD_TSV },      { ".csv", RECORD_CSV },
-        { ".jsonl", RECORD_JSONL }, { ".ndjson", RECORD_JSONL }, { ".json", RECORD_JSON },
+        { ".tsv", RECORD_TSV },      { ".tab", RECORD_TSV },   { ".csv", RECORD_CSV },     { ".jsonl", RECORD_JSONL },
+        { ".ndjson", RECORD_JSONL }, { ".json", RECORD_JSON }, { ".conll", RECORD_CONLL }, { ".bio", RECORD_CONLL },
     };
     *format = source->format;
     if (*format != RECORD_AUTO)
@@ -64,7 +64,7 @@ static bool find_format(const RecordSource *source, RecordFormat *format, GError
                          "%s: Parquet is not read; make JSON lines of it: python -c \"import pandas; "
                          "pandas.read_parquet('%s').to_json('data.jsonl', orient='records', lines=True)\"",
                          source->path, source->path);
-    return fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json or parallel",
+    return fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
                      source->path);
 }
 
@@ -124,8 +124,8 @@ RecordReader *record_reader_open(const RecordSource *source, GError **error)
     bool parallel = reader->format == RECORD_PARALLEL;
     g_autofree char *names = parallel ? suffix_names(source->path) : g_strdup(source->columns);
     reader->given = *names != '\0';
-    reader->header =
-        !parallel && (source->header == RECORD_YES || (source->header == RECORD_BY_FORMAT && !reader->given));
+    reader->header = !parallel && reader->format != RECORD_CONLL &&
+                     (source->header == RECORD_YES || (source->header == RECORD_BY_FORMAT && !reader->given));
     if (good && g_strv_length(reader->steps) >= RECORD_LEVELS)
         good = fail_user(error, "task.rows: %s: more than %d names", source->rows, RECORD_LEVELS - 1);
     if (good && reader->given)
@@ -332,6 +332,87 @@ static bool next_parallel(RecordReader *reader, GError **error)
     return take_root(reader, row, error);
 }
 
+/* ---- sentences of a word a line ---- */
+
+#define DOCUMENT_START "-DOCSTART-" /* CoNLL-2003: a line of its own before each document */
+
+/* Reads the next line; *end: it ends a sentence. False with no error at the end of the file. */
+static bool next_word(RecordReader *reader, bool *end, GError **error)
+{
+    if (!cell_reader_next(reader->cells[0], error))
+        return false;
+    *end = is_blank(reader->cells[0]) || g_str_has_prefix(cell_reader_cell(reader->cells[0], 0), DOCUMENT_START);
+    return true;
+}
+
+/* The columns of the current line, without empty ones. g_strfreev. */
+static GStrv split_word(const RecordReader *reader)
+{
+    GStrvBuilder *builder = g_strv_builder_new();
+    g_auto(GStrv) cells = g_strsplit_set(cell_reader_cell(reader->cells[0], 0), " \t\r", -1);
+    for (char **cell = cells; *cell; cell++)
+        if (**cell)
+            g_strv_builder_add(builder, *cell);
+    GStrv columns = g_strv_builder_end(builder);
+    g_strv_builder_unref(builder);
+    return columns;
+}
+
+/* Without task.columns the names are 1, 2, 3, …, as many as the first word has. */
+static bool number_columns(RecordReader *reader, GStrv word, GError **error)
+{
+    if (reader->columns)
+        return true;
+    GStrv names = g_strdupv(word);
+    for (guint i = 0; names[i]; i++) {
+        g_free(names[i]);
+        names[i] = g_strdup_printf("%u", i + 1);
+    }
+    return set_columns(reader, names, error);
+}
+
+static bool add_word(RecordReader *reader, json_t *sentence, GError **error)
+{
+    g_auto(GStrv) word = split_word(reader);
+    if (!number_columns(reader, word, error))
+        return false;
+    guint n = g_strv_length(word), wanted = g_strv_length(reader->columns);
+    if (n != wanted)
+        return fail_user(error, "%s:%" PRId64 ": %u columns where %u are wanted (%s)", reader->path,
+                         cell_reader_line(reader->cells[0]), n, wanted, reader->columns_text);
+    for (guint i = 0; i < n; i++) {
+        json_t *column = json_object_get(sentence, reader->columns[i]);
+        if (column == NULL)
+            json_object_set_new(sentence, reader->columns[i], column = json_array());
+        json_array_append_new(column, json_string(word[i]));
+    }
+    return true;
+}
+
+/* After a bad word the rest of its sentence is passed over. */
+static bool next_sentence(RecordReader *reader, GError **error)
+{
+    json_t *sentence = json_object();
+    GError *problem = NULL, *bad = NULL;
+    bool end = false;
+    while (next_word(reader, &end, &problem) && !(end && (bad || json_object_size(sentence) > 0))) {
+        if (end || bad)
+            continue;
+        if (json_object_size(sentence) == 0)
+            set_where(reader);
+        add_word(reader, sentence, &bad);
+    }
+    bool good = !problem && !bad && json_object_size(sentence) > 0;
+    if (problem || bad)
+        g_propagate_error(error, problem ? problem : bad);
+    if (problem)
+        g_clear_error(&bad);
+    if (good)
+        return take_root(reader, sentence, error);
+    json_decref(sentence);
+    return false;
+}
+
 /* Reads on until there is a record; false at the end or on an error. */
 static bool read_more(RecordReader *reader, GError **error)
 {
@@ -343,6 +424,8 @@ static bool read_more(RecordReader *reader, GError **error)
         return next_object(reader, error);
     case RECORD_PARALLEL:
         return next_parallel(reader, error);
+    case RECORD_CONLL:
+        return next_sentence(reader, error);
     case RECORD_JSON:
     case RECORD_AUTO:
         break;

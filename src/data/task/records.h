@@ -11,6 +11,8 @@ typedef enum RecordFormat {
     RECORD_JSONL,    /* an object a line */
     RECORD_JSON,     /* the whole file is one value, RecordSource.rows says where its records are */
     RECORD_PARALLEL, /* several files "a.en,a.de": line i of each makes record i, fields are the suffixes "en", "de" */
+    RECORD_CONLL,    /* a word a line, columns between spaces or tabs, sentences between empty lines: a record is a
+                        sentence, its fields are columns, each a list */
 } RecordFormat;
 extern const char *const record_format_names[]; /* "auto", "tsv", …, NULL */
 

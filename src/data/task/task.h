@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/options/options.h"
+#include "data/labels.h"
 #include "data/task/records.h"
 #include "text/tokenizer.h"
 
@@ -18,6 +19,11 @@ typedef struct TaskExample {
     char *id;           /* of the record; NULL means none */
     char *answer;       /* WSC: "True" or "False", whether the target is the right referent; NULL otherwise */
     bool held_back;     /* not to be trained on */
+    /* For classifiers: */
+    char *second;       /* second text of a pair; NULL means none */
+    GPtrArray *choices; /* LABELS_CHOICE: char *, second texts of which one is right; else NULL */
+    GPtrArray *words;   /* LABELS_TOKENS: char *; their tags, with spaces between, are the target; else NULL */
+    GArray *starts;     /* LABELS_SPAN: int64_t, the byte of `second` at which each target begins; else NULL */
 } TaskExample;
 
 typedef struct Task Task;
@@ -34,8 +40,12 @@ struct Task {
     const char *name, *does;                         /* does: one line of help */
     RecordSource source;                             /* its path is set for each file */
     const char *train_file, *valid_file, *test_file; /* names within the official folder; NULL means none */
-    const char *input;      /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
-    const char *target;     /* template; NULL means the texts of the field `references` */
+    LabelKind learns;           /* what a classifier learns of it; LABELS_NONE means that it is text to text */
+    const char *first, *second; /* templates of the texts of an encoder alone, which take the place of `input`; NULL
+                                   means that the task has none, and that there is no pair */
+    const char *tags, *answers, *choices; /* fields of the options of these names; NULL means none */
+    const char *input;                    /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
+    const char *target;                   /* template; NULL means the texts of the field `references` */
     const char *references; /* field with the right answers, of which the first is trained on; NULL means the target */
     const char *labels; /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
                            that the target's text is taken as it is */
@@ -69,9 +79,12 @@ typedef struct TaskConfig {
     int format, header, quotes; /* RecordFormat, RecordChoice */
     char *rows, *columns;
     char *input, *target, *references, *labels, *scores, *positive;
+    char *second, *label, *value, *tags, *answers, *choices;
+    int64_t stride;  /* LABELS_SPAN: tokens that the windows of a long text share */
     int on_error;    /* TaskOnError */
     char *cut_field; /* the field that is shortened where an input is too long; "" means the input as a whole */
     int cut_side;    /* TaskSide */
+    bool classifies; /* no option, but taken from the model: it has a classifier */
 } TaskConfig;
 
 extern const OptionRow task_options[];
@@ -79,6 +92,8 @@ extern const int n_task_options;
 
 /* Whether the configuration names a task. */
 bool task_is_set(const TaskConfig *config);
+/* What a classifier learns of the task; LABELS_NONE means that it is text to text. */
+LabelKind task_learns(const TaskConfig *config);
 /* The task of the options: the named entry of the table, and what the options change. Its strings belong to the
  * configuration and the table. */
 bool task_configure(Task *task, const TaskConfig *config, GError **error);
@@ -123,6 +138,10 @@ typedef struct TaskEncoder {
     const Tokenizer *tok;
     int64_t input_length, target_length; /* tokens at most, EOS included */
     bool joined;                         /* a decoder alone: input, target and EOS share input_length tokens */
+    /* For classifiers: */
+    const char *labels; /* names of the classes */
+    int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
+    bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
     int64_t inputs, inputs_cut, targets_cut, longest_input, longest_target; /* longest: tokens before cutting */
 } TaskEncoder;
@@ -134,6 +153,33 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
 bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error);
 /* Logs how many inputs and targets were cut, how, and which options decide about it. */
 void task_encoder_report(const TaskEncoder *encoder, const char *what);
+
+/* ---- inputs of classifiers ---- */
+
+/* The sequences that an example becomes: one, a window of a long text each (LABELS_SPAN), or one for each choice. */
+typedef struct TaskInputs {
+    GArray *ids;    /* int32_t: tokens of all sequences, special tokens included */
+    GArray *cu;     /* int32_t: (sequences + 1) cumulative lengths */
+    GArray *second; /* int32_t: (sequences) token of the sequence at which its second text begins; 0 means none */
+    GArray *words;  /* int32_t: LABELS_TOKENS: first token of each word; -1 for a word that was cut off */
+    GArray *begins, *ends; /* uint32_t: LABELS_SPAN: (tokens) bytes of the second text that a token stands for; both 0
+                              for tokens that are not of it */
+} TaskInputs;
+
+TaskInputs task_inputs_new(void);
+void task_inputs_free(TaskInputs *inputs);
+static inline int32_t task_inputs_count(const TaskInputs *inputs)
+{
+    return (int32_t)inputs->cu->len - 1;
+}
+/* Replaces *inputs by those of the example; too long texts are cut, the longer one of a pair first. */
+bool task_encode_inputs(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error);
+/* Appends to `notes` (int32_t) what is right of sequence s (objectives/labelled.h), of all sequences of a choice. A
+ * label that the encoder has no class for is an error that names the record. */
+bool task_encode_notes(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                       const TaskInputs *inputs, int32_t s, GArray *notes, GError **error);
+/* The classes that the file to train on names, sorted, separated by commas; g_free. */
+char *task_collect_labels(const Task *task, const TaskConfig *config, GError **error);
 
 /* ---- datasets ---- */
 

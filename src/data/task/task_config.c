@@ -31,6 +31,23 @@ const OptionRow task_options[] = {
       "template of the input, such as \"sentence1: {a} sentence2: {b}\"; {{ and }} stand for braces", NULL },
     { "task.target", OPT_STRING, AT(target), "", 0, 0, OPT_IDENTITY, "template of the target, such as \"{label}\"",
       NULL },
+    { "task.second", OPT_STRING, AT(second), "", 0, 0, OPT_IDENTITY,
+      "encoders: template of the second text of a pair, such as \"{hypothesis}\"; empty: there is one text", NULL },
+    { "task.label", OPT_STRING, AT(label), "", 0, 0, OPT_IDENTITY,
+      "template of the class of the input, such as \"{label}\": encoders learn to classify, other models to write it",
+      NULL },
+    { "task.value", OPT_STRING, AT(value), "", 0, 0, OPT_IDENTITY,
+      "template of a number, such as \"{score}\", that encoders learn to tell (regression)", NULL },
+    { "task.tags", OPT_STRING, AT(tags), "", 0, 0, OPT_IDENTITY,
+      "encoders: field with the class of each word of the input, which is one field with a list of words", NULL },
+    { "task.answers", OPT_STRING, AT(answers), "", 0, 0, OPT_IDENTITY,
+      "encoders: field with answers as SQuAD has them (text, answer_start), to be found in task.second", NULL },
+    { "task.choices", OPT_STRING, AT(choices), "", 0, 0, OPT_IDENTITY,
+      "encoders: fields of second texts, separated by commas, of which task.label names the right one by its number or "
+      "field",
+      NULL },
+    { "task.stride", OPT_I64, AT(stride), "128", 0, 1e6, OPT_IDENTITY,
+      "task.answers: tokens that the windows of a long text share", NULL },
     { "task.references", OPT_STRING, AT(references), "", 0, 0, OPT_IDENTITY,
       "field with all right answers to score against; empty: the target", NULL },
     { "task.labels", OPT_STRING, AT(labels), "", 0, 0, OPT_IDENTITY,
@@ -51,6 +68,22 @@ const int n_task_options = G_N_ELEMENTS(task_options);
 bool task_is_set(const TaskConfig *config)
 {
     return *config->name || *config->data || *config->input;
+}
+
+LabelKind task_learns(const TaskConfig *config)
+{
+    const Task *named = task_find(config->name);
+    if (*config->value)
+        return LABELS_VALUE;
+    if (*config->tags)
+        return LABELS_TOKENS;
+    if (*config->answers)
+        return LABELS_SPAN;
+    if (*config->choices)
+        return LABELS_CHOICE;
+    if (*config->label)
+        return LABELS_SEQUENCE;
+    return named && named->first && *config->target == '\0' ? named->learns : LABELS_NONE;
 }
 
 static bool find_named(Task *task, const char *name, GError **error)
@@ -77,12 +110,16 @@ static bool check_templates(const Task *task, const TaskConfig *config, GError *
                          targets = g_ptr_array_new_with_free_func(g_free);
     if (task->make == NULL && task->input == NULL)
         return fail_user(error, "task.input is not set: a template such as \"sentence1: {a} sentence2: {b}\"");
-    if (task->make == NULL && task->target == NULL && task->references == NULL)
-        return fail_user(error, "task.target is not set: a template such as \"{label}\"");
+    bool by_template = task->learns != LABELS_TOKENS && task->learns != LABELS_SPAN;
+    if (by_template && task->make == NULL && task->target == NULL && task->references == NULL)
+        return fail_user(error, task->learns ? "task.label is not set: a template such as \"{label}\""
+                                             : "task.target is not set: a template such as \"{label}\"");
     if (task->input && !task_template_fields(task->input, fields, error))
         return fail_context(error, "task.input");
     if (task->target && !task_template_fields(task->target, targets, error))
         return fail_context(error, "task.target");
+    if (task->learns && task->second && !task_template_fields(task->second, fields, error))
+        return fail_context(error, "task.second");
     if (*config->cut_field && task->input &&
         !g_ptr_array_find_with_equal_func(fields, config->cut_field, g_str_equal, NULL))
         return fail_user(error, "task.cut_field: the input \"%s\" has no {%s}", task->input, config->cut_field);
@@ -95,18 +132,64 @@ static void set_text(const char **field, const char *given)
         *field = given;
 }
 
+static const char *const kind_scores[] = {
+    [LABELS_NONE] = "exact_match", [LABELS_SEQUENCE] = "accuracy", [LABELS_VALUE] = "pearson,spearman",
+    [LABELS_TOKENS] = "seqeval",   [LABELS_SPAN] = "squad",        [LABELS_CHOICE] = "accuracy"
+};
+
+/* The form of the task for an encoder alone. */
+static bool take_classifier(Task *task, const TaskConfig *config, GError **error)
+{
+    bool own_input = *config->input;
+    task->pad_punctuation = false; /* of T5's text formats, and so are the rules of single tasks */
+    task->make = NULL;
+    task->clean = NULL;
+    task->grade = NULL;
+    task->learns = task_learns(config);
+    if (task->learns == LABELS_NONE && *config->name && *config->target == '\0')
+        return fail_user(error,
+                         "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label",
+                         config->name);
+    if (task->learns == LABELS_NONE)
+        return fail_user(error, "the model is an encoder alone, which writes no text: give task.label, task.value, "
+                                "task.tags, task.answers or task.choices in place of task.target; or take a T5 or a "
+                                "GPT");
+    if (!own_input && task->first)
+        task->input = task->first;
+    else
+        task->second = NULL;
+    set_text(&task->second, config->second);
+    set_text(&task->tags, config->tags);
+    set_text(&task->answers, config->answers);
+    set_text(&task->choices, config->choices);
+    if (*config->name == '\0' && *config->scores == '\0')
+        task->scores = kind_scores[task->learns];
+    if (task->learns == LABELS_VALUE)
+        task->label = NULL;
+    if (task->learns == LABELS_TOKENS || task->learns == LABELS_SPAN)
+        task->target = NULL;
+    if (task->learns != LABELS_SEQUENCE && task->learns != LABELS_TOKENS)
+        task->labels = NULL;
+    if (task->second == NULL && task->learns == LABELS_SPAN)
+        return fail_user(error,
+                         "task.second is not set: the template of the text that holds the answers, \"{context}\"");
+    return task->learns != LABELS_CHOICE || *config->label ||
+           fail_user(error, "task.label is not set: the template of the number of the right choice");
+}
+
 bool task_configure(Task *task, const TaskConfig *config, GError **error)
 {
     *task = (Task){ .name = "own", .source = { .rows = "", .columns = "" }, .scores = "exact_match" };
     if (*config->name && !find_named(task, config->name, error))
         return false;
-    bool own_target = *config->target && *config->labels == '\0';
+    const char *target = *config->target ? config->target : *config->value ? config->value : config->label;
+    bool own_target = *target && *config->labels == '\0';
     if (own_target) { /* another target than the table's: its labels and rules do not fit */
         task->labels = NULL;
         task->label = NULL;
         task->references = NULL;
     }
-    if (*config->input && *config->target)
+    if (*config->input && *target)
         task->make = NULL;
     if (config->format != RECORD_AUTO)
         task->source.format = (RecordFormat)config->format;
@@ -117,11 +200,15 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
     set_text(&task->source.rows, config->rows);
     set_text(&task->source.columns, config->columns);
     set_text(&task->input, config->input);
-    set_text(&task->target, config->target);
+    set_text(&task->target, target);
     set_text(&task->references, config->references);
     set_text(&task->labels, config->labels);
     set_text(&task->scores, config->scores);
     set_text(&task->positive, config->positive);
+    if (!config->classifies)
+        task->learns = LABELS_NONE;
+    else if (!take_classifier(task, config, error))
+        return false;
     return check_templates(task, config, error);
 }
 

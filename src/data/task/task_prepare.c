@@ -10,6 +10,7 @@ typedef struct Output {
     TaskEncoder *encoder;
     DatasetWriter *writer;
     GArray *input, *target; /* int32_t */
+    TaskInputs inputs;      /* of classifiers */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)
@@ -28,8 +29,31 @@ static bool write_pair(Output *output, const Record *record, const TaskExample *
            dataset_writer_end_document(output->writer, error);
 }
 
+/* A document for each window of a text with answers, else one: all sequences, and the notes of what is right. */
+static bool write_notes(Output *output, const Record *record, const TaskExample *example, GError **error)
+{
+    TaskInputs *inputs = &output->inputs;
+    if (!task_encode_inputs(output->encoder, example, inputs, error))
+        return false;
+    int32_t n = output->encoder->task->learns == LABELS_SPAN ? task_inputs_count(inputs) : 1;
+    for (int32_t s = 0; s < n; s++) {
+        int32_t first = n > 1 ? g_array_index(inputs->cu, int32_t, s) : 0,
+                end = n > 1 ? g_array_index(inputs->cu, int32_t, s + 1) : (int32_t)inputs->ids->len;
+        g_array_set_size(output->input, 0);
+        g_array_set_size(output->target, 0);
+        g_array_append_vals(output->input, &g_array_index(inputs->ids, int32_t, first), (guint)(end - first));
+        if (!task_encode_notes(output->encoder, record->where, example, inputs, s, output->target, error) ||
+            !add_sequence(output, output->input, error) || !add_sequence(output, output->target, error) ||
+            !dataset_writer_end_document(output->writer, error))
+            return false;
+    }
+    return true;
+}
+
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
+    if (output->encoder->task->learns)
+        return example->held_back || write_notes(output, record, example, error);
     guint n = output->encoder->task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
     if (example->held_back)
         return true;
@@ -93,12 +117,14 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
     Output output = { .encoder = &own,
                       .writer = dataset_writer_open(prefix, &meta, false, error),
                       .input = g_array_new(false, false, sizeof(int32_t)),
-                      .target = g_array_new(false, false, sizeof(int32_t)) };
+                      .target = g_array_new(false, false, sizeof(int32_t)),
+                      .inputs = task_inputs_new() };
     bool good = output.writer && prepare_examples(&output, file, reader, error);
     dataset_writer_close(output.writer);
     task_reader_close(reader);
     g_array_unref(output.input);
     g_array_unref(output.target);
+    task_inputs_free(&output.inputs);
     return good;
 }
 

@@ -57,6 +57,10 @@ static bool belongs(const TaskReader *reader, const TaskExample *example)
     if (reader->file.part == TASK_PART_ALL)
         return true;
     XXH64_hash_t hash = XXH3_64bits_withSeed(example->input, strlen(example->input), HELD_OUT_SEED);
+    if (example->second)
+        hash = XXH3_64bits_withSeed(example->second, strlen(example->second), hash);
+    for (guint i = 0; example->choices && i < example->choices->len; i++)
+        hash = XXH3_64bits_withSeed(example->choices->pdata[i], strlen(example->choices->pdata[i]), hash);
     bool held_out = (double)(hash >> 11) * 0x1p-53 < reader->file.share;
     return held_out == (reader->file.part == TASK_PART_HELD_OUT);
 }

@@ -14,18 +14,23 @@
 #define GLUE                         IN(RECORD_TSV, "", ""), FILES("train.tsv", "dev.tsv", "test.tsv"), SHORT_LABEL
 #define MNLI(valid, test)                                                                                              \
     IN(RECORD_TSV, "", ""), FILES("train.tsv", valid, test), SHORT_LABEL,                                              \
-        .input = "mnli hypothesis: {sentence2} premise: {sentence1}", .target = "{gold_label}", .labels = NLI_LABELS,  \
-        .scores = "accuracy"
+        .input = "mnli hypothesis: {sentence2} premise: {sentence1}", .target = "{gold_label}",                        \
+        PAIR("{sentence1}", "{sentence2}"), .labels = NLI_LABELS, .scores = "accuracy"
 #define SUPER_GLUE_FILES FILES("train.jsonl", "val.jsonl", "test.jsonl")
 #define SUPER_GLUE       IN(RECORD_JSONL, "", ""), SUPER_GLUE_FILES, .id = "{idx}", SHORT_LABEL
 #define SQUAD                                                                                                          \
     IN(RECORD_JSON, "data[].paragraphs[].qas[]", ""),                                                                  \
+        .learns = LABELS_SPAN, .first = "{question}", .second = "{context}", .answers = "answers",                     \
         .input = "question: {question} context: {context}", .references = "answers.text", .id = "{id}",                \
         .pad_punctuation = true, .input_length = 956, .target_length = 256
 #define WMT IN(RECORD_PARALLEL, "", ""), .scores = "bleu", .intl = true, .input_length = 512, .target_length = 512
 #define SCROLLS                                                                                                        \
     IN(RECORD_JSONL, "", ""), FILES("train.jsonl", "validation.jsonl", "test.jsonl"),                                  \
         .input = "{input}", .target = "{output}", .id = "{id}", .merge_ids = true, .input_length = 1024
+
+/* The texts of an encoder alone, in the order of Hugging Face's run_glue.py. */
+#define ONE(a)     .learns = LABELS_SEQUENCE, .first = (a)
+#define PAIR(a, b) .learns = LABELS_SEQUENCE, .first = (a), .second = (b)
 
 #define ENTAILMENT_OR_NOT "entailment,not_entailment"
 #define NLI_LABELS        "entailment,neutral,contradiction"
@@ -39,6 +44,7 @@ static const Task tasks[] = {
       FILES("train.tsv", "dev.tsv", NULL),
       SHORT_LABEL,
       .input = "cola sentence: {sentence}",
+      ONE("{sentence}"),
       .target = "{label}",
       .labels = "unacceptable,acceptable",
       .scores = "matthews" },
@@ -46,6 +52,7 @@ static const Task tasks[] = {
       .does = "GLUE: sentiment of film reviews",
       GLUE,
       .input = "sst2 sentence: {sentence}",
+      ONE("{sentence}"),
       .target = "{label}",
       .labels = "negative,positive",
       .scores = "accuracy" },
@@ -53,6 +60,7 @@ static const Task tasks[] = {
       .does = "GLUE: does a sentence paraphrase another?",
       GLUE,
       .input = "mrpc sentence1: {#1 String} sentence2: {#2 String}",
+      PAIR("{#1 String}", "{#2 String}"),
       .target = "{Quality}",
       .labels = "not_equivalent,equivalent",
       .scores = "f1,accuracy",
@@ -61,6 +69,7 @@ static const Task tasks[] = {
       .does = "GLUE: do two questions ask the same?",
       GLUE,
       .input = "qqp question1: {question1} question2: {question2}",
+      PAIR("{question1}", "{question2}"),
       .target = "{is_duplicate}",
       .skip_bad = true,
       .labels = "not_duplicate,duplicate",
@@ -70,6 +79,9 @@ static const Task tasks[] = {
       .does = "GLUE: how similar are two sentences, 0 to 5?",
       GLUE,
       .input = "stsb sentence1: {sentence1} sentence2: {sentence2}",
+      .learns = LABELS_VALUE,
+      .first = "{sentence1}",
+      .second = "{sentence2}",
       .target = "{score}",
       .label = round_fifth,
       .scores = "pearson,spearman" },
@@ -83,6 +95,7 @@ static const Task tasks[] = {
       .does = "GLUE: does a sentence answer a question?",
       GLUE,
       .input = "qnli question: {question} sentence: {sentence}",
+      PAIR("{question}", "{sentence}"),
       .target = "{label}",
       .labels = ENTAILMENT_OR_NOT,
       .scores = "accuracy" },
@@ -90,6 +103,7 @@ static const Task tasks[] = {
       .does = "GLUE: does a sentence entail another?",
       GLUE,
       .input = "rte sentence1: {sentence1} sentence2: {sentence2}",
+      PAIR("{sentence1}", "{sentence2}"),
       .target = "{label}",
       .labels = ENTAILMENT_OR_NOT,
       .scores = "accuracy" },
@@ -97,6 +111,7 @@ static const Task tasks[] = {
       .does = "GLUE: what does a pronoun refer to?",
       GLUE,
       .input = "wnli sentence1: {sentence1} sentence2: {sentence2}",
+      PAIR("{sentence1}", "{sentence2}"),
       .target = "{label}",
       .labels = "not_entailment,entailment",
       .scores = "accuracy" },
@@ -114,6 +129,7 @@ static const Task tasks[] = {
       .does = "SuperGLUE: yes-or-no questions about a passage",
       SUPER_GLUE,
       .input = "boolq passage: {passage} question: {question}",
+      PAIR("{question}", "{passage}"),
       .target = "{label}",
       .labels = FALSE_OR_TRUE,
       .scores = "accuracy" },
@@ -121,6 +137,7 @@ static const Task tasks[] = {
       .does = "SuperGLUE: does a text commit to a clause?",
       SUPER_GLUE,
       .input = "cb hypothesis: {hypothesis} premise: {premise}",
+      PAIR("{premise}", "{hypothesis}"),
       .target = "{label}",
       .labels = "entailment,contradiction,neutral",
       .average_labels = true,
@@ -158,6 +175,7 @@ static const Task tasks[] = {
       .does = "SuperGLUE: does a premise entail a hypothesis?",
       SUPER_GLUE,
       .input = "rte hypothesis: {hypothesis} premise: {premise}",
+      PAIR("{premise}", "{hypothesis}"),
       .target = "{label}",
       .labels = ENTAILMENT_OR_NOT,
       .scores = "accuracy" },
@@ -186,6 +204,7 @@ static const Task tasks[] = {
       .id = "{idx}",
       SHORT_LABEL,
       .input = "rte hypothesis: {sentence2} premise: {sentence1}",
+      PAIR("{sentence1}", "{sentence2}"),
       .target = "{label}",
       .labels = ENTAILMENT_OR_NOT,
       .scores = "matthews" },
@@ -196,6 +215,7 @@ static const Task tasks[] = {
       .id = "{idx}",
       SHORT_LABEL,
       .input = "rte hypothesis: {hypothesis} premise: {premise}",
+      PAIR("{premise}", "{hypothesis}"),
       .target = "{label}",
       .labels = ENTAILMENT_OR_NOT,
       .scores = "accuracy" },

@@ -16,6 +16,8 @@ static void shape_plain(ModelConfig *config)
     config->memory_tokens = 0;
     config->rel_per_block = config->rel_encoder_only = config->context_queries = false;
     config->head_transform = config->head_bias = config->pooler = config->sentence_head = false;
+    config->classifier = LABELS_NONE;
+    config->classifier_dense = false;
 }
 
 void hf_fit(const HfArchitecture *arch, ModelConfig *config)
@@ -30,4 +32,12 @@ void hf_fit(const HfArchitecture *arch, ModelConfig *config)
     arch->shape(config, &was);
     if (!arch->own_head_dim)
         config->head_dim = config->width / config->heads;
+}
+
+TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config)
+{
+    TensorNames names = arch->names;
+    if (config->classifier != LABELS_NONE && arch->classifier_prefix)
+        names.prefix = arch->classifier_prefix;
+    return names;
 }

@@ -9,8 +9,9 @@
 #include "nn/ctx.h"
 
 typedef struct HfArchitecture {
-    const char *model_type;  /* of config.json: "bert" */
-    TensorNames names;       /* names.model is the class: "BertForPreTraining" */
+    const char *model_type;        /* of config.json: "bert" */
+    TensorNames names;             /* names.model is the class: "BertForPreTraining" */
+    const char *classifier_prefix; /* names.prefix in the classes with a classifier; NULL means the same */
     const char *second_bias; /* a second tensor with the values of lm_head.bias, which transformers 5 reads instead
                                 where embeddings are not tied; NULL means that there is none */
     const HfKey *keys;       /* ends with an entry of NULL */
@@ -36,6 +37,8 @@ typedef struct HfArchitecture {
 
 extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
+/* The names of the tensors of a model of this configuration. */
+TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config);
 /* Sets every option that the architecture fixes. Export refuses a model that this changes. */
 void hf_fit(const HfArchitecture *arch, ModelConfig *config);
 

@@ -26,6 +26,8 @@ static const TensorName heads[] = {
     TENSOR("transform.dense", "cls.predictions.transform.dense.weight"),
     TENSOR("transform.norm", "cls.predictions.transform.LayerNorm.weight"),
     TENSOR("sentence", "cls.seq_relationship.weight"),
+    TENSOR("classifier", "classifier.weight"),
+    TENSOR("span", "qa_outputs.weight"),
     { 0 },
 };
 
@@ -73,6 +75,11 @@ void hf_shape_bert(ModelConfig *config, const ModelConfig *was)
     hf_fix_head(config, (Activation)config->activation);
     config->pooler = was->pooler;
     config->sentence_head = was->sentence_head;
+    config->classifier = was->classifier;
+    if (config->classifier == LABELS_NONE)
+        return;
+    config->head_transform = config->head_bias = config->sentence_head = false;
+    config->pooler = config->classifier != LABELS_TOKENS && config->classifier != LABELS_SPAN;
 }
 
 static const struct {

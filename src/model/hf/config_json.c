@@ -1,6 +1,7 @@
 #include "model/hf/config_json.h"
 
 #include "base/hub.h"
+#include "model/hf/classes.h"
 
 #include <string.h>
 
@@ -50,7 +51,8 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
     if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
-        !arch->read(root, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+        !arch->read(root, config, error) || !hf_classifier_read(root, arch, config, error) ||
+        !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     if (!arch->own_head_dim && config->width % config->heads != 0) {
         fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",
@@ -100,6 +102,8 @@ json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, co
     hf_keys_write(root, arch->more_keys, &rates);
     json_object_set_new(root, TIED, json_boolean(config->tie_embeddings));
     arch->write(root, config, roles);
+    if (config->classifier != LABELS_NONE)
+        hf_classifier_write(root, arch, config);
     return root;
 }
 

@@ -94,7 +94,8 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     SafeWriter *writer = safetensors_writer_new();
     const Tensors tensors = { writer, sources, params };
     safetensors_writer_metadata(writer, "format", "pt");
-    add_params(&tensors, &arch->names, config);
+    const TensorNames names = hf_names(arch, config);
+    add_params(&tensors, &names, config);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
         add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));

@@ -10,6 +10,7 @@
 /* An opened folder. */
 typedef struct Source {
     const HfArchitecture *arch;
+    TensorNames names;
     TensorFile *file;
     GHashTable *tensors; /* name in the tables of `arch` -> const FileTensor * */
     bool says_untied;    /* config.json says that the logits have a matrix of their own */
@@ -68,7 +69,7 @@ static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *f
 static const FileTensor *find_param(const Source *source, const char *ours)
 {
     g_autofree char *theirs = NULL;
-    tensor_name_of(&source->arch->names, ours, &theirs);
+    tensor_name_of(&source->names, ours, &theirs);
     return theirs ? g_hash_table_lookup(source->tensors, theirs) : NULL;
 }
 
@@ -86,7 +87,7 @@ static void take_second_bias(Source *source)
     const HfArchitecture *arch = source->arch;
     gpointer second = arch->second_bias ? g_hash_table_lookup(source->tensors, arch->second_bias) : NULL;
     char *first;
-    if (second && tensor_name_of(&arch->names, "lm_head.bias", &first))
+    if (second && tensor_name_of(&source->names, "lm_head.bias", &first))
         g_hash_table_replace(source->tensors, first, second);
 }
 
@@ -98,7 +99,8 @@ static void infer(Source *source, ModelConfig *config)
     config->tie_embeddings = file_is_tied(source);
     config->pooler = find_param(source, "pooler") != NULL;
     config->sentence_head = find_param(source, "sentence") != NULL;
-    config->head_transform = config->head_bias = find_param(source, "transform.dense") != NULL;
+    config->head_transform = find_param(source, "transform.dense") != NULL;
+    config->head_bias = config->head_transform && config->classifier == LABELS_NONE;
     if (source->arch->infer)
         source->arch->infer(source->tensors, config);
     hf_fit(source->arch, config);
@@ -109,7 +111,7 @@ static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
     g_autofree char *head = NULL;
     bool logits = config->n_dec > 0 || config->head_transform;
-    if (source->says_untied && logits && tensor_name_of(&source->arch->names, "lm_head", &head) &&
+    if (source->says_untied && logits && tensor_name_of(&source->names, "lm_head", &head) &&
         !g_hash_table_contains(source->tensors, head))
         log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",
                     head);
@@ -121,7 +123,8 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     *source = (Source){ .arch = hf_config_read(folder, config, error) };
     if (source->arch == NULL || (source->file = weights_open(folder, error)) == NULL)
         return false;
-    source->tensors = tensors_by_name(&source->arch->names, source->file, error);
+    source->names = hf_names(source->arch, config);
+    source->tensors = tensors_by_name(&source->names, source->file, error);
     if (source->tensors == NULL)
         return fail_context(error, "%s", folder);
     infer(source, config);
@@ -152,8 +155,8 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     Model *model = NULL;
     if (source_open(&source, folder, &config, error)) {
         warn_missing_head(&source, &config);
-        model = tensor_names_open_model(&source.arch->names, source.tensors, "config.json makes it", dev, &config,
-                                        gradients, error);
+        model = tensor_names_open_model(&source.names, source.tensors, "config.json makes it", dev, &config, gradients,
+                                        error);
         if (model == NULL)
             fail_context(error, "%s", folder);
     }

@@ -18,10 +18,9 @@ static const TensorName body[] = {
 };
 
 static const TensorName heads[] = {
-    TENSOR("lm_head", "decoder.weight"),
-    TENSOR("transform.dense", "head.dense.weight"),
-    TENSOR("transform.norm", "head.norm.weight"),
-    { 0 },
+    TENSOR("lm_head", "decoder.weight"),          TENSOR("transform.dense", "head.dense.weight"),
+    TENSOR("transform.norm", "head.norm.weight"), TENSOR("classifier", "classifier.weight"),
+    TENSOR("span", "classifier.weight"),          { 0 },
 };
 
 static const HfKey keys[] = {
@@ -55,6 +54,11 @@ static void shape(ModelConfig *config, const ModelConfig *was)
     config->global_every = was->global_every;
     config->head_transform = config->head_bias = was->head_transform;
     config->head_activation = was->head_activation;
+    config->classifier = was->classifier;
+    if (config->classifier) {
+        config->head_transform = true;
+        config->head_bias = false;
+    }
 }
 
 /* transformers 5 writes layer_types, a list, in place of global_attn_every_n_layers. */

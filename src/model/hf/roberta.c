@@ -8,6 +8,10 @@ static const TensorName heads[] = {
     TENSOR("lm_head.bias", "lm_head.bias"),
     TENSOR("transform.dense", "lm_head.dense.weight"),
     TENSOR("transform.norm", "lm_head.layer_norm.weight"),
+    TENSOR("classifier", "classifier.weight"),
+    TENSOR("classifier.dense", "classifier.dense.weight"),
+    TENSOR("classifier.out", "classifier.out_proj.weight"),
+    TENSOR("span", "qa_outputs.weight"),
     { 0 },
 };
 
@@ -26,6 +30,9 @@ static void shape(ModelConfig *config, const ModelConfig *was)
     config->position = POSITION_LEARNED;
     config->position_offset = was->position_offset;
     config->sentence_head = false;
+    config->classifier_dense = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE;
+    if (config->classifier)
+        config->pooler = config->classifier == LABELS_CHOICE;
     hf_fix_head(config, ACT_GELU_ERF); /* whatever the activation of the feed-forward networks */
 }
 

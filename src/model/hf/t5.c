@@ -19,10 +19,19 @@ static const TensorName body[] = {
     { 0 },
 };
 
+static const TensorName heads[] = {
+    TENSOR("lm_head", "lm_head.weight"),
+    TENSOR("classifier", "classifier.weight"),
+    { 0 },
+};
+
+#define CLASSIFIER_PREFIX "transformer."
+
 /* Copies of the embedding, and a table of cross-attention that transformers does not use. */
 static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
+    CLASSIFIER_PREFIX "encoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
     NULL,
 };
@@ -88,6 +97,8 @@ static void shape_t5(ModelConfig *config, const ModelConfig *was)
     config->position = POSITION_RELATIVE_BIAS;
     config->gated = was->gated;
     config->scale_logits = was->scale_logits;
+    if (was->n_dec == 0 && was->classifier == LABELS_TOKENS)
+        config->classifier = LABELS_TOKENS;
 }
 
 static void shape_umt5(ModelConfig *config, const ModelConfig *was)
@@ -181,9 +192,9 @@ static bool check_umt5(const ModelConfig *config, GError **error)
 
 #define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
     {                                                                                                                  \
-        .model_type = type, .names = { class, "", body, hf_lm_head, ignored }, .keys = keys, .more_keys = table,       \
-        .family = FAMILY_T5, .own_head_dim = true, .default_ids = { 0, -1, 1 }, .shape = shaper, .read = reader,       \
-        .write = write_t5, .infer = inferrer, .check = checker                                                         \
+        .model_type = type, .names = { class, "", body, heads, ignored }, .classifier_prefix = CLASSIFIER_PREFIX,      \
+        .keys = keys, .more_keys = table, .family = FAMILY_T5, .own_head_dim = true, .default_ids = { 0, -1, 1 },      \
+        .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer, .check = checker                        \
     }
 
 const HfArchitecture hf_t5 =

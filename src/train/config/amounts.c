@@ -69,6 +69,31 @@ ModelLoss config_loss(const Config *config)
                         .recompute = config->train.recompute == RECOMPUTE_BLOCK };
 }
 
+float *config_class_weights(const Config *config, GError **error)
+{
+    const char *text = config->train.class_weights;
+    int64_t n = model_config_outputs(&config->model);
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    bool classes = config->model.classifier == LABELS_SEQUENCE || config->model.classifier == LABELS_TOKENS;
+    if (*text == '\0')
+        return NULL;
+    if (!classes || (int64_t)g_strv_length(parts) != n) {
+        fail_user(error, "train.class_weights: \"%s\": one number for each class of model.labels is wanted (%s)", text,
+                  classes ? config->model.labels : "this model has none");
+        return NULL;
+    }
+    g_autofree float *weights = g_new(float, (gsize)n);
+    for (int64_t i = 0; i < n; i++) {
+        char *end;
+        weights[i] = (float)g_ascii_strtod(parts[i], &end);
+        if (end == parts[i] || end[strspn(end, " ")] || !(weights[i] >= 0 && weights[i] <= 1e6f)) {
+            fail_user(error, "train.class_weights: \"%s\" is no number from 0 to 1e6", parts[i]);
+            return NULL;
+        }
+    }
+    return g_steal_pointer(&weights);
+}
+
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
     const OptimConfig *optim = &config->optim;

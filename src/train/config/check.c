@@ -55,11 +55,17 @@ static bool check_task(const Config *config, GError **error)
     Task task;
     if (!task_is_set(&config->task))
         return true;
-    if (config->model.n_dec == 0)
-        return fail_user(error,
-                         "a task is answered with text, and the model has no decoder that writes it; take a T5 or a "
-                         "GPT");
+    if (config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
+        return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
+                                "task.tags, task.answers, task.choices), which an encoder learns, or take a T5 or a "
+                                "GPT");
     return task_configure(&task, &config->task, error);
+}
+
+static bool check_class_weights(const Config *config, GError **error)
+{
+    g_autofree float *weights = config_class_weights(config, error);
+    return weights || *config->train.class_weights == '\0';
 }
 
 bool config_check(const Config *config, GError **error)
@@ -76,7 +82,7 @@ bool config_check(const Config *config, GError **error)
         !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
-        !sources_check(&config->data, error) || !check_task(config, error))
+        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",

@@ -29,7 +29,8 @@ typedef struct TrainConfig {
     bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */
     char *init;                       /* path of a model whose weights training starts from; "" means random weights */
     double label_smoothing, z_loss;
-    int64_t threads; /* compute threads; 0 means one per core */
+    char *class_weights; /* factors of classes, separated by commas; "" means 1 */
+    int64_t threads;     /* compute threads; 0 means one per core */
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };
@@ -69,6 +70,8 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
 /* Sets the fields of config->data that follow from the model. config_load does it with the configured model; a caller
  * that opened another model does it again. */
 void config_fit_model(Config *config, const ModelConfig *model);
+/* How the examples of a task become token ids for this model; all but the lengths of `config` must outlive it. */
+TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok);
 /* For a task that overrides give to a run of no task (`loam eval RUN --task task.name=rte`): the run has no length of
  * targets and an input length of its own objective, so both become the task's, as in training, unless the overrides
  * give them. */
@@ -124,6 +127,9 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
 double config_tokens(const Config *config, Amount amount);
 /* The loss of a training step; its n_targets are counted by loss_count. */
 ModelLoss config_loss(const Config *config);
+/* train.class_weights as numbers, one a class of the model; NULL means none, or with *error set that they are no such
+ * numbers. g_free. */
+float *config_class_weights(const Config *config, GError **error);
 /* The learning-rate schedule. count_tokens: amounts in tokens are compared with the tokens that were read; otherwise
  * config_steps turns them into steps. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);

@@ -115,6 +115,26 @@ static bool sets_task(const GPtrArray *given)
     return false;
 }
 
+/* Where a task is given for an encoder alone: appends the classifier that learns it. */
+static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    options_set_defaults(config_options(), &config);
+    if (!sets_task(given) || !options_apply(config_options(), &config, layers, error) ||
+        !options_apply(config_options(), &config, given, error))
+        return !sets_task(given);
+    LabelKind kind = task_learns(&config.task);
+    if (kind != LABELS_NONE && config.model.family == FAMILY_BERT)
+        recipe_add_classifier(&config.model, kind, layers);
+    return true;
+}
+
+/* Of a run that goes on: what depends on its model and its data. */
+static bool of_a_run(const char *name)
+{
+    return in_recipe(name) || strcmp(name, "model.labels") == 0;
+}
+
 static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)
 {
     const char *preset = option_settings_find(given, "model.preset");
@@ -134,8 +154,8 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GErr
     if (fresh)
         good = add_start(init, sets_task(given), &start, layers, error);
     else if (saved && !is_saved(path))
-        good = add_from_run(dir, starts ? of_a_start : in_recipe, layers, error);
-    good = good && add_preset(given, layers, error);
+        good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
+    good = good && add_preset(given, layers, error) && add_classifier(given, layers, error);
     g_ptr_array_extend_and_steal(layers, given);
     good = good && (!fresh || check_shape(&start, layers, init, error));
     if (!good)
@@ -161,7 +181,7 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
     bool task = task_is_set(&config->task);
     recipe_add_model(&config->model, of_model);
     if (task)
-        recipe_add_task(&config->task, of_model);
+        recipe_add_task(&config->task, &config->model, of_model);
     if (!apply_unsaid(config, layers, of_model, error))
         return false;
     recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);

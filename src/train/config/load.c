@@ -1,4 +1,5 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
+#include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"
 #include "train/config/recipe.h"
@@ -30,14 +31,50 @@ void config_fit_model(Config *config, const ModelConfig *model)
 {
     config->data.decoder_alone = model->n_enc == 0;
     config->data.memory_tokens = model->memory_tokens;
+    config->data.label_kind = model->classifier;
+    config->data.n_labels = model->classifier == LABELS_SPAN ? 0 : model_config_outputs(model);
+    config->data.token_types = model->token_types > 1;
+    config->task.classifies = model->classifier != LABELS_NONE;
+}
+
+TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok)
+{
+    bool t5 = model->norm == NORM_RMS;
+    return (TaskEncoder){ .task = task,
+                          .config = &config->task,
+                          .tok = tok,
+                          .input_length = config->data.input_length,
+                          .target_length = config->data.target_length,
+                          .joined = model->n_enc == 0,
+                          .labels = model->labels,
+                          .cls = t5 ? -1 : tokenizer_encoder_role(tok, ROLE_CLS),
+                          .sep = t5 ? tokenizer_eos(tok) : tokenizer_encoder_role(tok, ROLE_SEP),
+                          .double_sep = !t5 && model->position_offset > 0 };
+}
+
+/* The classes of a classifier that no configuration names are those of the task, or of its data. */
+static bool resolve_labels(Config *config, GError **error)
+{
+    ModelConfig *model = &config->model;
+    bool classes = model->classifier == LABELS_SEQUENCE || model->classifier == LABELS_TOKENS;
+    Task task;
+    if (!classes || *model->labels || !task_is_set(&config->task))
+        return true;
+    char *labels =
+        task_configure(&task, &config->task, error) ? task_collect_labels(&task, &config->task, error) : NULL;
+    if (labels == NULL)
+        return false;
+    g_free(model->labels);
+    model->labels = labels;
+    return true;
 }
 
 void config_fit_task(Config *config, char **overrides, int n_overrides)
 {
-    if (!task_is_set(&config->task) || config->data.target_length > 0)
+    if (!task_is_set(&config->task) || config->data.target_length > 0 || config->task.classifies)
         return;
     g_autoptr(GPtrArray) of_task = option_settings_new();
-    recipe_add_task(&config->task, of_task);
+    recipe_add_task(&config->task, &config->model, of_task);
     int64_t input = g_ascii_strtoll(option_settings_find(of_task, "data.input_length"), NULL, 10);
     config->data.target_length = g_ascii_strtoll(option_settings_find(of_task, "data.target_length"), NULL, 10);
     for (int i = 0; i < n_overrides; i++)
@@ -51,8 +88,11 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
 {
     options_set_defaults(config_options(), config);
     g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, error);
-    if (layers == NULL || !options_apply(config_options(), config, layers, error) ||
-        !layers_apply_recipe(config, layers, error) || !config_check(config, error) || !resolve_compat(config, error))
+    if (layers == NULL || !options_apply(config_options(), config, layers, error))
+        return false;
+    config->task.classifies = config->model.classifier != LABELS_NONE;
+    if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
+        !resolve_compat(config, error))
         return false;
     config_fit_model(config, &config->model);
     config->model.prefix_lm |=

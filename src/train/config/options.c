@@ -58,6 +58,8 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
       "probability that is taken from the target and spread over the vocabulary", NULL },
+    { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
+      "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; empty: 1", NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },

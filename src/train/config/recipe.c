@@ -1,5 +1,6 @@
 #include "train/config/recipe.h"
 
+#include "nn/ctx.h"
 #include "param/optim.h"
 
 #include <math.h>
@@ -112,6 +113,12 @@ void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, G
 /* Fine-tuning: a batch is of packed sequences, each with several short examples. */
 static const char task_settings[] = "data.objective=seq2seq; train.batch=8 samples; train.length=5 epochs; "
                                     "train.eval_every=1 epochs; data.input_length=512; data.target_length=128";
+/* Of a classifier: some 30 pairs of sentences, and in spans and choices 8 texts. */
+static const char classifier_settings[] = "data.objective=labels; train.batch=8 samples; train.length=3 epochs; "
+                                          "train.eval_every=1 epochs";
+static const int64_t classifier_lengths[] = {
+    [LABELS_SEQUENCE] = 256, [LABELS_VALUE] = 256, [LABELS_TOKENS] = 256, [LABELS_SPAN] = 384, [LABELS_CHOICE] = 512
+};
 
 /* By optimizer: T5X's constant rate for Adafactor; for the others those of Hugging Face's examples. */
 static const Recipe task_recipes[] = {
@@ -119,6 +126,7 @@ static const Recipe task_recipes[] = {
     { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
     { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
     { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%; optim.beta2=0.999" },
 };
 
 static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
@@ -127,9 +135,29 @@ static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
     option_settings_add(settings, option, text, "the task");
 }
 
-void recipe_add_task(const TaskConfig *config, GPtrArray *settings)
+void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings)
+{
+    bool sequences = kind == LABELS_SEQUENCE || kind == LABELS_VALUE, t5 = model->norm == NORM_RMS;
+    bool modernbert = !t5 && model->position == POSITION_ROTARY, roberta = !t5 && model->position_offset > 0;
+    bool dense = sequences && (t5 || roberta);
+    bool pooler = !t5 && !modernbert && !dense && (sequences || kind == LABELS_CHOICE);
+    g_autofree char *text = g_strdup_printf(
+        "model.classifier=%s; model.sentence_head=false; model.head_bias=false; model.head_transform=%s; "
+        "model.pooler=%s; model.classifier_dense=%s; model.tie_embeddings=true",
+        label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false");
+    add(text, settings);
+}
+
+void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
 {
     const Task *task = task_find(config->name);
+    if (model->classifier != LABELS_NONE) {
+        int64_t length = classifier_lengths[model->classifier];
+        add(classifier_settings, settings);
+        add_length(settings, "data.input_length",
+                   model_config_bounds_length(model) ? MIN(length, model->max_positions) : length);
+        return;
+    }
     add(task_settings, settings);
     if (task && task->input_length > 0)
         add_length(settings, "data.input_length", task->input_length);

@@ -11,6 +11,9 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
  * warm-up that need it are replaced. */
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);
 /* Where a task is set: the objective and the lengths of the task, the length of the run. */
-void recipe_add_task(const TaskConfig *task, GPtrArray *settings);
+void recipe_add_task(const TaskConfig *task, const ModelConfig *model, GPtrArray *settings);
+/* Where a classifier is to learn a task: the head of this kind that Hugging Face puts on models of this shape, in place
+ * of the heads that `model` has. */
+void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings);
 /* The same of the optimizer: the learning rate of fine-tuning. */
 void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings);

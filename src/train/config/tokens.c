@@ -25,7 +25,7 @@ static bool check_objective(const Config *config, const Tokenizer *tok, GError *
 {
     const Objective *objective = data_objective_row(&config->data);
     if (objective->streams == STREAMS_ENCODER) {
-        if (tokenizer_encoder_role(tok, ROLE_MASK) < 0)
+        if (!objective->pairs && tokenizer_encoder_role(tok, ROLE_MASK) < 0)
             return fail_missing(config, tok, "piece to hide words behind ([MASK], <mask> or a sentinel)", error);
         if (tokenizer_encoder_role(tok, ROLE_SEP) < 0)
             return fail_missing(config, tok, "piece to end a text with ([SEP] or </s>)", error);

@@ -176,7 +176,7 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
     for (HeadId h = 0; h < HEAD_COUNT; h++) {
         const HeadNames *names = loss_names(h);
         scalars[n++] = (Scalar){ names->loss, group, loss_sums_mean(sums, h) };
-        if (h != HEAD_TOKENS)
+        if (h != HEAD_TOKENS && names->accuracy)
             scalars[n++] = (Scalar){ names->accuracy, group, loss_sums_accuracy(sums, h) };
     }
     if (loss_sums_heads(sums) > 1)
@@ -185,10 +185,22 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
 
 static void say_heads(GString *line, const LossSums *sums)
 {
-    for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+    for (HeadId h = loss_sums_main(sums) + 1; h < HEAD_COUNT; h++)
         if (sums->head[h].weight > 0)
             g_string_append_printf(line, "  %s loss %.4f  %s accuracy %.1f %%", loss_names(h)->name,
                                    loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));
+}
+
+/* Of the main head; NaN where it has none. */
+static double accuracy_of(const LossSums *sums)
+{
+    const HeadId main = loss_sums_main(sums);
+    return loss_names(main)->accuracy ? loss_sums_accuracy(sums, main) : (double)NAN;
+}
+
+static double perplexity_of(const LossSums *sums)
+{
+    return exp(loss_sums_mean(sums, HEAD_TOKENS));
 }
 
 static void console_train(const TrainRecord *record)
@@ -224,13 +236,14 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
                              "updates", (json_int_t)state->updates, "samples", (json_int_t)state->samples, "tokens",
                              (json_int_t)state->tokens, "target_tokens", (json_int_t)state->target_tokens);
-    const HeadSums *tokens = &window->head[HEAD_TOKENS];
+    const HeadId main = loss_sums_main(window);
+    const HeadSums *rows = &window->head[main];
     const PeakRate *peak = &record->peak;
     double median = peak->median > 0 ? peak->median : NAN;
     const Scalar scalars[] = {
         { "loss", "train", loss_sums_total(window) },
-        { "nll", "train", tokens->nll / tokens->weight },
-        { "accuracy", "train", loss_sums_accuracy(window, HEAD_TOKENS) },
+        { "nll", "train", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN },
+        { "accuracy", "train", accuracy_of(window) },
         { "lr", "train", record->lr },
         { "grad_norm", "train", record->grad_norm },
         { "tokens_per_s", "perf", record->tokens_per_s },
@@ -254,9 +267,11 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
 static void console_valid(int64_t step, const char *name, const LossSums *sums)
 {
     g_autoptr(GString) line = g_string_new(NULL);
-    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f  perplexity %.2f  accuracy %.1f %%", step,
-                           loss_sums_total(sums), exp(loss_sums_mean(sums, HEAD_TOKENS)),
-                           100 * loss_sums_accuracy(sums, HEAD_TOKENS));
+    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f", step, loss_sums_total(sums));
+    if (loss_sums_main(sums) == HEAD_TOKENS)
+        g_string_append_printf(line, "  perplexity %.2f", perplexity_of(sums));
+    if (isfinite(accuracy_of(sums)))
+        g_string_append_printf(line, "  accuracy %.1f %%", 100 * accuracy_of(sums));
     say_heads(line, sums);
     log_info("%s%s%s", line->str, name ? "  " : "", name ? name : "");
 }
@@ -264,12 +279,13 @@ static void console_valid(int64_t step, const char *name, const LossSums *sums)
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
 {
     g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
-    json_t *line = json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name",
-                             name ? name : "valid", "target_tokens", (json_int_t)sums->head[HEAD_TOKENS].weight);
+    json_t *line =
+        json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name ? name : "valid",
+                  "target_tokens", (json_int_t)sums->head[loss_sums_main(sums)].weight);
     const Scalar scalars[] = {
         { "loss", group, loss_sums_total(sums) },
-        { "perplexity", group, exp(loss_sums_mean(sums, HEAD_TOKENS)) },
-        { "accuracy", group, loss_sums_accuracy(sums, HEAD_TOKENS) },
+        { "perplexity", group, perplexity_of(sums) },
+        { "accuracy", group, accuracy_of(sums) },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
     add_heads(metrics, line, group, sums, step);

@@ -89,6 +89,7 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->model = model_open(t->dev, &config->model, true, error)) == NULL)
         return false;
     t->loss = config_loss(config);
+    t->loss.class_weights = t->class_weights = config_class_weights(config, NULL);
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
@@ -220,6 +221,7 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->dev, device_close);
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
+    g_free(t->class_weights);
     g_free(t->task_train);
     g_free(t->task_valid);
     log_to_file(NULL, NULL);

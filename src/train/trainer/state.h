@@ -32,6 +32,7 @@ typedef struct Trainer {
     LossScaleConfig loss_scale;                           /* of the configuration, without auto */
     TrainState state;
     ModelLoss loss;
+    float *class_weights; /* of train.class_weights, or NULL */
     MemoryPlan memory;
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;

@@ -24,7 +24,7 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
         if (!batch)
             return false;
         stats->tokens += batch_input_stream(batch)->n_tokens;
-        loss_count(&t->loss, batch);
+        loss_count(&t->loss, model_config(t->model), batch);
     }
     return true;
 }

@@ -11,12 +11,7 @@ static bool prepare(Trainer *t, const char *prefix, GError **error)
     if (!run_lock(config->run.dir, error))
         return false;
     t->locked = true;
-    const TaskEncoder encoder = { .task = &task,
-                                  .config = &config->task,
-                                  .tok = t->tok,
-                                  .input_length = config->data.input_length,
-                                  .target_length = config->data.target_length,
-                                  .joined = config->data.decoder_alone };
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
     return task_prepare(&encoder, prefix, error);
 }
 

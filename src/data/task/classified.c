@@ -1,0 +1,185 @@
+#include "data/task/classified.h"
+
+#include "data/task/special.h"
+
+#include <string.h>
+
+static GPtrArray *texts_new(void)
+{
+    return g_ptr_array_new_with_free_func(g_free);
+}
+
+static bool take_second(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    g_autoptr(GPtrArray) fields = texts_new();
+    bool missing;
+    if (!example_fill(task, record, task->second, &out->second, &missing, error))
+        return false;
+    task_template_fields(task->second, fields, NULL);
+    return !missing || record_fail_missing(record, fields->pdata[0], error);
+}
+
+/* ---- words and their tags ---- */
+
+/* The texts of a field that is a list; false with no error where the record has none. */
+static bool take_list(const Record *record, const char *name, GPtrArray *texts, GError **error)
+{
+    GError *problem = NULL;
+    bool found = record_texts(record, name, texts, &problem);
+    if (problem)
+        g_propagate_error(error, problem);
+    return found;
+}
+
+/* A text that is not a list is words between spaces. */
+static void split_words(const Record *record, const char *name, GPtrArray *texts)
+{
+    if (texts->len != 1 || json_is_array(record_value(record, name)))
+        return;
+    g_auto(GStrv) words = g_strsplit_set(texts->pdata[0], " \t", -1);
+    g_ptr_array_set_size(texts, 0);
+    for (char **word = words; *word; word++)
+        if (**word)
+            g_ptr_array_add(texts, g_strdup(*word));
+}
+
+static char *join(GPtrArray *texts)
+{
+    GString *all = g_string_new(NULL);
+    for (guint i = 0; i < texts->len; i++)
+        g_string_append_printf(all, "%s%s", i ? " " : "", (const char *)texts->pdata[i]);
+    return g_string_free(all, false);
+}
+
+static bool take_tags(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    g_autoptr(GPtrArray) fields = texts_new(), tags = texts_new();
+    GError *problem = NULL;
+    out->words = texts_new();
+    if (!task_template_fields(task->input, fields, error))
+        return false;
+    if (fields->len != 1)
+        return fail_user(error, "task.input: \"%s\" is not one field with a list of words, such as \"{tokens}\"",
+                         task->input);
+    if (!take_list(record, fields->pdata[0], out->words, error))
+        return error && *error ? false : record_fail_missing(record, fields->pdata[0], error);
+    split_words(record, fields->pdata[0], out->words);
+    g_free(out->input);
+    out->input = join(out->words);
+    out->known = take_list(record, task->tags, tags, &problem);
+    if (problem) {
+        g_propagate_error(error, problem);
+        return false;
+    }
+    split_words(record, task->tags, tags);
+    if (out->known && tags->len != out->words->len)
+        return fail_user(error, "%s: %u words and %u tags", record->where, out->words->len, tags->len);
+    for (guint i = 0; i < tags->len; i++) {
+        char *name = example_label(task, tags->pdata[i]);
+        if (name == NULL)
+            return fail_user(error, "%s: %s: \"%s\" is none of the labels %s", record->where, task->tags,
+                             (const char *)tags->pdata[i], task->labels);
+        g_free(tags->pdata[i]);
+        tags->pdata[i] = name;
+    }
+    if (out->known)
+        g_ptr_array_add(out->targets, join(tags));
+    return true;
+}
+
+/* ---- answers in a text ---- */
+
+/* Adds an answer; `start` counts characters. */
+static bool add_answer(const Record *record, const json_t *text, const json_t *start, TaskExample *out, GError **error)
+{
+    const char *answer = json_string_value(text);
+    json_int_t characters = json_integer_value(start);
+    if (answer == NULL || !json_is_integer(start))
+        return fail_user(error, "%s: an answer is no text with its answer_start", record->where);
+    glong length = g_utf8_strlen(out->second, -1);
+    const char *at =
+        characters >= 0 && characters <= length ? g_utf8_offset_to_pointer(out->second, (glong)characters) : NULL;
+    if (at == NULL || !g_str_has_prefix(at, answer))
+        return fail_user(error, "%s: the answer \"%s\" does not stand at character %lld of the text", record->where,
+                         answer, (long long)characters);
+    const int64_t byte = at - out->second;
+    g_ptr_array_add(out->targets, g_strdup(answer));
+    g_array_append_val(out->starts, byte);
+    return true;
+}
+
+/* [{ "text", "answer_start" }, …], as in SQuAD's files, or { "text": […], "answer_start": […] }, as in its Hugging Face
+ * form. An absent field tells nothing; an empty list means that there is no answer. */
+static bool take_answers(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    const json_t *answers = record_value(record, task->answers);
+    out->starts = g_array_new(false, false, sizeof(int64_t));
+    out->known = answers != NULL && !json_is_null(answers);
+    const json_t *texts = json_object_get(answers, "text"), *starts = json_object_get(answers, "answer_start");
+    if (out->known && !json_is_array(answers) && !(json_is_array(texts) && json_is_array(starts)))
+        return fail_user(error, "%s: %s is no list of answers with text and answer_start", record->where,
+                         task->answers);
+    if (texts && json_array_size(texts) != json_array_size(starts))
+        return fail_user(error, "%s: %s: as many texts as answer_starts are wanted", record->where, task->answers);
+    for (size_t i = 0; i < json_array_size(answers); i++) {
+        const json_t *one = json_array_get(answers, i);
+        if (!add_answer(record, json_object_get(one, "text"), json_object_get(one, "answer_start"), out, error))
+            return false;
+    }
+    for (size_t i = 0; i < json_array_size(texts); i++)
+        if (!add_answer(record, json_array_get(texts, i), json_array_get(starts, i), out, error))
+            return false;
+    return true;
+}
+
+/* ---- choices ---- */
+
+/* The right choice by its number or the name of its field: the target becomes the number. */
+static bool take_number(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    if (out->targets->len == 0)
+        return true;
+    g_auto(GStrv) fields = g_strsplit(task->choices, ",", -1);
+    char *given = out->targets->pdata[0], *end;
+    gint64 number = g_ascii_strtoll(given, &end, 10);
+    bool good = end != given && *end == '\0';
+    for (gint64 i = 0; !good && fields[i]; i++)
+        if (strcmp(fields[i], given) == 0) {
+            number = i;
+            good = true;
+        }
+    if (!good || number < 0 || number >= out->choices->len)
+        return fail_user(error, "%s: the label \"%s\" names none of the %u choices, want 0 to %u", record->where, given,
+                         out->choices->len, out->choices->len - 1);
+    out->targets->pdata[0] = g_strdup_printf("%" G_GINT64_FORMAT, number);
+    g_free(given);
+    return true;
+}
+
+static bool take_choices(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    g_auto(GStrv) fields = g_strsplit(task->choices, ",", -1);
+    out->choices = texts_new();
+    for (char **field = fields; *field; field++)
+        if (!take_list(record, *field, out->choices, error))
+            return error && *error ? false : record_fail_missing(record, *field, error);
+    if (out->choices->len < 2 || out->choices->len > LABELS_MAX_CHOICES)
+        return fail_user(error, "%s: %u choices, want 2 to %d", record->where, out->choices->len, LABELS_MAX_CHOICES);
+    return example_take_targets(task, record, out, error) && take_number(task, record, out, error);
+}
+
+bool classified_take(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    if (task->second && !take_second(task, record, out, error))
+        return false;
+    switch (task->learns) {
+    case LABELS_TOKENS:
+        return take_tags(task, record, out, error);
+    case LABELS_SPAN:
+        return take_answers(task, record, out, error);
+    case LABELS_CHOICE:
+        return take_choices(task, record, out, error);
+    default:
+        return example_take_targets(task, record, out, error);
+    }
+}

@@ -1,0 +1,240 @@
+/* task_inputs.c: the token sequences of an example for an encoder alone. */
+#include "data/task/task.h"
+
+#include <string.h>
+
+static GArray *numbers(void)
+{
+    return g_array_new(false, false, sizeof(int32_t));
+}
+
+TaskInputs task_inputs_new(void)
+{
+    return (TaskInputs){ numbers(), numbers(), numbers(), numbers(), numbers(), numbers() };
+}
+
+static GArray **arrays_of(TaskInputs *inputs, GArray **all[6])
+{
+    all[0] = &inputs->ids;
+    all[1] = &inputs->cu;
+    all[2] = &inputs->second;
+    all[3] = &inputs->words;
+    all[4] = &inputs->begins;
+    all[5] = &inputs->ends;
+    return all[0];
+}
+
+void task_inputs_free(TaskInputs *inputs)
+{
+    GArray **all[6];
+    arrays_of(inputs, all);
+    for (int i = 0; i < 6; i++)
+        g_clear_pointer(all[i], g_array_unref);
+}
+
+static void clear(TaskInputs *inputs)
+{
+    GArray **all[6];
+    const int32_t zero = 0;
+    arrays_of(inputs, all);
+    for (int i = 0; i < 6; i++)
+        g_array_set_size(*all[i], 0);
+    g_array_append_val(inputs->cu, zero);
+}
+
+/* A text as token ids. */
+typedef struct Encoded {
+    GArray *ids, *ends; /* int32_t, uint32_t: end of each token in the text; NULL means not wanted */
+    guint first, n;     /* the tokens that are taken */
+} Encoded;
+
+static bool encode(const TaskEncoder *encoder, const char *text, bool ends, Encoded *out, GError **error)
+{
+    *out = (Encoded){ .ids = numbers(), .ends = ends ? numbers() : NULL };
+    bool good = ends ? tokenizer_encode_ends(encoder->tok, text, strlen(text), true, out->ids, out->ends, error)
+                     : tokenizer_encode(encoder->tok, text, strlen(text), true, out->ids, error);
+    out->n = out->ids->len;
+    return good;
+}
+
+static void encoded_clear(Encoded *text)
+{
+    g_clear_pointer(&text->ids, g_array_unref);
+    g_clear_pointer(&text->ends, g_array_unref);
+}
+
+static void append(TaskInputs *inputs, int32_t id)
+{
+    const uint32_t none = 0;
+    g_array_append_val(inputs->ids, id);
+    g_array_append_val(inputs->begins, none);
+    g_array_append_val(inputs->ends, none);
+}
+
+static void append_text(TaskInputs *inputs, const Encoded *text)
+{
+    for (guint i = text->first; i < text->first + text->n; i++) {
+        append(inputs, g_array_index(text->ids, int32_t, i));
+        if (text->ends == NULL)
+            continue;
+        uint32_t *begin = &g_array_index(inputs->begins, uint32_t, inputs->ids->len - 1);
+        *begin = i > 0 ? g_array_index(text->ends, uint32_t, i - 1) : 0;
+        g_array_index(inputs->ends, uint32_t, inputs->ids->len - 1) = g_array_index(text->ends, uint32_t, i);
+    }
+}
+
+/* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
+static void append_sequence(const TaskEncoder *encoder, const Encoded *first, const Encoded *second, TaskInputs *inputs)
+{
+    const int32_t start = (int32_t)inputs->ids->len;
+    int32_t second_start = 0;
+    if (encoder->cls >= 0)
+        append(inputs, encoder->cls);
+    append_text(inputs, first);
+    append(inputs, encoder->sep);
+    if (second) {
+        if (encoder->double_sep)
+            append(inputs, encoder->sep);
+        second_start = (int32_t)inputs->ids->len - start;
+        append_text(inputs, second);
+        append(inputs, encoder->sep);
+    }
+    const int32_t end = (int32_t)inputs->ids->len;
+    g_array_append_val(inputs->cu, end);
+    g_array_append_val(inputs->second, second_start);
+}
+
+/* Tokens that the special ones leave. */
+static int64_t room_of(const TaskEncoder *encoder, bool pair)
+{
+    int64_t special = (encoder->cls >= 0) + 1 + (pair ? 1 + encoder->double_sep : 0);
+    return MAX(encoder->input_length - special, 1 + pair);
+}
+
+/* Leaves n tokens, on the side that the options say. */
+static void shorten(const TaskEncoder *encoder, Encoded *text, guint n)
+{
+    if (encoder->config->cut_side == TASK_CUT_START)
+        text->first += text->n - n;
+    text->n = n;
+}
+
+/* Shortens the longer one, and both alike where they are of one length. */
+static void fit(TaskEncoder *encoder, Encoded *first, Encoded *second, guint room)
+{
+    guint a = first->n, b = second ? second->n : 0;
+    encoder->inputs++;
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)(a + b));
+    if (a + b <= room)
+        return;
+    encoder->inputs_cut++;
+    while (a + b > room)
+        if (a > b)
+            a--;
+        else
+            b--;
+    shorten(encoder, first, a);
+    if (second)
+        shorten(encoder, second, b);
+}
+
+static bool encode_plain(TaskEncoder *encoder, const char *input, const char *second, TaskInputs *inputs,
+                         GError **error)
+{
+    Encoded a = { 0 }, b = { 0 };
+    bool good = encode(encoder, input, false, &a, error) && (!second || encode(encoder, second, false, &b, error));
+    if (good) {
+        fit(encoder, &a, second ? &b : NULL, (guint)room_of(encoder, second != NULL));
+        append_sequence(encoder, &a, second ? &b : NULL, inputs);
+    }
+    encoded_clear(&a);
+    encoded_clear(&b);
+    return good;
+}
+
+/* ---- words ---- */
+
+/* Each word by itself: with the space before it where the tokenizer's pieces hold spaces. */
+static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
+{
+    Encoded all = { .ids = numbers() };
+    const int32_t before = encoder->cls >= 0;
+    bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe"), good = true;
+    for (guint i = 0; good && i < example->words->len; i++) {
+        const char *word = example->words->pdata[i];
+        const int32_t at = (int32_t)all.ids->len + before;
+        g_autofree char *text = g_strconcat(spaces ? " " : "", word, NULL);
+        good = tokenizer_encode(encoder->tok, text, strlen(text), false, all.ids, error);
+        const int32_t first = (int32_t)all.ids->len + before > at ? at : -1; /* a word without a token has no tag */
+        g_array_append_val(inputs->words, first);
+    }
+    all.n = all.ids->len;
+    guint room = (guint)room_of(encoder, false), whole = all.n;
+    encoder->inputs++;
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)whole);
+    if (good && whole > room) {
+        encoder->inputs_cut++;
+        all.n = room; /* words lose their end whatever the side: tags begin with the first word */
+    }
+    for (guint i = 0; i < inputs->words->len; i++)
+        if (g_array_index(inputs->words, int32_t, i) >= before + (int32_t)all.n)
+            g_array_index(inputs->words, int32_t, i) = -1;
+    if (good)
+        append_sequence(encoder, &all, NULL, inputs);
+    encoded_clear(&all);
+    return good;
+}
+
+/* ---- windows of a text with answers ---- */
+
+/* As many windows as the text needs, which share `stride` tokens. */
+static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
+{
+    Encoded question = { 0 }, text = { 0 };
+    bool good = encode(encoder, example->input, false, &question, error) &&
+                encode(encoder, example->second, true, &text, error);
+    guint room = (guint)room_of(encoder, true), whole = text.n;
+    if (good) {
+        question.n = MIN(question.n, room / 2);
+        guint width = room - question.n, stride = (guint)MIN(encoder->config->stride, (int64_t)width / 2);
+        encoder->inputs++;
+        encoder->longest_input = MAX(encoder->longest_input, (int64_t)(question.n + whole));
+        for (text.first = 0;; text.first += width - stride) {
+            text.n = MIN(width, whole - text.first);
+            append_sequence(encoder, &question, &text, inputs);
+            if (text.first + text.n == whole)
+                break;
+        }
+    }
+    encoded_clear(&question);
+    encoded_clear(&text);
+    return good;
+}
+
+static bool encode_choices(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
+{
+    int64_t length = encoder->input_length, before = encoder->inputs, cut = encoder->inputs_cut;
+    bool good = true;
+    encoder->input_length = length / (int64_t)example->choices->len; /* all choices share a packed sequence */
+    for (guint i = 0; good && i < example->choices->len; i++)
+        good = encode_plain(encoder, example->input, example->choices->pdata[i], inputs, error);
+    encoder->input_length = length;
+    encoder->inputs = before + 1;
+    encoder->inputs_cut = MIN(encoder->inputs_cut, cut + 1);
+    return good;
+}
+
+bool task_encode_inputs(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
+{
+    clear(inputs);
+    switch (encoder->task->learns) {
+    case LABELS_TOKENS:
+        return encode_words(encoder, example, inputs, error);
+    case LABELS_SPAN:
+        return encode_windows(encoder, example, inputs, error);
+    case LABELS_CHOICE:
+        return encode_choices(encoder, example, inputs, error);
+    default:
+        return encode_plain(encoder, example->input, example->second, inputs, error);
+    }
+}

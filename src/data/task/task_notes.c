@@ -1,0 +1,193 @@
+/* task_notes.c: what is right of an example, as the notes of data/objectives/labelled.h; and the names of its classes.
+ */
+#include "data/objectives/objectives.h"
+#include "data/task/task.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define MOST_LABELS 65536
+
+static bool class_of(const TaskEncoder *encoder, const char *where, const char *name, int64_t *label, GError **error)
+{
+    *label = labels_find(encoder->labels, name);
+    return *label >= 0 ||
+           fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name, encoder->labels);
+}
+
+/* Where the first answer lies in window s: its tokens, counted in the sequence; 0 and 0 where it is not in it. */
+static void find_span(const TaskExample *example, const TaskInputs *inputs, int32_t s, int32_t span[2])
+{
+    const int32_t first = g_array_index(inputs->cu, int32_t, s), end = g_array_index(inputs->cu, int32_t, s + 1);
+    span[0] = span[1] = 0;
+    if (example->targets->len == 0)
+        return;
+    int64_t from = g_array_index(example->starts, int64_t, 0), to = from + (int64_t)strlen(example->targets->pdata[0]);
+    int32_t begin = -1, last = -1;
+    for (int32_t i = first; i < end; i++) {
+        int64_t token_from = g_array_index(inputs->begins, uint32_t, i),
+                token_to = g_array_index(inputs->ends, uint32_t, i);
+        if (token_to <= token_from)
+            continue;
+        if (begin < 0 && token_from <= from && from < token_to)
+            begin = i - first;
+        if (token_from < to && to <= token_to)
+            last = i - first;
+    }
+    if (begin < 0 || last < begin)
+        return;
+    span[0] = begin;
+    span[1] = last;
+}
+
+/* label and label_end of sequence s. */
+static bool find_label(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                       const TaskInputs *inputs, int32_t s, int32_t label[2], GError **error)
+{
+    const char *target = example->targets->len ? example->targets->pdata[0] : NULL;
+    int64_t found;
+    label[0] = -1;
+    label[1] = 0;
+    switch (encoder->task->learns) {
+    case LABELS_SPAN:
+        find_span(example, inputs, s, label);
+        return true;
+    case LABELS_VALUE: {
+        char *end;
+        float value = (float)g_ascii_strtod(target, &end);
+        if (end == target || *end || !isfinite(value))
+            return fail_user(error, "%s: \"%s\" is not a number", where, target);
+        memcpy(label, &value, sizeof value);
+        return true;
+    }
+    case LABELS_CHOICE:
+        label[0] = (int32_t)g_ascii_strtoll(target, NULL, 10);
+        return true;
+    case LABELS_SEQUENCE:
+        if (!class_of(encoder, where, target, &found, error))
+            return false;
+        label[0] = (int32_t)found;
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* Of each token its class + 1; 0 for all but the first token of a word. */
+static bool append_tags(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                        const TaskInputs *inputs, GArray *notes, GError **error)
+{
+    g_auto(GStrv) tags = g_strsplit(example->targets->pdata[0], " ", -1);
+    guint first = notes->len;
+    g_array_set_size(notes, first + inputs->ids->len);
+    memset(&g_array_index(notes, int32_t, first), 0, inputs->ids->len * sizeof(int32_t));
+    for (guint i = 0; i < inputs->words->len; i++) {
+        int32_t token = g_array_index(inputs->words, int32_t, i);
+        int64_t label;
+        if (!class_of(encoder, where, tags[i], &label, error))
+            return false;
+        if (token >= 0)
+            g_array_index(notes, int32_t, first + (guint)token) = (int32_t)label + 1;
+    }
+    return true;
+}
+
+bool task_encode_notes(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                       const TaskInputs *inputs, int32_t s, GArray *notes, GError **error)
+{
+    LabelKind kind = encoder->task->learns;
+    int32_t label[2], n = kind == LABELS_CHOICE ? task_inputs_count(inputs) : 1;
+    if (kind != LABELS_SPAN && example->targets->len == 0)
+        return fail_user(error, "%s: it has no label", where);
+    if (!find_label(encoder, where, example, inputs, s, label, error))
+        return false;
+    labelled_append(notes, (uint32_t)label[0]);
+    labelled_append(notes, (uint32_t)label[1]);
+    labelled_append(notes, (uint32_t)n);
+    for (int32_t i = s; i < s + n; i++) {
+        int32_t length = g_array_index(inputs->cu, int32_t, i + 1) - g_array_index(inputs->cu, int32_t, i);
+        labelled_append(notes, (uint32_t)length);
+        labelled_append(notes, (uint32_t)g_array_index(inputs->second, int32_t, i));
+    }
+    return kind != LABELS_TOKENS || append_tags(encoder, where, example, inputs, notes, error);
+}
+
+/* ---- names of classes ---- */
+
+/* Numbers by their size, before other names in the order of their bytes. */
+static gint compare_names(gconstpointer a, gconstpointer b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    char *x_end, *y_end;
+    double i = g_ascii_strtod(x, &x_end), j = g_ascii_strtod(y, &y_end);
+    bool x_number = x_end != x && *x_end == '\0', y_number = y_end != y && *y_end == '\0';
+    if (x_number != y_number)
+        return x_number ? -1 : 1;
+    return x_number && i != j ? (i < j ? -1 : 1) : strcmp(x, y);
+}
+
+static bool add_name(GHashTable *names, const char *where, const char *name, GError **error)
+{
+    if (strchr(name, ',') || *name == '\0')
+        return fail_user(error, "%s: \"%s\" is no name of a class: it is empty or has a comma", where, name);
+    g_hash_table_add(names, g_strdup(name));
+    return g_hash_table_size(names) <= MOST_LABELS ||
+           fail_user(error, "%s: more than %d classes: is the label the right field?", where, MOST_LABELS);
+}
+
+static bool add_names(const Task *task, GHashTable *names, const char *where, const TaskExample *example,
+                      GError **error)
+{
+    const char *target = example->targets->len ? example->targets->pdata[0] : NULL;
+    if (target == NULL)
+        return true;
+    if (task->learns != LABELS_TOKENS)
+        return add_name(names, where, target, error);
+    g_auto(GStrv) tags = g_strsplit(target, " ", -1);
+    for (char **tag = tags; *tag; tag++)
+        if (!add_name(names, where, *tag, error))
+            return false;
+    return true;
+}
+
+static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, GError **error)
+{
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    while (!problem && task_reader_next(reader, &example, &record, &problem)) {
+        add_names(task, names, record.where, &example, &problem);
+        task_example_clear(&example);
+    }
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+char *task_collect_labels(const Task *task, const TaskConfig *config, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+    TaskFile train, valid;
+    if (task->labels)
+        return g_strdup(task->labels);
+    if (!task_files(task, config, &train, &valid, error))
+        return NULL;
+    train.part = TASK_PART_ALL;
+    TaskReader *reader = train.path ? task_reader_open(task, config, &train, true, error) : NULL;
+    bool good = reader && read_names(task, reader, names, error);
+    if (train.path == NULL)
+        fail_user(error, "model.labels is not set, and there is no task.data to take the names of the classes from");
+    task_reader_close(reader);
+    g_free(train.path);
+    g_free(valid.path);
+    GHashTableIter each;
+    gpointer name;
+    g_hash_table_iter_init(&each, names);
+    while (g_hash_table_iter_next(&each, &name, NULL))
+        g_ptr_array_add(sorted, name);
+    g_ptr_array_sort(sorted, compare_names);
+    g_ptr_array_add(sorted, NULL);
+    return good ? g_strjoinv(",", (char **)sorted->pdata) : NULL;
+}

@@ -1,0 +1,247 @@
+#include "eval/classify.h"
+
+#include "base/check.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROW_TEXTS 64   /* most texts in the tokens of one of full length */
+#define BATCH     4096 /* tokens of a batch, or one text of full length */
+#define LONGEST   30   /* tokens of an answer, as Hugging Face's run_qa.py */
+
+struct Classify {
+    Model *model;
+    const Task *task;
+    int64_t outputs;
+    bool by_token, none; /* logits of each token; "" may be the answer */
+    Batch *batch;
+    float *logits;      /* of the batch */
+    GPtrArray *targets; /* float *: where the logits of each sequence of the batch go */
+};
+
+Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error)
+{
+    if (!model_config_fits(model_config(model), length, error))
+        return NULL;
+    int64_t texts = MAX(BATCH / length, 1), outputs = model_config_outputs(model_config(model));
+    Batch *batch = batch_new_packed((int32_t)texts, ROW_TEXTS, (int32_t)length, 0);
+    if (!model_reserve_classifier(model, batch, error)) {
+        batch_free(batch);
+        return NULL;
+    }
+    Classify *classify = g_new0(Classify, 1);
+    *classify = (Classify){ .model = model,
+                            .task = task,
+                            .outputs = outputs,
+                            .by_token = task->learns == LABELS_TOKENS || task->learns == LABELS_SPAN,
+                            .none = strstr(task->scores, "squad2") != NULL,
+                            .batch = batch,
+                            .logits = g_new(float, (gsize)(MAX(batch->enc.max_tokens, batch->enc.max_seq) * outputs)),
+                            .targets = g_ptr_array_new() };
+    return classify;
+}
+
+void classify_close(Classify *classify)
+{
+    if (classify == NULL)
+        return;
+    batch_free(classify->batch);
+    g_free(classify->logits);
+    g_ptr_array_unref(classify->targets);
+    g_free(classify);
+}
+
+/* ---- logits ---- */
+
+/* Runs the sequences of the batch, and hands out their logits. */
+static void flush(Classify *classify)
+{
+    TokenStream *stream = &classify->batch->enc;
+    int32_t capacity = stream->max_tokens;
+    if (stream->n_seq == 0)
+        return;
+    stream->max_tokens = stream->n_tokens; /* nothing is computed beyond the tokens of the batch */
+    model_classify(classify->model, classify->batch, classify->logits);
+    stream->max_tokens = capacity;
+    for (int32_t s = 0; s < stream->n_seq; s++) {
+        int64_t first = classify->by_token ? stream->cu[s] : s,
+                n = classify->by_token ? stream->cu[s + 1] - stream->cu[s] : 1;
+        memcpy(classify->targets->pdata[s], classify->logits + first * classify->outputs,
+               (gsize)(n * classify->outputs) * sizeof(float));
+    }
+    batch_clear(classify->batch);
+    g_ptr_array_set_size(classify->targets, 0);
+}
+
+static void add_sequence(Classify *classify, const TaskInputs *inputs, int32_t s, float *target)
+{
+    const TokenStream *stream = &classify->batch->enc;
+    const int32_t first = g_array_index(inputs->cu, int32_t, s), n = g_array_index(inputs->cu, int32_t, s + 1) - first;
+    const int32_t second = g_array_index(inputs->second, int32_t, s),
+                  *ids = &g_array_index(inputs->ids, int32_t, first);
+    bool types = model_config(classify->model)->token_types > 1;
+    g_autofree float *weights = g_new0(float, (gsize)n);
+    g_autofree int32_t *token_types = g_new0(int32_t, (gsize)n);
+    CHECK(n >= 1 && n <= stream->max_len, "a sequence of %d tokens, at most %d", n, stream->max_len);
+    if (stream->n_seq == stream->max_seq || n > stream->max_tokens - stream->n_tokens)
+        flush(classify);
+    for (int32_t i = second; types && second > 0 && i < n; i++)
+        token_types[i] = 1;
+    batch_add_sequence(
+        classify->batch,
+        &(BatchSequence){
+            .n = n, .ids = ids, .targets = ids, .weights = weights, .token_types = token_types, .label = -1 });
+    g_ptr_array_add(classify->targets, target);
+}
+
+/* ---- answers ---- */
+
+/* log softmax of n numbers `step` apart. */
+static void log_softmax(double *out, const float *x, int64_t n, int64_t step)
+{
+    double max = (double)x[0], sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        max = fmax(max, (double)x[i * step]);
+    for (int64_t i = 0; i < n; i++)
+        sum += exp((double)x[i * step] - max);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (double)x[i * step] - max - log(sum);
+}
+
+static int64_t largest(const double *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+/* One of n; its probabilities go to `out`. */
+static int64_t choose(const float *logits, int64_t n, Answer *out)
+{
+    g_autofree double *logs = g_new(double, (gsize)n);
+    log_softmax(logs, logits, n, 1);
+    int64_t best = largest(logs, n);
+    out->logprob = logs[best];
+    out->n_probabilities = n;
+    out->probabilities = g_new(double, (gsize)n);
+    for (int64_t i = 0; i < n; i++)
+        out->probabilities[i] = exp(logs[i]);
+    return best;
+}
+
+/* A word that was cut off has the class O, or the first. */
+static void tag(const Classify *classify, const TaskInputs *inputs, const float *logits, Answer *out)
+{
+    const char *labels = model_config(classify->model)->labels;
+    g_auto(GStrv) names = g_strsplit(labels, ",", -1);
+    g_autofree double *logs = g_new(double, (gsize)classify->outputs);
+    int64_t outside = MAX(labels_find(labels, "O"), 0);
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < inputs->words->len; i++) {
+        int32_t token = g_array_index(inputs->words, int32_t, i);
+        int64_t best = outside;
+        if (token >= 0) {
+            log_softmax(logs, logits + token * classify->outputs, classify->outputs, 1);
+            best = largest(logs, classify->outputs);
+            out->logprob += logs[best];
+        }
+        g_string_append_printf(text, "%s%s", i ? " " : "", names[best]);
+    }
+    out->text = g_string_free(text, false);
+}
+
+typedef struct Span {
+    double score, logprob;
+    uint32_t from, to; /* bytes of the text */
+} Span;
+
+/* The best span of a window; returns the score of no answer, which is that of token 0. */
+static double find_span(const TaskInputs *inputs, int32_t s, const float *logits, Span *best)
+{
+    const int32_t first = g_array_index(inputs->cu, int32_t, s), n = g_array_index(inputs->cu, int32_t, s + 1) - first;
+    const uint32_t *from = &g_array_index(inputs->begins, uint32_t, first),
+                   *to = &g_array_index(inputs->ends, uint32_t, first);
+    g_autofree double *begins = g_new(double, (gsize)n), *ends = g_new(double, (gsize)n);
+    const float *x = logits + 2 * first;
+    log_softmax(begins, x, n, 2);
+    log_softmax(ends, x + 1, n, 2);
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = i; to[i] > from[i] && j < MIN(n, i + LONGEST); j++) {
+            double score = (double)x[2 * i] + (double)x[2 * j + 1];
+            if (to[j] > from[j] && score > best->score)
+                *best = (Span){ score, begins[i] + ends[j], from[i], to[j] };
+        }
+    return (double)x[0] + (double)x[1];
+}
+
+static void answer(const Classify *classify, const TaskExample *example, const TaskInputs *inputs, const float *logits,
+                   Answer *out)
+{
+    Span best = { .score = -INFINITY };
+    double none = INFINITY;
+    for (int32_t s = 0; s < task_inputs_count(inputs); s++)
+        none = fmin(none, find_span(inputs, s, logits, &best));
+    bool empty = classify->none && none > best.score;
+    out->text = empty ? g_strdup("") : g_strndup(example->second + best.from, best.to - best.from);
+    out->logprob = isfinite(best.score) ? best.logprob : 0;
+    g_strstrip(out->text);
+}
+
+static void conclude(const Classify *classify, const TaskExample *example, const TaskInputs *inputs,
+                     const float *logits, Answer *out)
+{
+    switch (classify->task->learns) {
+    case LABELS_TOKENS:
+        tag(classify, inputs, logits, out);
+        break;
+    case LABELS_SPAN:
+        answer(classify, example, inputs, logits, out);
+        break;
+    case LABELS_CHOICE:
+        out->text = g_strdup_printf("%" G_GINT64_FORMAT, choose(logits, task_inputs_count(inputs), out));
+        break;
+    case LABELS_VALUE:
+        out->text = g_strdup_printf("%.6g", (double)logits[0]);
+        break;
+    default:
+        out->text = labels_name(model_config(classify->model)->labels, choose(logits, classify->outputs, out));
+    }
+}
+
+static bool all_finite(const float *logits, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(logits[i]))
+            return false;
+    return true;
+}
+
+bool classify_run(Classify *classify, const TaskExample *examples, const TaskInputs *inputs, int32_t n, Answer *out,
+                  GError **error)
+{
+    g_autoptr(GPtrArray) logits = g_ptr_array_new_with_free_func(g_free);
+    bool good = true;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t sequences = task_inputs_count(&inputs[i]);
+        int64_t rows = classify->by_token ? (int64_t)inputs[i].ids->len : sequences;
+        float *own = g_new(float, (gsize)(rows * classify->outputs));
+        g_ptr_array_add(logits, own);
+        for (int32_t s = 0; s < sequences; s++)
+            add_sequence(classify, &inputs[i], s,
+                         own + classify->outputs * (classify->by_token ? g_array_index(inputs[i].cu, int32_t, s) : s));
+    }
+    flush(classify);
+    memset(out, 0, (gsize)n * sizeof *out);
+    for (int32_t i = 0; good && i < n; i++) {
+        int64_t rows = classify->by_token ? (int64_t)inputs[i].ids->len : task_inputs_count(&inputs[i]);
+        good = all_finite(logits->pdata[i], rows * classify->outputs) ||
+               fail_user(error, "the model gives logits that are no numbers: are its weights finite?");
+        if (good)
+            conclude(classify, &examples[i], &inputs[i], logits->pdata[i], &out[i]);
+    }
+    for (int32_t i = 0; !good && i < n; i++)
+        answer_clear(&out[i]);
+    return good;
+}

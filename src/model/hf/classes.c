@@ -1,0 +1,125 @@
+#include "model/hf/classes.h"
+
+#include "base/log.h"
+
+#include <string.h>
+
+#define MOST_LABELS 65536
+
+/* The end of the name of each kind's class. */
+static const struct {
+    const char *suffix;
+    LabelKind kind;
+} classes[] = {
+    { "ForSequenceClassification", LABELS_SEQUENCE }, { "ForSequenceClassification", LABELS_VALUE },
+    { "ForTokenClassification", LABELS_TOKENS },      { "ForQuestionAnswering", LABELS_SPAN },
+    { "ForMultipleChoice", LABELS_CHOICE },
+};
+
+static LabelKind kind_of(const json_t *root)
+{
+    const char *name = json_string_value(json_array_get(json_object_get(root, "architectures"), 0));
+    for (size_t i = 0; name && i < G_N_ELEMENTS(classes); i++)
+        if (g_str_has_suffix(name, classes[i].suffix))
+            return classes[i].kind;
+    return LABELS_NONE;
+}
+
+/* Number of outputs: of id2label, else num_labels, else 2. */
+static bool count_labels(const json_t *root, int64_t *n, GError **error)
+{
+    const json_t *names = json_object_get(root, "id2label"), *number = json_object_get(root, "num_labels");
+    *n = json_is_object(names) ? (int64_t)json_object_size(names) : number ? json_integer_value(number) : 2;
+    return (*n >= 1 && *n <= MOST_LABELS) ||
+           fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
+}
+
+/* "negative,positive". A name that is missing, or has a comma, becomes LABEL_3, as transformers calls it. */
+static char *read_names(const json_t *root, int64_t n)
+{
+    const json_t *names = json_object_get(root, "id2label");
+    GString *all = g_string_new(NULL);
+    for (int64_t i = 0; i < n; i++) {
+        g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT, i), *other = g_strconcat("LABEL_", key, NULL);
+        const char *name = json_string_value(json_object_get(names, key));
+        bool usable = name && *name && strchr(name, ',') == NULL;
+        if (name && !usable)
+            log_warning("the class \"%s\" is called %s: names of classes have no comma and are not empty", name, other);
+        g_string_append_printf(all, "%s%s", i ? "," : "", usable ? name : other);
+    }
+    return g_string_free(all, false);
+}
+
+bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelConfig *config, GError **error)
+{
+    const char *problem = json_string_value(json_object_get(root, "problem_type"));
+    const char *pooling = json_string_value(json_object_get(root, "classifier_pooling"));
+    LabelKind kind = kind_of(root);
+    const HfKey dropout = HF_REAL("classifier_dropout", classifier_dropout, -1, 0, 0.99);
+    int64_t n;
+    if (kind == LABELS_NONE)
+        return true;
+    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind != LABELS_TOKENS))
+        return fail_user(error,
+                         "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
+                         "and T5ForTokenClassification",
+                         json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
+    if (arch->family == FAMILY_T5) { /* the encoder alone */
+        config->n_dec = 0;
+        config->scale_logits = false;
+    }
+    if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
+        return false;
+    if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)
+        return fail_user(error, "problem_type is multi_label_classification: loam classifies into one class");
+    if (kind == LABELS_SEQUENCE && g_strcmp0(pooling, "mean") == 0)
+        return fail_user(error, "classifier_pooling is \"mean\": loam's classifier reads the first token (\"cls\")");
+    bool value = kind == LABELS_SEQUENCE && (problem ? strcmp(problem, "regression") == 0 : n == 1);
+    if ((value && n != 1) || (kind == LABELS_SPAN && n != 2))
+        return fail_user(error, "id2label has %" G_GINT64_FORMAT " names: loam has %s", n,
+                         value ? "one value of a text" : "begin and end of a span");
+    if (!value && n == 1 && kind != LABELS_CHOICE)
+        return fail_user(error, "id2label has one name, and a classifier two or more");
+    config->classifier = (int)(value ? LABELS_VALUE : kind);
+    if (config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_TOKENS) {
+        g_autofree char *names = read_names(root, n);
+        config->labels = (char *)(uintptr_t)g_intern_string(names);
+    }
+    return true;
+}
+
+static void write_names(json_t *root, const ModelConfig *config)
+{
+    g_auto(GStrv) names = g_strsplit(config->labels, ",", -1);
+    json_t *by_id = json_object(), *by_name = json_object();
+    for (int i = 0; names[i]; i++) {
+        g_autofree char *key = g_strdup_printf("%d", i);
+        json_object_set_new(by_id, key, json_string(names[i]));
+        json_object_set_new(by_name, names[i], json_integer(i));
+    }
+    json_object_set_new(root, "id2label", by_id);
+    json_object_set_new(root, "label2id", by_name);
+}
+
+void hf_classifier_write(json_t *root, const HfArchitecture *arch, const ModelConfig *config)
+{
+    const char *end = strstr(arch->names.model, "For");
+    int kind = config->classifier;
+    g_autofree char *family = g_strndup(arch->names.model, (gsize)(end - arch->names.model));
+    for (size_t i = 0; i < G_N_ELEMENTS(classes); i++)
+        if ((int)classes[i].kind == kind) {
+            g_autofree char *name = g_strconcat(family, classes[i].suffix, NULL);
+            json_object_set_new(root, "architectures", json_pack("[s]", name));
+        }
+    if (kind == LABELS_SEQUENCE || kind == LABELS_TOKENS)
+        write_names(root, config);
+    if (kind == LABELS_VALUE) {
+        json_object_set_new(root, "id2label", json_pack("{s:s}", "0", "LABEL_0"));
+        json_object_set_new(root, "label2id", json_pack("{s:i}", "LABEL_0", 0));
+    }
+    if (kind == LABELS_SEQUENCE || kind == LABELS_VALUE)
+        json_object_set_new(root, "problem_type",
+                            json_string(kind == LABELS_VALUE ? "regression" : "single_label_classification"));
+    json_object_set_new(root, "classifier_dropout", json_real(model_config_classifier_dropout(config)));
+    json_object_set_new(root, "classifier_pooling", json_string("cls"));
+}

@@ -1,0 +1,98 @@
+# Heads for labels: classes and values of texts, tags of words, answers in a text, choices; from a file to a run, its
+# scores, its predictions and its Hugging Face folder, and on from there.
+. tests/cli/lib.sh "$1"
+cd "$work"
+# Sentences of a made-up language. Those with the word "tuka" are good, the others bad; "mesa" is a name.
+awk 'BEGIN {
+    srand(3)
+    n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
+    for (row = 1; row <= 400; row++) {
+        line = tags = q = ""
+        good = row % 2
+        at = 1 + int(rand() * 4)
+        for (i = 1; i <= 4; i++) {
+            w = good && i == at ? "tuka" : word[1 + int(rand() * n)]
+            line = line (i > 1 ? " " : "") w
+            tags = tags (i > 1 ? "," : "") (w == "mesa" ? "\"B-NAME\"" : "\"O\"")
+            q = q (i > 1 ? "," : "") "\"" w "\""
+        }
+        print line "\t" (good ? "good" : "bad") >"marks.tsv"
+        print line >"corpus.txt"
+        printf "{\"text\": \"%s\", \"score\": %.1f}\n", line, good ? 1.5 : -0.5 >"scores.jsonl"
+        printf "{\"words\": [%s], \"tags\": [%s]}\n", q, tags >"tags.jsonl"
+        printf "{\"id\": %d, \"question\": \"where\", \"text\": \"%s\", \"answers\": [%s]}\n", row, line, \
+            good ? sprintf("{\"text\": \"tuka\", \"answer_start\": %d}", index(line, "tuka") - 1) : "" >"answers.jsonl"
+        a = int(rand() * 3)
+        printf "{\"ask\": \"%d\", \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"right\": %d}\n", row, a == 0 ? "tuka" : "bari", \
+            a == 1 ? "tuka" : "koti", a == 2 ? "tuka" : "loni", a >"choices.jsonl"
+    }
+}'
+"$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err || fail "$(cat err)"
+cat >base.yaml <<YAML
+run: { seed: 7 }
+model: { family: bert, n_enc: 2, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0, position: learned, max_positions: 64, token_types: 2, norm: layernorm, norm_bias: true, bias: true, post_norm: true, final_norm: false, embed_norm: true, scale_scores: true, gated: false, activation: gelu_erf, init: normal }
+tokenizer: { path: tok }
+data: { input_length: 48 }
+train: { length: 150 steps, batch: 2 samples, micro_batch: 2 samples, log_every: 50 steps, eval_every: 0 steps, threads: 1, precision: f32 }
+optim: { name: adamw, lr: 3e-3, schedule: constant, warmup: 0 steps }
+YAML
+
+# train NAME OPTION…: trains runs/NAME, evaluates it, exports it to hf-NAME, and evaluates that.
+train() {
+    name=$1
+    shift
+    "$loam" train base.yaml run.dir="runs/$name" "$@" 2>log || fail "train $name: $(tail -n 3 log)"
+    "$loam" eval "runs/$name" --task --out "$name.out" >"$name.scores" 2>err || fail "eval $name: $(cat err)"
+    "$loam" export "runs/$name" --to hf --out "hf-$name" >/dev/null 2>err || fail "export $name: $(cat err)"
+    "$loam" eval "hf-$name" --task data.input_length=48 "$@" >again 2>err || fail "eval hf-$name: $(cat err)"
+    cmp again "$name.scores" || fail "$name: other scores after export: $(cat again)"
+}
+above() { awk -v least="$2" -v row="$3" '$1 == row || $2 == row { found = $NF > least } END { exit !found }' "$1" || fail "it learned little: $(cat "$1")"; }
+
+train marks task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}'
+above marks.scores 90 accuracy
+grep -q '"bad"' hf-marks/config.json && grep -q 'BertForSequenceClassification' hf-marks/config.json || fail "$(cat hf-marks/config.json)"
+printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/marks >out 2>err || fail "predict: $(cat err)"
+[ "$(cat out)" = "good
+bad" ] || fail "$(cat out)"
+echo 'bari tuka koti mesa' | "$loam" predict hf-marks --raw --json >out 2>err || fail "predict --raw: $(cat err)"
+grep -q '"prediction":"good".*"probabilities":{"bad":0.*"good":0.9' out || fail "$(cat out)"
+echo "ok: classes by name, from a table to a prediction and to Hugging Face: $(cat marks.scores)"
+
+# The run keeps its classes when the table is gone, and a stopped run goes on with the same bytes.
+"$loam" train base.yaml run.dir=runs/part train.length='60 steps' task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' 2>log || fail "$(tail -n 1 log)"
+mv marks.tsv away.tsv
+"$loam" train base.yaml run.dir=runs/part task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' 2>log || fail "resumed: $(tail -n 1 log)"
+cmp runs/marks/checkpoints/latest/weights-*.safetensors runs/part/checkpoints/latest/weights-*.safetensors || fail "another model"
+mv away.tsv marks.tsv
+echo "ok: a resumed run ends with the same weights"
+
+train pairs task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.second=kale' 'task.label={mark}' train.init=runs/marks
+above pairs.scores 90 accuracy
+echo "ok: pairs, from another run's weights"
+
+train value task.data=scores.jsonl task.valid=20% 'task.input={text}' 'task.value={score}'
+above value.scores 90 pearson
+echo "ok: values: $(head -n 1 value.scores)"
+
+train tags task.data=tags.jsonl task.valid=20% 'task.input={words}' task.tags=tags
+above tags.scores 90 f1
+[ "$(echo 'bari mesa loni' | "$loam" predict runs/tags)" = "O B-NAME O" ] || fail "tags of three words"
+echo "ok: tags of words"
+
+train answers task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers task.scores=squad2
+awk '$1 == "exact" || $1 == "squad2" { found = $NF > 80 } END { exit !found }' answers.scores || fail "answers: $(cat answers.scores)"
+[ "$(printf 'where\tbari tuka loni\n' | "$loam" predict runs/answers)" = tuka ] || fail "an answer"
+echo "ok: answers in a text, or none"
+
+train choices task.data=choices.jsonl task.valid=20% 'task.input={ask}' task.choices=a,b,c 'task.label={right}'
+above choices.scores 90 accuracy
+[ "$(printf '1\tbari\ttuka\tloni\n' | "$loam" predict runs/choices)" = 1 ] || fail "a choice"
+echo "ok: choices"
+
+printf 'text\tmark\nbari\tgood\nkoti\t\n' >bad.tsv
+expect 1 'bad.tsv:3: "" is no name of a class' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'
+expect 1 'give task.label' "$loam" train base.yaml run.dir=runs/bad task.data=marks.tsv task.columns=text,mark 'task.input={text}' 'task.target={mark}'
+expect 1 'trains a classifier' "$loam" train base.yaml run.dir=runs/bad data.objective=labels data.train=runs/marks/task/train
+printf '{"question": "q", "text": "bari tuka", "answers": [{"text": "tuka", "answer_start": 4}]}\n' >off.jsonl
+expect 1 'off.jsonl:1: the answer "tuka" does not stand at character 4' "$loam" train base.yaml run.dir=runs/bad task.data=off.jsonl 'task.input={question}' 'task.second={text}' task.answers=answers
