@@ -30,7 +30,8 @@ typedef enum Role {
     ROLE_COUNT
 } Role;
 
-/* The dtypes of weights and activations (compute), residual stream, gradients, master weights and optimizer state. */
+/* The dtypes of weight matrices and activations (compute), residual stream, gradients, master weights and optimizer
+ * state. */
 typedef struct Precision {
     DType compute, residual, grad, master, state;
 } Precision;

@@ -25,13 +25,21 @@ static DType region_dtype(const ParamStore *store, Region region)
                                       : precision->grad;
 }
 
+/* Vectors (gains of norms, biases) have one memory, of the dtype of master weights, in REGION_WEIGHTS: they are no
+ * operands of matrix products, and a gain of 1 would not change in bf16 before its updates add up to 2^-9. */
+static bool is_exact(const ParamSpec *spec)
+{
+    return spec->cols == 0;
+}
+
 static Tensor *region_tensor(Param *param, Region region)
 {
     return region == REGION_WEIGHTS ? &param->w : region == REGION_MASTERS ? &param->master : &param->g;
 }
 
-/* Lays the tensors of a bucket into the memory of a region, or measures it: the members of a group row after row. */
-static void lay_out(Bucket *bucket, Region region, DType dtype, Arena *arena)
+/* Lays the tensors of a bucket into the memory of a region, or measures it: the members of a group row after row.
+ * exact: the dtype of is_exact in REGION_WEIGHTS. */
+static void lay_out(Bucket *bucket, Region region, DType dtype, DType exact, Arena *arena)
 {
     for (int first = 0, end; first < bucket->n_params; first = end) {
         const ParamSpec *spec = &bucket->params[first].spec;
@@ -39,10 +47,10 @@ static void lay_out(Bucket *bucket, Region region, DType dtype, Arena *arena)
         end = group_end(bucket, first);
         for (int i = first; i < end; i++)
             rows += bucket->params[i].spec.rows;
-        if (region != REGION_WEIGHTS && spec->frozen)
+        if ((region != REGION_WEIGHTS && spec->frozen) || (region == REGION_MASTERS && is_exact(spec)))
             continue;
         Tensor all = spec->cols ? arena_tensor(arena, dtype, rows, spec->cols, spec->name)
-                                : arena_vector(arena, dtype, rows, spec->name);
+                                : arena_vector(arena, region == REGION_WEIGHTS ? exact : dtype, rows, spec->name);
         for (int i = first; i < end; i++) {
             Param *member = &bucket->params[i];
             *region_tensor(member, region) = tensor_slice_rows(all, row, member->spec.rows);
@@ -57,7 +65,7 @@ static bool region_open(ParamStore *store, Bucket *bucket, Region region)
     DType dtype = region_dtype(store, region);
     Arena arena;
     arena_init(&arena, "parameters", NULL, 0);
-    lay_out(bucket, region, dtype, &arena);
+    lay_out(bucket, region, dtype, store->dev->precision.master, &arena);
     size_t bytes = arena.used;
     void *memory = device_alloc(store->dev, bytes);
     if (memory == NULL)
@@ -65,7 +73,7 @@ static bool region_open(ParamStore *store, Bucket *bucket, Region region)
     bucket->regions[region] = tensor_vector(memory, dtype, (int64_t)(bytes / dtype_bytes(dtype)));
     op_fill(store->dev, bucket->regions[region], 0);
     arena_init(&arena, "parameters", memory, bytes);
-    lay_out(bucket, region, dtype, &arena);
+    lay_out(bucket, region, dtype, store->dev->precision.master, &arena);
     return true;
 }
 

@@ -6,6 +6,13 @@ static Tensor as_vector(Tensor t)
     return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
 }
 
+/* A norm's gain or a bias: of the dtype of the other weights, or of master weights. */
+static Tensor vector(Rig *r, int64_t c)
+{
+    const Precision *precision = &r->dev->precision;
+    return as_vector(normal_of(r, r->code % 2 ? precision->compute : precision->master, 1, c, 0, 1));
+}
+
 static void case_gemm(Rig *r)
 {
     int64_t m = PICK_SIZE(r, 1, 70), n = PICK_SIZE(r, 7, 60), k = PICK_SIZE(r, 1, 133);
@@ -38,7 +45,7 @@ static void case_rmsnorm(Rig *r)
     double std = PICK(r, 1, 1e-4, 100);
     int kind = choose(r, 3); /* no residual, a residual, dx itself */
     mix(r);
-    Tensor x = normal_of(r, mixed(r), n, c, pad, std), w = as_vector(normal(r, 1, c, 0, 1));
+    Tensor x = normal_of(r, mixed(r), n, c, pad, std), w = vector(r, c);
     Tensor y = blank_of(r, mixed(r), n, c, pad), rstd = as_vector(statistics(r, 1, n, 0));
     Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
     Tensor dx = kind == 2 ? residual : blank_of(r, mixed(r), n, c, pad);
@@ -58,8 +65,8 @@ static void case_layernorm(Rig *r)
     int kind = choose(r, 4); /* no residual; a third tensor; dx itself; no residual and dx is dy */
     bool with_bias = choose(r, 2);
     mix(r);
-    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), w = as_vector(normal(r, 1, c, 0, 1));
-    Tensor y = blank_of(r, mixed(r), n, c, pad), b = as_vector(normal(r, 1, c, 0, 1));
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), w = vector(r, c);
+    Tensor y = blank_of(r, mixed(r), n, c, pad), b = vector(r, c);
     Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
     Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, beta)), db = as_vector(accumulator(r, 1, c, 0, beta));
@@ -93,7 +100,7 @@ static void case_bias_add(Rig *r)
     bool in_place = choose(r, 2);
     mix(r);
     Tensor x = normal_of(r, mixed(r), n, c, pad, 1), y = in_place ? x : blank_of(r, mixed(r), n, c, pad);
-    op_bias_add(r->dev, y, x, as_vector(normal(r, 1, c, 0, 1)));
+    op_bias_add(r->dev, y, x, vector(r, c));
     output(r, y);
 }
 
