@@ -74,23 +74,25 @@ static inline __attribute__((always_inline)) __m512 exponent(const Row *row, int
                   : _mm512_mul_ps(x, row->scale);
 }
 
-static inline __attribute__((always_inline)) __m512 larger_of(__m512 most, const Row *row, int64_t column,
+static inline __attribute__((always_inline)) __m512 larger_of(__m512 most, const Row *row, int64_t column, int half,
                                                               uint32_t lanes, bool biased)
 {
-    most = _mm512_mask_max_ps(most, (__mmask16)lanes, most, exponent(row, column, 0, biased));
-    return _mm512_mask_max_ps(most, (__mmask16)(lanes >> 16), most, exponent(row, column, 1, biased));
+    return _mm512_mask_max_ps(most, (__mmask16)(lanes >> half * SIDE), most, exponent(row, column, half, biased));
 }
 
 static inline __attribute__((always_inline)) __m512 row_max(const Row *row, Range columns, bool biased)
 {
-    __m512 most = _mm512_set1_ps(-INFINITY);
+    __m512 most = _mm512_set1_ps(-INFINITY), other = most;
     for (int64_t c = columns.begin / PANEL * PANEL; c < columns.end; c += PANEL) {
-        if (c >= columns.begin && c + PANEL <= columns.end)
-            most = larger_of(most, row, c, ~0u, biased);
-        else
-            most = larger_of(most, row, c, lanes_within(columns, c), biased);
+        if (c >= columns.begin && c + PANEL <= columns.end) {
+            most = larger_of(most, row, c, 0, ~0u, biased);
+            other = larger_of(other, row, c, 1, ~0u, biased);
+        } else {
+            most = larger_of(most, row, c, 0, lanes_within(columns, c), biased);
+            other = larger_of(other, row, c, 1, lanes_within(columns, c), biased);
+        }
     }
-    return most;
+    return _mm512_max_ps(most, other);
 }
 
 /* The factors of columns [column, column + PANEL); returns total + their sum. */
@@ -155,9 +157,9 @@ static void drop_columns(const Forward *f, int64_t i, const Run *run, Range colu
         mask_fill(f->scratch->mask + run->column + from, &factors, run->begin + from, columns.end - run->column - from);
 }
 
-/* Row r of a tile: its scores become factors. Returns the factor on the sums of earlier tiles. */
-static inline __attribute__((always_inline)) float softmax_row(const Forward *f, Rows *rows, Block tile, int64_t r,
-                                                               bool whole, bool biased, bool drops)
+/* The largest exponent of row r in this tile and those before. */
+static inline __attribute__((always_inline)) float largest(const Forward *f, const Rows *rows, Block tile, int64_t r,
+                                                           bool whole, bool biased)
 {
     int64_t i = rows->first + r;
     __m512 most = _mm512_set1_ps(rows->max[r]);
@@ -165,7 +167,16 @@ static inline __attribute__((always_inline)) float softmax_row(const Forward *f,
         Row row = row_of_run(f, i, r, run);
         most = _mm512_max_ps(most, row_max(&row, seen_columns(f, i, run, whole), biased));
     }
-    float max = _mm512_reduce_max_ps(most), old = rows->max[r];
+    return _mm512_reduce_max_ps(most);
+}
+
+/* Row r of a tile, whose largest exponent is `max`: its scores become factors. Returns the factor on the sums of
+ * earlier tiles. */
+static inline __attribute__((always_inline)) float softmax_row(const Forward *f, Rows *rows, Block tile, int64_t r,
+                                                               float max, bool whole, bool biased, bool drops)
+{
+    int64_t i = rows->first + r;
+    float old = rows->max[r];
     float factor = old == max ? 1 : _mm512_cvtss_f32(exp2_f32(_mm512_set1_ps(old - max)));
     __m512 total = _mm512_mul_ps(_mm512_load_ps(rows->total[r]), _mm512_set1_ps(factor));
     for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
@@ -198,8 +209,12 @@ static void scale_row(float *sums, int64_t steps, float factor)
 static inline __attribute__((always_inline)) void softmax_rows(const Forward *f, Rows *rows, float *sums, Block tile,
                                                                bool whole, bool biased, bool drops)
 {
+    float next = largest(f, rows, tile, 0, whole, biased);
     for (int64_t r = 0; r < rows->n; r++) {
-        float factor = softmax_row(f, rows, tile, r, whole, biased, drops);
+        float max = next; /* that of the next row is on its way while the exponentials of this one are computed */
+        if (r + 1 < rows->n)
+            next = largest(f, rows, tile, r + 1, whole, biased);
+        float factor = softmax_row(f, rows, tile, r, max, whole, biased, drops);
         if (factor < 1 && rows->started)
             scale_row(sums + r * PANEL, f->steps, factor);
     }
