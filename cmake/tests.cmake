@@ -62,5 +62,16 @@ target_link_libraries(loam_guarded PRIVATE ${below} PkgConfig::JANSSON)
 target_include_directories(loam_guarded PRIVATE tests)
 target_link_options(loam_guarded PRIVATE -Wl,--wrap=device_open_cpu)
 add_dependencies(loam_guarded loam)
+# The program with a count of what each training step takes from the system (tests/steady). Sanitizers have a malloc of
+# their own.
+if(NOT LOAM_SANITIZE)
+  add_executable(loam_steady ${LOAM_CLI_SOURCES} tests/steady/steady.c)
+  target_link_libraries(loam_steady PRIVATE ${below} OpenMP::OpenMP_C PkgConfig::JANSSON)
+  target_link_options(loam_steady PRIVATE -Wl,--wrap=train_step)
+  add_dependencies(loam_steady loam)
+  loam_test(steady/test_steady_step tests/steady/test_steady_step.sh bash tests/steady/test_steady_step.sh $<TARGET_FILE:loam>
+            $<TARGET_FILE:loam_steady>)
+endif()
+
 loam_test(guarded/test_families tests/guarded/test_families.sh bash tests/guarded/test_families.sh $<TARGET_FILE:loam>
           $<TARGET_FILE:loam_guarded>)

@@ -84,6 +84,7 @@ Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int3
     batch->target_indices = g_new0(int32_t, loss->max_tokens);
     batch->target_ids = g_new0(int32_t, loss->max_tokens);
     batch->labels = g_new0(int32_t, loss->max_seq);
+    batch->label_weights = g_new0(float, loss->max_seq);
     batch->label_ends = g_new0(int32_t, loss->max_seq);
     return batch;
 }
@@ -99,6 +100,7 @@ void batch_free(Batch *batch)
     g_free(batch->target_indices);
     g_free(batch->target_ids);
     g_free(batch->labels);
+    g_free(batch->label_weights);
     g_free(batch->label_ends);
     g_free(batch);
 }
@@ -121,6 +123,7 @@ void batch_clear(Batch *batch)
     clear(batch->target_indices, (int32_t)batch->n_targets, sizeof *batch->target_indices);
     clear(batch->target_ids, (int32_t)batch->n_targets, sizeof *batch->target_ids);
     clear(batch->labels, loss->n_seq, sizeof *batch->labels);
+    clear(batch->label_weights, loss->n_seq, sizeof *batch->label_weights);
     clear(batch->label_ends, loss->n_seq, sizeof *batch->label_ends);
     stream_clear(&batch->enc);
     stream_clear(&batch->dec);
@@ -176,6 +179,7 @@ void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
     }
     stream->prefix_length[stream->n_seq - 1] = sequence->prefix_length;
     batch->labels[stream->n_seq - 1] = sequence->label;
+    batch->label_weights[stream->n_seq - 1] = sequence->label >= 0;
     batch->label_ends[stream->n_seq - 1] = sequence->label_end;
     if (sequence->first_dropout_position == 0)
         count_sample(batch, sequence->sample);

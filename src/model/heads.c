@@ -74,11 +74,7 @@ static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
     HeadRows rows = { .rows = cx->tokens->starts,
                       .targets = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels"),
                       .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
-    g_autofree float *weights = g_new(float, n);
-
-    for (int64_t i = 0; i < n; i++)
-        weights[i] = batch->labels[i] >= 0;
-    tensor_write(cx->dev, rows.weights, weights, DT_F32);
+    tensor_write(cx->dev, rows.weights, batch->label_weights, DT_F32);
     return rows;
 }
 

@@ -120,7 +120,7 @@ static void case_add_and_scale(Rig *r)
 
 static void case_column_sums(Rig *r)
 {
-    int64_t n = PICK_SIZE(r, 1, 60), c = PICK_SIZE(r, 7, 300, 700), pad = PICK_SIZE(r, 0, 3);
+    int64_t n = PICK_SIZE(r, 1, 60, 63), c = PICK_SIZE(r, 7, 64, 700), pad = PICK_SIZE(r, 0, 3);
     float beta = (float)PICK(r, 0, 1);
     mix(r);
     Tensor dy = normal_of(r, mixed(r), n, c, pad, 1), db = as_vector(accumulator(r, 1, c, 0, beta));
@@ -262,7 +262,7 @@ static void case_fill_and_copy(Rig *r)
 
 static void case_adamw(Rig *r)
 {
-    int64_t rows = PICK_SIZE(r, 1, 67), cols = PICK_SIZE(r, 7, 300);
+    int64_t rows = PICK_SIZE(r, 1, 67), cols = PICK_SIZE(r, 7, 32, 300);
     bool vector = choose(r, 2);
     Tensor rounded = blank(r, rows, cols, 0);
     AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = PICK(r, 0, 0.1) };

@@ -61,7 +61,7 @@ static void a_number_that_is_none_becomes_null(void)
                                .updates = 3,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 },
                                .window_steps = 1 };
-    const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = NAN, .left_s = -1 };
+    const TrainRecord record = { .state = &state, .lr = 0.5, .grad_norm = NAN, .data_wait = 0.25, .left_s = -1 };
     metrics_train(metrics, &record);
     metrics_close(metrics);
     g_autofree char *text = contents(folder);
@@ -69,6 +69,7 @@ static void a_number_that_is_none_becomes_null(void)
     g_assert_nonnull(strstr(text, "\"loss\":3.0,"));
     g_assert_nonnull(strstr(text, "\"nll\":2.5,"));
     g_assert_nonnull(strstr(text, "\"lr\":0.5,"));
+    g_assert_nonnull(strstr(text, "\"data_wait\":0.25,"));
     folder_remove(folder);
 }
 

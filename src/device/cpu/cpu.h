@@ -34,4 +34,5 @@ void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t
                    float beta, void *scratch);
 size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);
 
-extern const OpTable cpu_ops_avx2, cpu_ops_avx512, cpu_ops_neon; /* kernels/table.c, built for each */
+/* kernels/table.c, built for each */
+extern const OpTable cpu_ops_avx2, cpu_ops_avx512, cpu_ops_avx512_bf16, cpu_ops_neon;

@@ -43,8 +43,8 @@ static bool has_amx(void)
 static const Isa isas[] = {
     { "avx2", has_avx2, &cpu_ops_avx2, NULL },
     { "avx512", has_avx512, &cpu_ops_avx512, NULL },
-    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512, &bf16_products_avx512_bf16 },
-    { "amx", has_amx, &cpu_ops_avx512, &bf16_products_amx },
+    { "avx512_bf16", has_avx512_bf16, &cpu_ops_avx512_bf16, &bf16_products_avx512_bf16 },
+    { "amx", has_amx, &cpu_ops_avx512_bf16, &bf16_products_amx },
 };
 static const char needed[] = "AVX2 and FMA";
 

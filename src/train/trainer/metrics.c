@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define WAIT_SHOWN 0.01 /* a log line tells of waits for data from this share of the time on */
+
 /* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
  * again. */
 typedef struct Sink {
@@ -216,6 +218,8 @@ static void console_train(const TrainRecord *record)
                            rate, record->flops_per_s / 1e9);
     if (record->peak.median > 0)
         g_string_append_printf(line, "  mfu %.0f %%", 100 * record->flops_per_s / record->peak.median);
+    if (record->data_wait >= WAIT_SHOWN)
+        g_string_append_printf(line, "  waits for data %.0f %%", 100 * record->data_wait);
     if (record->loss_scale > 0)
         g_string_append_printf(line, "  loss scale %g", record->loss_scale);
     if (record->left_s >= 0) {
@@ -248,6 +252,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "mfu", "perf", record->flops_per_s / median },
         { "peak_flops_per_s", "perf", median },
         { "peak_spread", "perf", (peak->high - peak->low) / median },
+        { "data_wait", "perf", record->data_wait },
         { "fill", "perf", record->fill },
     };
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };

@@ -17,6 +17,7 @@ typedef struct TrainRecord {
     double lr, grad_norm;
     double loss_scale; /* of fp16; 0 means none */
     double tokens_per_s, step_s;
+    double data_wait;    /* share of the time that the steps waited for batches */
     double fill;         /* packing efficiency: tokens read / tokens that the batches had room for */
     double flops_per_s;  /* of matrix products and attention */
     PeakRate peak;       /* of matrix products between the steps: mfu is flops_per_s / peak.median */

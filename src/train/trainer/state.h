@@ -39,6 +39,7 @@ typedef struct Trainer {
     double step_flops;                  /* FLOPs of a step */
     Yardstick yardstick;                /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started;     /* clock_seconds() at the start of the run, of the window */
+    double window_waited;               /* seconds that the steps waited for batches, since the last log line */
     int64_t window_tokens, window_rows; /* since the last log line: tokens read, and the tokens batches had room for */
     int64_t window_step;                /* step of the last log line */
     int64_t step_tokens;                /* tokens read by the last step */

@@ -113,7 +113,9 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     *stats = (StepStats){ 0 };
     fault_point("step");
     profile_begin(t->dev, "data", -1);
+    double start = clock_seconds();
     bool borrowed = borrow_batches(t, stats, error);
+    t->window_waited += clock_seconds() - start;
     profile_end(t->dev);
     if (!borrowed)
         return false;

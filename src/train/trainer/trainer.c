@@ -24,6 +24,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
+                           .data_wait = t->window_waited / elapsed,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
@@ -40,6 +41,7 @@ static void begin_window(Trainer *t)
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = 0;
+    t->window_waited = 0;
     every_done(&t->log_every);
 }
 

@@ -8,8 +8,9 @@
 enum { CHUNK = 256 };
 
 /* Chunks that stand in for an absent operand. */
-static const float zeros[CHUNK], *const no_residual = zeros;
-static const float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
+static const ALIGNED float zeros[CHUNK];
+static const float *const no_residual = zeros;
+static const ALIGNED float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
 
 /* Numbers [first, first + n) of a row of t, or `absent` where t is NO_TENSOR. */
 static const float *read_or(const float *absent, float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
@@ -32,7 +33,7 @@ void KERNEL(scale)(Device *dev, Tensor y, Tensor x, float factor)
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         for (int64_t first = 0; first < x.d[1]; first += CHUNK) {
-            float x_buffer[CHUNK], y_buffer[CHUNK];
+            ALIGNED float x_buffer[CHUNK], y_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, x.d[1] - first);
             const float *in = row_read(x_buffer, x, i, first, n);
             float *out = row_place(y_buffer, y, i, first);
@@ -46,7 +47,7 @@ void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 #pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
     for (int64_t i = 0; i < y.d[0]; i++)
         for (int64_t first = 0; first < y.d[1]; first += CHUNK) {
-            float a_buffer[CHUNK], b_buffer[CHUNK], y_buffer[CHUNK];
+            ALIGNED float a_buffer[CHUNK], b_buffer[CHUNK], y_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, y.d[1] - first);
             const float *left = row_read(a_buffer, a, i, first, n), *right = row_read(b_buffer, b, i, first, n);
             float *out = row_place(y_buffer, y, i, first);
@@ -71,7 +72,7 @@ void KERNEL(dropout_fwd)(Device *dev, Tensor y, Tensor x, Tensor residual, const
 #pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
     for (int64_t i = 0; i < x.d[0]; i++)
         for (int64_t first = 0; first < x.d[1]; first += CHUNK) {
-            float mask_buffer[CHUNK], x_buffer[CHUNK], residual_buffer[CHUNK], y_buffer[CHUNK];
+            ALIGNED float mask_buffer[CHUNK], x_buffer[CHUNK], residual_buffer[CHUNK], y_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, x.d[1] - first);
             const float *mask = chunk_mask(mask_buffer, drop, i, first, n);
             const float *in = row_read(x_buffer, x, i, first, n);
@@ -87,10 +88,21 @@ void KERNEL(dropout_bwd)(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
     KERNEL(dropout_fwd)(dev, dx, dy, NO_TENSOR, drop);
 }
 
+/* e^x; x above 88, and NaN or not, counts as 88. The bits of floats >= 0 are in the order of the floats, and the
+ * minimum of integers takes an instruction where that of floats, as C defines it, takes five. */
+static inline float exp_to_88(float x)
+{
+    int32_t bits;
+    __builtin_memcpy(&bits, &x, 4);
+    bits = bits < 0x42B00000 ? bits : 0x42B00000; /* 88.0f */
+    __builtin_memcpy(&x, &bits, 4);
+    return exp_f32(x);
+}
+
 /* tanh's form of GELU: x/2·(1 + tanh u) = x / (1 + e^(−2u)), u = √(2/π)·(x + 0.044715 x³). */
 static inline float gelu_gate(float x)
 {
-    return 1.0f / (1.0f + exp_f32(-1.59576912f * x * (1.0f + 0.044715f * x * x)));
+    return 1.0f / (1.0f + exp_to_88(-1.59576912f * x * (1.0f + 0.044715f * x * x)));
 }
 
 static inline float gelu_derivative(float x, float s)
@@ -98,33 +110,32 @@ static inline float gelu_derivative(float x, float s)
     return s + x * s * (1.0f - s) * 1.59576912f * (1.0f + 0.134145f * x * x);
 }
 
-/* e^(−z²)·the fit of e^(z²)·erfc(z) in Numerical Recipes, z >= 0: relative error below 1.2e-7. Written out, since a
- * loop over the coefficients keeps the loop around it from being vectorised. */
-static inline float erfc_f32(float z)
-{
-    float t = 1.0f / (1.0f + 0.5f * z), p = 0.17087277f;
-    p = __builtin_fmaf(p, t, -0.82215223f);
-    p = __builtin_fmaf(p, t, 1.48851587f);
-    p = __builtin_fmaf(p, t, -1.13520398f);
-    p = __builtin_fmaf(p, t, 0.27886807f);
-    p = __builtin_fmaf(p, t, -0.18628806f);
-    p = __builtin_fmaf(p, t, 0.09678418f);
-    p = __builtin_fmaf(p, t, 0.37409196f);
-    p = __builtin_fmaf(p, t, 1.00002368f);
-    p = __builtin_fmaf(p, t, -1.26551223f);
-    return t * exp_f32(p - z * z);
-}
+/* GELU is x·Φ(x), Φ the normal distribution function; `density` is e^(−x²/2). */
+typedef struct Normal {
+    float cdf, density;
+} Normal;
 
-/* The normal distribution function: GELU is x·Φ(x). */
-static inline float normal_cdf(float x)
+/* Φ(x) = 1 − erfc(z)/2 with z = |x|/√2, and erfc(z) = e^(−z²)·t·Q(t) with t = 1 / (1 + z/2): Q is the polynomial of
+ * least relative error, 4.3e-8, for z in [0, 10]. Written out, since a loop over the coefficients keeps the loop around
+ * it from being vectorised. */
+static inline Normal normal_of(float x)
 {
-    float tail = 0.5f * erfc_f32(0.707106781f * fabsf(x));
-    return x > 0.0f ? 1.0f - tail : tail;
+    float density = exp_f32(-0.5f * x * x), t = 1.0f / (1.0f + 0.353553391f * fabsf(x)), q = -0.0590689556f;
+    q = __builtin_fmaf(q, t, 0.284574932f);
+    q = __builtin_fmaf(q, t, -0.487199815f);
+    q = __builtin_fmaf(q, t, 0.278067047f);
+    q = __builtin_fmaf(q, t, -0.0266255784f);
+    q = __builtin_fmaf(q, t, 0.20268683f);
+    q = __builtin_fmaf(q, t, 0.243103773f);
+    q = __builtin_fmaf(q, t, 0.282375307f);
+    q = __builtin_fmaf(q, t, 0.282086418f);
+    float tail = 0.5f * t * q * density;
+    return (Normal){ x > 0.0f ? 1.0f - tail : tail, density };
 }
 
 static inline float sigmoid(float x)
 {
-    return 1.0f / (1.0f + exp_f32(-x));
+    return 1.0f / (1.0f + exp_to_88(-x));
 }
 
 /* The activation's value as a product, and its derivative. */
@@ -134,19 +145,20 @@ typedef struct Slope {
 
 static inline Slope slope_of(Activation act, float x)
 {
+    Normal normal;
     float s;
     switch (act) {
     case ACT_GELU_TANH:
         s = gelu_gate(x);
         return (Slope){ x, s, gelu_derivative(x, s) };
     case ACT_GELU_ERF:
-        s = normal_cdf(x);
-        return (Slope){ x, s, s + x * 0.398942280f * exp_f32(-0.5f * x * x) };
+        normal = normal_of(x);
+        return (Slope){ x, normal.cdf, normal.cdf + x * 0.398942280f * normal.density };
     case ACT_SILU:
         s = sigmoid(x);
         return (Slope){ x, s, s + x * s * (1.0f - s) };
     case ACT_TANH:
-        s = 2.0f * sigmoid(2.0f * x) - 1.0f;
+        s = x != x ? x : 2.0f * sigmoid(2.0f * x) - 1.0f;
         return (Slope){ 1.0f, s, 1.0f - s * s };
     case ACT_RELU:
     case ACT_COUNT:
@@ -201,7 +213,7 @@ void KERNEL(act_fwd)(Device *dev, Tensor a, Tensor h, Tensor gate, Activation ac
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)
         for (int64_t first = 0; first < h.d[1]; first += CHUNK) {
-            float mask_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK], a_buffer[CHUNK];
+            ALIGNED float mask_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK], a_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, h.d[1] - first);
             float *out = row_place(a_buffer, a, i, first);
             fwd_chunk(out, row_read(h_buffer, h, i, first, n), read_or(ones, gate_buffer, gate, i, first, n),
@@ -216,8 +228,8 @@ void KERNEL(act_bwd)(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, 
 #pragma omp parallel for num_threads(team(dev, tensor_count(h))) schedule(static)
     for (int64_t i = 0; i < h.d[0]; i++)
         for (int64_t first = 0; first < h.d[1]; first += CHUNK) {
-            float mask_buffer[CHUNK], da_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK];
-            float dh_buffer[CHUNK], dgate_buffer[CHUNK];
+            ALIGNED float mask_buffer[CHUNK], da_buffer[CHUNK], h_buffer[CHUNK], gate_buffer[CHUNK];
+            ALIGNED float dh_buffer[CHUNK], dgate_buffer[CHUNK];
             int64_t n = min_i64(CHUNK, h.d[1] - first);
             float *d = row_place(dh_buffer, dh, i, first);
             float *dg = tensor_present(dgate) ? row_place(dgate_buffer, dgate, i, first) : dgate_buffer;

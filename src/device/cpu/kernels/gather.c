@@ -42,7 +42,7 @@ enum { CHUNK = 256 };
 static void add_tokens(Tensor dtable, int64_t id, Tensor dy, const int32_t *next, int32_t token, Range channels)
 {
     for (int64_t first = channels.begin; first < channels.end; first += CHUNK) {
-        float sums[CHUNK], buffer[CHUNK];
+        ALIGNED float sums[CHUNK], buffer[CHUNK];
         int64_t n = min_i64(CHUNK, channels.end - first);
         float *d = row_update(sums, dtable, id, first, n);
         for (int32_t i = token; i >= 0; i = next[i]) {

@@ -1,6 +1,6 @@
 /* kernels.h: for the files of this folder only. Each is compiled once for every instruction set, with ISA defined as
- * avx2, avx512 or neon: plain loops that the compiler vectorises. Every function with external linkage is renamed here.
- */
+ * avx2, avx512, avx512_bf16 or neon: plain loops that the compiler vectorises. Every function with external linkage is
+ * renamed here. */
 #pragma once
 
 #include "base/check.h"
@@ -23,11 +23,18 @@
 /* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
 #define SIMD _Pragma("omp simd")
 
+/* A function whose loop the compiler may not copy into the branches of its caller, such as those of row_read: the
+ * copies are no longer vectorised. */
+#define ONE_LOOP __attribute__((noinline))
+
 /* Threads for an operation over `work` numbers: waking other threads costs as much as about 16 Ki numbers. */
 static inline int team(const Device *dev, int64_t work)
 {
     return work < 16384 ? 1 : dev->threads;
 }
+
+/* Arrays of f32 that kernels compute in: an access of 64 bytes that crosses two cache lines takes twice as long. */
+#define ALIGNED _Alignas(64)
 
 static inline float *row_of(Tensor t, int64_t row)
 {
@@ -75,12 +82,11 @@ static inline int64_t run_length(Runs runs, int64_t i)
     return i == runs.n - 1 ? runs.last : runs.length;
 }
 
-/* e^x to 2 units in the last place, x clamped to [-87, 88]. x = n ln 2 + r by adding 1.5·2^23, which leaves n in the
- * low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2. */
+/* e^x to 2 units in the last place, for x up to 88; x below -87 counts as -87. x = n ln 2 + r by adding 1.5·2^23, which
+ * leaves n in the low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2. */
 static inline float exp_f32(float x)
 {
     x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
     float shifted = __builtin_fmaf(x, 1.44269504f, 12582912.0f), n = shifted - 12582912.0f;
     float r = __builtin_fmaf(n, -0.693145752f, x);
     r = __builtin_fmaf(n, -1.42860677e-6f, r);

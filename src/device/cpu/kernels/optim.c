@@ -17,7 +17,7 @@ typedef struct AdamwStep {
 } AdamwStep;
 
 /* m̂/(√v̂ + eps) as m/(√v·denominator_scale + eps), its bias correction in `step`. */
-static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, AdamwStep s)
+static inline void adamw_numbers(float *w, float *m, float *v, const float *g, int64_t n, AdamwStep s)
 {
     SIMD for (int64_t i = 0; i < n; i++)
     {
@@ -26,6 +26,19 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
         v[i] = s.beta2 * v[i] + s.new2 * d * d;
         w[i] = w[i] * s.keep - s.step * m[i] / (sqrtf(v[i]) * s.denominator_scale + s.eps);
     }
+}
+
+static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, AdamwStep s)
+{
+    int64_t i = 0;
+    for (; i + LINE <= n; i += LINE) {
+        fetch_written(w + i);
+        fetch_written(m + i);
+        fetch_written(v + i);
+        fetch(g + i);
+        adamw_numbers(w + i, m + i, v + i, g + i, LINE, s);
+    }
+    adamw_numbers(w + i, m + i, v + i, g + i, n - i, s);
 }
 
 /* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
@@ -47,17 +60,22 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Te
                     .denominator_scale = spec->scale_by_rms ? 1.0f : (float)(1 / correction2),
                     .eps = (float)spec->eps };
     Runs runs = runs_of((const Tensor[]){ w, m, v, g, tensor_present(rounded) ? rounded : w }, 5);
-#pragma omp parallel for num_threads(team(dev, runs.work)) schedule(static)
-    for (int64_t i = 0; i < runs.n; i++)
-        for (int64_t at = 0; at < run_length(runs, i); at += CHUNK) {
-            int64_t row = run_row(runs, i), first = run_first(runs, i) + at;
-            int64_t n = min_i64(CHUNK, run_length(runs, i) - at);
-            float buffer[CHUNK], *weights = row_of(w, row) + first;
-            adamw_run(weights, row_of(m, row) + first, row_of(v, row) + first, row_read(buffer, g, row, first, n), n,
-                      s);
-            if (tensor_present(rounded))
-                row_write(rounded, row, first, n, weights);
-        }
+#pragma omp parallel num_threads(team(dev, runs.work))
+    {
+        Range mine = share(runs.n, 1);
+        for (int64_t i = mine.begin; i < mine.end; i++)
+            for (int64_t at = 0; at < run_length(runs, i); at += CHUNK) {
+                int64_t row = run_row(runs, i), first = run_first(runs, i) + at;
+                int64_t n = min_i64(CHUNK, run_length(runs, i) - at);
+                ALIGNED float buffer[CHUNK];
+                const float *gradient = row_read(buffer, g, row, first, n);
+                float *weights = row_of(w, row) + first;
+                adamw_run(weights, row_of(m, row) + first, row_of(v, row) + first, gradient, n, s);
+                if (tensor_present(rounded))
+                    row_write_far(rounded, row, first, n, weights);
+            }
+        row_written_far();
+    }
 }
 
 /* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
@@ -127,7 +145,8 @@ static void full_moments(Device *dev, const Update *a)
 #pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
     for (int64_t i = 0; i < tensor_rows(a->g); i++)
         for (int64_t first = 0; first < tensor_cols(a->g); first += CHUNK) {
-            float buffer[CHUNK], *v = row_of(a->v, i) + first;
+            ALIGNED float buffer[CHUNK];
+            float *v = row_of(a->v, i) + first;
             int64_t n = min_i64(CHUNK, tensor_cols(a->g) - first);
             const float *g = row_read(buffer, a->g, i, first, n);
             SIMD for (int64_t c = 0; c < n; c++) v[c] = beta2 * v[c] + new2 * (g[c] * clip * (g[c] * clip) + eps1);
@@ -180,7 +199,12 @@ static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64
     if (a->row_factor) {
         const float *col = a->col_factor + first;
         float factor = a->row_factor[i] * a->clip;
-        SIMD for (int64_t c = 0; c < n; c++) u[c] = g[c] * factor * col[c];
+        int64_t at = 0;
+        for (; at + LINE <= n; at += LINE) {
+            fetch(g + at);
+            SIMD for (int64_t c = at; c < at + LINE; c++) u[c] = g[c] * factor * col[c];
+        }
+        SIMD for (int64_t c = at; c < n; c++) u[c] = g[c] * factor * col[c];
         return;
     }
     const float *v = row_of(a->v, i) + first;
@@ -198,7 +222,8 @@ static double update_sumsq(Device *dev, const Update *a, double *partial)
         double sum = 0;
         for (int64_t i = rows.begin; i < rows.end; i++)
             for (int64_t first = 0; first < cols; first += CHUNK) {
-                float u[CHUNK], part = 0;
+                ALIGNED float u[CHUNK];
+                float part = 0;
                 int64_t n = min_i64(CHUNK, cols - first);
                 update_of(u, a, i, first, n);
 #pragma omp simd reduction(+ : part)
@@ -213,28 +238,40 @@ static double update_sumsq(Device *dev, const Update *a, double *partial)
     return total;
 }
 
+/* w becomes keep·w − step·u, for n numbers, or the same with the momentum m of step·u in place of step·u. */
+static void take_step(float *w, float *m, const float *u, int64_t n, const Update *a)
+{
+    for (int64_t c = 0; c < n; c += LINE)
+        fetch_written(w + c);
+    if (m == NULL) {
+        SIMD for (int64_t c = 0; c < n; c++) w[c] = w[c] * a->keep - a->step * u[c];
+        return;
+    }
+    SIMD for (int64_t c = 0; c < n; c++)
+    {
+        m[c] = a->beta1 * m[c] + a->new1 * a->step * u[c];
+        w[c] = w[c] * a->keep - m[c];
+    }
+}
+
 static void apply_update(Device *dev, const Update *a)
 {
     int64_t cols = tensor_cols(a->g);
-#pragma omp parallel for num_threads(team(dev, tensor_count(a->g))) schedule(static)
-    for (int64_t i = 0; i < tensor_rows(a->g); i++)
-        for (int64_t first = 0; first < cols; first += CHUNK) {
-            float u[CHUNK], *w = row_of(a->w, i) + first;
-            int64_t n = min_i64(CHUNK, cols - first);
-            update_of(u, a, i, first, n);
-            if (a->beta1 > 0) {
-                float *m = row_of(a->m, i) + first;
-                SIMD for (int64_t c = 0; c < n; c++)
-                {
-                    m[c] = a->beta1 * m[c] + a->new1 * a->step * u[c];
-                    w[c] = w[c] * a->keep - m[c];
-                }
-            } else {
-                SIMD for (int64_t c = 0; c < n; c++) w[c] = w[c] * a->keep - a->step * u[c];
+#pragma omp parallel num_threads(team(dev, tensor_count(a->g)))
+    {
+        Range rows = share(tensor_rows(a->g), 1);
+        for (int64_t i = rows.begin; i < rows.end; i++)
+            for (int64_t first = 0; first < cols; first += CHUNK) {
+                ALIGNED float u[CHUNK];
+                float *w = row_of(a->w, i) + first;
+                int64_t n = min_i64(CHUNK, cols - first);
+                update_of(u, a, i, first, n);
+                take_step(w, a->beta1 > 0 ? row_of(a->m, i) + first : NULL, u, n, a);
+                if (tensor_present(a->rounded))
+                    row_write_far(a->rounded, i, first, n, w);
             }
-            if (tensor_present(a->rounded))
-                row_write(a->rounded, i, first, n, w);
-        }
+        row_written_far();
+    }
 }
 
 void KERNEL(adafactor_size)(Device *dev, Tensor size, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,

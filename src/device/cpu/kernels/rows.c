@@ -2,18 +2,47 @@
 
 #include "base/float16.h"
 
-#ifdef __F16C__
+#ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
+/* Conversions take NARROW_LINE numbers of 16 bits, a line of the cache, at a time. */
+enum { NARROW_LINE = 32, NARROW_AHEAD = 512 };
+
 static void widen_bf16(float *restrict to, const uint16_t *restrict from, int64_t n)
 {
-    SIMD for (int64_t i = 0; i < n; i++) to[i] = bf16_to_f32(from[i]);
+    int64_t i = 0;
+    for (; i + NARROW_LINE <= n; i += NARROW_LINE) {
+        __builtin_prefetch(from + i + NARROW_AHEAD);
+        SIMD for (int64_t c = i; c < i + NARROW_LINE; c++) to[c] = bf16_to_f32(from[c]);
+    }
+    SIMD for (int64_t c = i; c < n; c++) to[c] = bf16_to_f32(from[c]);
+}
+
+static inline void narrow_line(uint16_t *restrict to, const float *restrict from)
+{
+#ifdef __AVX512BF16__
+    for (int i = 0; i < NARROW_LINE; i += 16)
+        _mm256_storeu_si256((__m256i *)(to + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
+#else
+    SIMD for (int i = 0; i < NARROW_LINE; i++) to[i] = bf16_from_f32(from[i]);
+#endif
 }
 
 static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64_t n)
 {
-    SIMD for (int64_t i = 0; i < n; i++) to[i] = bf16_from_f32(from[i]);
+    int64_t i = 0;
+    for (; i + NARROW_LINE <= n; i += NARROW_LINE) {
+        __builtin_prefetch(to + i + NARROW_AHEAD, 1);
+        narrow_line(to + i, from + i);
+    }
+    if (i < n) { /* by the same instructions, since they may differ in what becomes of denormal numbers */
+        ALIGNED float rest[NARROW_LINE] = { 0 };
+        uint16_t rounded[NARROW_LINE];
+        memcpy(rest, from + i, (size_t)(n - i) * sizeof *from);
+        narrow_line(rounded, rest);
+        memcpy(to + i, rounded, (size_t)(n - i) * sizeof *to);
+    }
 }
 
 /* Every processor with AVX2 has F16C, which converts eight numbers an instruction. */
@@ -54,3 +83,44 @@ void row_narrow(void *to, DType dtype, const float *from, int64_t n)
     else
         narrow_f16(to, from, n);
 }
+
+#ifdef __AVX2__
+enum { STORE = 16 }; /* numbers of 16 bits that an instruction stores */
+
+/* Stores n numbers, a multiple of STORE, past the cache; `to` is a multiple of 32. */
+static void store_far(uint16_t *to, const uint16_t *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += STORE)
+        _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
+}
+
+void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from)
+{
+    enum { CHUNK = 512 };
+    uint16_t *to = row_address(t, row, first);
+    if (t.dtype == DT_F32 || (uintptr_t)to % 32 != 0 || n % STORE != 0) {
+        row_write(t, row, first, n, from);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        ALIGNED uint16_t rounded[CHUNK];
+        int64_t length = min_i64(CHUNK, n - at);
+        row_narrow(rounded, (DType)t.dtype, from + at, length);
+        store_far(to + at, rounded, length);
+    }
+}
+
+void row_written_far(void)
+{
+    _mm_sfence();
+}
+#else
+void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from)
+{
+    row_write(t, row, first, n, from);
+}
+
+void row_written_far(void)
+{
+}
+#endif

@@ -7,10 +7,14 @@
 
 #include <string.h>
 
-#define row_widen  ISA_NAME(row_widen)
-#define row_narrow ISA_NAME(row_narrow)
+#define row_widen       ISA_NAME(row_widen)
+#define row_narrow      ISA_NAME(row_narrow)
+#define row_write_far   ISA_NAME(row_write_far)
+#define row_written_far ISA_NAME(row_written_far)
 
-/* n numbers of bf16 or f16 to f32, exactly; and from f32, rounded to nearest, ties to even. NaN stays NaN. */
+/* n numbers of bf16 or f16 to f32, exactly; and from f32, rounded to nearest, ties to even. NaN stays NaN. Instruction
+ * set avx512_bf16 rounds numbers below 2^-126 to zeros of their sign. The memory behind the numbers is fetched into the
+ * cache. */
 void row_widen(float *to, const void *from, DType dtype, int64_t n);
 void row_narrow(void *to, DType dtype, const float *from, int64_t n);
 
@@ -56,6 +60,25 @@ static inline void row_write(Tensor t, int64_t row, int64_t first, int64_t n, co
         memcpy(to, from, (size_t)n * sizeof *from);
 }
 
+/* row_write for a t that is not read soon: past the cache, so that the old numbers of t are not fetched from memory.
+ * Other threads may read t after the calling thread has called row_written_far. */
+void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from);
+void row_written_far(void);
+
+/* In a pass over arrays in memory, a line of the cache at a time: FETCH_AHEAD numbers ahead are fetched meanwhile.
+ * Nothing is read where an array has ended. */
+enum { LINE = 16, FETCH_AHEAD = 256 };
+
+static inline void fetch(const float *x)
+{
+    __builtin_prefetch(x + FETCH_AHEAD);
+}
+
+static inline void fetch_written(const float *x)
+{
+    __builtin_prefetch(x + FETCH_AHEAD, 1);
+}
+
 /* Numbers [first, first + n) of row `to` of y become those of row `from` of x. */
 static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_t first, int64_t n)
 {
@@ -65,7 +88,7 @@ static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_
         return;
     }
     enum { CHUNK = 1024 };
-    float buffer[CHUNK];
+    ALIGNED float buffer[CHUNK];
     for (int64_t at = first, length; at < first + n; at += length) {
         length = min_i64(CHUNK, first + n - at);
         float *numbers = row_place(buffer, y, to, at);

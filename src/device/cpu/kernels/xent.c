@@ -3,9 +3,23 @@
 
 #include <math.h>
 
-enum { CHUNK = 1024 }; /* logits summed in f32 before they join a sum in double */
+enum { CHUNK = 1024 }; /* logits at a time; their terms are summed in f32 before they join a sum in double */
 
-static float row_max(const float *x, int64_t n)
+/* A row of logits of n classes. */
+typedef struct Logits {
+    Tensor t;
+    int64_t row, n;
+    float *terms; /* (n): e^(logit − max); the row itself where it is f32 */
+} Logits;
+
+/* Numbers [first, first + n) of the row, of which the buffer holds those that are not f32. */
+static const float *read_chunk(const Logits *x, float *buffer, int64_t first, int64_t *n)
+{
+    *n = min_i64(CHUNK, x->n - first);
+    return row_read(buffer, x->t, x->row, first, *n);
+}
+
+ONE_LOOP static float max_of(const float *x, int64_t n)
 {
     float max = x[0];
 #pragma omp simd reduction(max : max)
@@ -14,33 +28,59 @@ static float row_max(const float *x, int64_t n)
     return max;
 }
 
-static int64_t first_equal(const float *x, int64_t n, float value)
+static float row_max(const Logits *x)
 {
-    int64_t j = 0;
-    while (j < n && x[j] != value)
-        j++;
-    return j < n ? j : 0;
+    float max = -INFINITY;
+    for (int64_t first = 0, n; first < x->n; first += CHUNK) {
+        ALIGNED float buffer[CHUNK];
+        const float *in = read_chunk(x, buffer, first, &n);
+        float most = max_of(in, n);
+        max = first == 0 || most > max ? most : max;
+    }
+    return max;
 }
 
-/* Σ e^(x - max); with `keep` the terms replace x. */
-static double sum_exp(float *x, int64_t n, float max, bool keep)
+static float logit(const Logits *x, int64_t j)
 {
-    float unread[CHUNK];
-    double total = 0;
-    for (int64_t first = 0; first < n; first += CHUNK) {
-        float sum = 0, *in = x + first, *out = keep ? in : unread;
+    float buffer;
+    return *row_read(&buffer, x->t, x->row, j, 1);
+}
+
+/* Whether no class before the target has its logit. */
+static bool is_first(const Logits *x, int64_t target, float at_target)
+{
+    int64_t j = 0;
+    while (j < target && logit(x, j) != at_target)
+        j++;
+    return j == target;
+}
+
+/* out = e^(in − max), whose sum is returned; out may be in. */
+ONE_LOOP static float exp_terms(float *out, const float *in, int64_t n, float max)
+{
+    float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < min_i64(CHUNK, n - first); j++) {
-            float term = exp_f32(in[j] - max);
-            out[j] = term;
-            sum += term;
-        }
-        total += (double)sum;
+    for (int64_t j = 0; j < n; j++) {
+        float term = exp_f32(in[j] - max);
+        out[j] = term;
+        sum += term;
+    }
+    return sum;
+}
+
+/* Σ e^(logit − max); with `keep` the terms are kept. */
+static double sum_exp(const Logits *x, float max, bool keep)
+{
+    double total = 0;
+    for (int64_t first = 0, n; first < x->n; first += CHUNK) {
+        ALIGNED float buffer[CHUNK], unread[CHUNK];
+        const float *in = read_chunk(x, buffer, first, &n);
+        total += (double)exp_terms(keep ? x->terms + first : unread, in, n, max);
     }
     return total;
 }
 
-static double sum_plain(const float *x, int64_t n)
+ONE_LOOP static double sum_of(const float *x, int64_t n)
 {
     double total = 0;
 #pragma omp simd reduction(+ : total)
@@ -49,16 +89,46 @@ static double sum_plain(const float *x, int64_t n)
     return total;
 }
 
+static double sum_plain(const Logits *x)
+{
+    double total = 0;
+    for (int64_t first = 0, n; first < x->n; first += CHUNK) {
+        ALIGNED float buffer[CHUNK];
+        const float *in = read_chunk(x, buffer, first, &n);
+        total += sum_of(in, n);
+    }
+    return total;
+}
+
+ONE_LOOP static void scale_terms(float *out, const float *terms, int64_t n, float factor, float base)
+{
+    SIMD for (int64_t j = 0; j < n; j++) out[j] = terms[j] * factor - base;
+}
+
+/* The row becomes factor · terms − base, with `less` taken from the target's number. */
+static void write_gradient(const Logits *x, float factor, float base, int32_t target, float less)
+{
+    for (int64_t first = 0; first < x->n; first += CHUNK) {
+        ALIGNED float buffer[CHUNK];
+        int64_t n = min_i64(CHUNK, x->n - first);
+        float *out = row_place(buffer, x->t, x->row, first);
+        scale_terms(out, x->terms + first, n, factor, base);
+        if (target >= first && target < first + n)
+            out[target - first] -= less;
+        row_write(x->t, x->row, first, n, out);
+    }
+}
+
 /* One row. With smoothing s the target distribution is q = on at the target and off elsewhere; on = 1 - s, off = s / (V
  * - 1). */
-static void xent_row(float *x, float *stats, int32_t target, float weight, int64_t n, const XentSpec *spec)
+static void xent_row(const Logits *x, float *stats, int32_t target, float weight, const XentSpec *spec)
 {
-    double s = (double)spec->label_smoothing, off = s / (double)(n - 1), on = 1.0 - s;
+    double s = (double)spec->label_smoothing, off = s / (double)(x->n - 1), on = 1.0 - s;
     double entropy = s == 0 ? 0 : -(on * log(on) + s * log(off + 1e-20));
-    float max = row_max(x, n), at_target = x[target];
-    bool correct = at_target == max && first_equal(x, n, max) == target;
-    double sum = s == 0 ? 0 : sum_plain(x, n);
-    double total = sum_exp(x, n, max, spec->grad);
+    float max = row_max(x), at_target = logit(x, target);
+    bool correct = at_target == max && is_first(x, target, max);
+    double sum = s == 0 ? 0 : sum_plain(x);
+    double total = sum_exp(x, max, spec->grad);
     double log_z = (double)max + log(total), nll = log_z - (double)at_target;
     double loss = log_z - (on - off) * (double)at_target - off * sum + (double)spec->z_loss * log_z * log_z - entropy;
 
@@ -69,12 +139,10 @@ static void xent_row(float *x, float *stats, int32_t target, float weight, int64
     if (!spec->grad)
         return;
     double scale = (double)weight * (double)spec->scale;
-    float factor = (float)(scale * (1.0 + 2.0 * (double)spec->z_loss * log_z) / total), base = (float)(scale * off);
-    SIMD for (int64_t j = 0; j < n; j++) x[j] = x[j] * factor - base;
-    x[target] -= (float)(scale * (on - off));
+    float factor = (float)(scale * (1.0 + 2.0 * (double)spec->z_loss * log_z) / total);
+    write_gradient(x, factor, (float)(scale * off), target, (float)(scale * (on - off)));
 }
 
-/* Logits that are not f32 are widened a row at a time into a buffer of each thread. */
 void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
     int64_t n = logits.d[1];
@@ -84,17 +152,15 @@ void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tens
 #pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
     for (int64_t i = 0; i < logits.d[0]; i++) {
         float *buffer = (float *)(buffers + (size_t)omp_get_thread_num() * row_bytes(n)), *out = row_of(stats, i);
-        float *row = row_update(buffer, logits, i, 0, n);
         if (weight[i] == 0.0f) {
             memset(out, 0, XENT_STATS * sizeof *out);
             if (spec->grad)
-                memset(row, 0, (size_t)n * sizeof *row);
-        } else {
-            CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
-                  (long long)n);
-            xent_row(row, out, target[i], weight[i], n, spec);
+                memset(row_address(logits, i, 0), 0, (size_t)n * dtype_bytes((DType)logits.dtype));
+            continue;
         }
-        if (spec->grad)
-            row_write(logits, i, 0, n, row);
+        CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
+              (long long)n);
+        Logits row = { logits, i, n, row_place(buffer, logits, i, 0) };
+        xent_row(&row, out, target[i], weight[i], spec);
     }
 }
