@@ -33,8 +33,8 @@ typedef struct Batch {
                                 of the float; of a span: the token at which it begins, counted in the sequence; of a
                                 choice: the number of the right sequence of the sample, in all its sequences. */
     int32_t *label_ends;     /* (max_seq of the loss stream) last token of a span */
-    float *label_weights;    /* (max_seq of the loss stream) 1 where the label is 0 or more, else 0 */
-    int64_t first_sample;    /* global index of the first sample */
+    float *label_weights; /* (max_seq of the loss stream) of sentence pairs: 1 where `labels` is not negative, else 0 */
+    int64_t first_sample; /* global index of the first sample */
     int64_t n_samples, n_targets;
 } Batch;
 
