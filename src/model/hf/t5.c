@@ -31,7 +31,7 @@ static const TensorName heads[] = {
 static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
-    CLASSIFIER_PREFIX "encoder.embed_tokens.weight",
+    "transformer.encoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
     NULL,
 };
