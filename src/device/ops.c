@@ -171,6 +171,8 @@ static void check_adafactor_update(const char *op, Tensor g, Tensor row, Tensor 
         }                                                                                                              \
         double start = clock_seconds();                                                                                \
         dev->ops->name arguments;                                                                                      \
-        profile_add(dev, op, start, OPERANDS operands, N_OPERANDS operands, flops);                                    \
+        device_synchronise(dev);                                                                                       \
+        double seconds = clock_seconds() - start; /* before `flops`, which may take long to count */                   \
+        profile_add(dev, op, start, seconds, OPERANDS operands, N_OPERANDS operands, flops);                           \
     }
 #include "device/op_list.inc"

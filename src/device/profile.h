@@ -43,8 +43,9 @@ struct Profile {
 /* Frees the events. */
 void profile_clear(Profile *profile);
 
-/* For the front door (ops.c): adds a call that began at `start`, after waiting until it is done. */
-void profile_add(Device *dev, const char *op, double start, const struct Operand *operands, int n, double flops);
+/* For the front door (ops.c): adds a call that began at `start` and took `seconds`. */
+void profile_add(Device *dev, const char *op, double start, double seconds, const struct Operand *operands, int n,
+                 double flops);
 
 /* For profile_begin and profile_end. */
 void profile_open_phase(Device *dev, const char *name, int number);

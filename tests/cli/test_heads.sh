@@ -121,5 +121,9 @@ printf 'text\tmark\nbari\tgood\nkoti\t\n' >bad.tsv
 expect 1 'bad.tsv:3: "" is no name of a class' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'
 expect 1 'give task.label' "$loam" train base.yaml run.dir=runs/bad task.data=marks.tsv task.columns=text,mark 'task.input={text}' 'task.target={mark}'
 expect 1 'trains a classifier' "$loam" train base.yaml run.dir=runs/bad data.objective=labels data.train=runs/marks/task/train
+for tag in '' 'B PER'; do
+    printf '{"tokens": ["c"], "tags": ["%s"]}\n' "$tag" >tags.jsonl
+    expect 1 "tags.jsonl:1: tags: \"$tag\" is not one word" "$loam" train base.yaml run.dir=runs/bad task.data=tags.jsonl 'task.input={tokens}' task.tags=tags
+done
 printf '{"question": "q", "text": "bari tuka", "answers": [{"text": "tuka", "answer_start": 4}]}\n' >off.jsonl
 expect 1 'off.jsonl:1: the answer "tuka" does not stand at character 4' "$loam" train base.yaml run.dir=runs/bad task.data=off.jsonl 'task.input={question}' 'task.second={text}' task.answers=answers

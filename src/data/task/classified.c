@@ -81,6 +81,9 @@ static bool take_tags(const Task *task, const Record *record, TaskExample *out, 
                              (const char *)tags->pdata[i], task->labels);
         g_free(tags->pdata[i]);
         tags->pdata[i] = name;
+        if (*name == '\0' || strpbrk(name, " \t\n"))
+            return fail_user(error, "%s: %s: \"%s\" is not one word, as a tag has to be", record->where, task->tags,
+                             name);
     }
     if (out->known)
         g_ptr_array_add(out->targets, join(tags));

@@ -87,7 +87,7 @@ static float softmax(float *scores, const float *bias, Range keys)
     }
     float factor = 1 / total;
     SIMD for (int64_t j = keys.begin; j < keys.end; j++) scores[j] *= factor;
-    return max + logf(total);
+    return total > 0 ? max + logf(total) : 0;
 }
 
 /* The bias of key 0 for query i in head h of the task; NULL means none. */
@@ -134,8 +134,9 @@ static void set_desk(Task *t, char *memory)
 /* Heads for a task: all of a sequence, or so few that every thread gets some. */
 static int64_t heads_together(const Device *dev, const AttnSpec *spec)
 {
-    int64_t all = attn_kv_heads(spec), parts = min_i64((dev->threads + spec->n_seq - 1) / max_i64(spec->n_seq, 1), all);
-    return (all + parts - 1) / max_i64(parts, 1) * (spec->heads / all);
+    int64_t all = attn_kv_heads(spec), n_seq = max_i64(spec->n_seq, 1);
+    int64_t parts = min_i64((dev->threads + n_seq - 1) / n_seq, all);
+    return (all + parts - 1) / parts * (spec->heads / all);
 }
 
 void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
