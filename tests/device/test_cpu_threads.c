@@ -242,6 +242,29 @@ static void kernels_and_products_share_an_instruction_set(void)
     g_test_trap_assert_stderr("*oneDNN was in use before this device opened*");
 }
 
+/* By one thread and by several, in f32 and bf16: no sequence covers a row, so all rows are zeros. */
+static void attention_of_no_sequences_is_zero(void)
+{
+    enum { ROWS = 2, SIZE = 8 };
+    for (int code = 0; code < 4; code++) {
+        DType dtype = code & 1 ? DT_BF16 : DT_F32;
+        Device *cpu = device_open_cpu(code & 2 ? 3 : 1, (Precision){ dtype, DT_F32, DT_F32, DT_F32, DT_F32 });
+        int32_t cu[1] = { 0 };
+        const AttnSpec spec = {
+            .max_q = 1, .max_k = 1, .cu_q = { cu, cu }, .cu_k = { cu, cu }, .heads = 1, .scale = 1
+        };
+        const Dropout none = { 0 };
+        float numbers[4][ROWS * SIZE], lse[ROWS], zeros[ROWS * SIZE] = { 0 };
+        memset(numbers, 0x3f, sizeof numbers);
+        Tensor t[4];
+        for (int i = 0; i < 4; i++)
+            t[i] = tensor_matrix(numbers[i], dtype, ROWS, SIZE);
+        op_attn_fwd(cpu, t[0], tensor_matrix(lse, DT_F32, 1, ROWS), t[1], t[2], t[3], NO_TENSOR, &spec, &none);
+        g_assert_true(memcmp(numbers[0], zeros, ROWS * SIZE * dtype_bytes(dtype)) == 0);
+        device_close(cpu);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -252,5 +275,6 @@ int main(int argc, char **argv)
     if (!under_avx2()) /* else there is one instruction set alone */
         g_test_add_func("/cpu_threads/kernels_and_products_share_an_instruction_set",
                         kernels_and_products_share_an_instruction_set);
+    g_test_add_func("/cpu_threads/attention_of_no_sequences_is_zero", attention_of_no_sequences_is_zero);
     return g_test_run();
 }
