@@ -13,15 +13,18 @@ static void fill_batch(StepTimer *timer)
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
     int32_t n = timer->enc + timer->dec;
     double share = objective_target_share(timer->objective, &timer->planned);
+    const ModelConfig *model = &timer->config->model;
+    int64_t outputs = model->classifier == LABELS_TOKENS ? model_config_outputs(model) : model->vocab;
     int32_t prefix = timer->enc > 0 ? 0 : (int32_t)((1 - share) * n);
-    g_autofree int32_t *ids = g_new(int32_t, n);
+    g_autofree int32_t *ids = g_new(int32_t, n), *targets = g_new(int32_t, n);
     g_autofree float *weights = g_new(float, n);
     for (int64_t sample = 0; sample < timer->micro; sample++) {
         const BatchSequence sequence = {
-            .sample = sample, .n = n, .ids = ids, .targets = ids, .weights = weights, .prefix_length = prefix
+            .sample = sample, .n = n, .ids = ids, .targets = targets, .weights = weights, .prefix_length = prefix
         };
         for (int32_t i = 0; i < n; i++) {
-            ids[i] = (int32_t)philox_below(&rng, (uint64_t)timer->config->model.vocab);
+            ids[i] = (int32_t)philox_below(&rng, (uint64_t)model->vocab);
+            targets[i] = (int32_t)(ids[i] % outputs);
             weights[i] = prefix > 0 ? i >= prefix : philox_uniform(&rng) < share;
         }
         if (timer->enc > 0 && timer->dec > 0)

@@ -81,6 +81,7 @@ echo "ok: values: $(head -n 1 value.scores)"
 train tags task.data=tags.jsonl task.valid=20% 'task.input={words}' task.tags=tags
 above tags.scores 90 f1
 [ "$(echo 'bari mesa loni' | "$loam" predict runs/tags)" = "O B-NAME O" ] || fail "tags of three words"
+"$loam" bench step runs/tags/config.yaml --seconds 0 >out 2>&1 || fail "bench step of tags: $(tail -n 1 out)"
 train conll train.length='20 steps' task.data=tags.conll task.valid=20% 'task.input={1}' task.tags=3
 cmp runs/tags/task/train.bin runs/conll/task/train.bin || fail "another dataset from columns"
 echo "ok: tags of words, from lists and from columns"

@@ -1,5 +1,5 @@
 /* What Hugging Face computes on the same weights and samples, stored in tests/parity by tools/make-parity.py. */
-#include "format/safetensors.h"
+#include "expected.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "param/store.h"
@@ -148,18 +148,6 @@ static void add_sample(Batch *batch, const json_t *samples, size_t index)
     int64_t n_inputs = read_ids(json_object_get(sample, "input_ids"), inputs);
     int64_t n_targets = read_ids(target_ids, targets);
     batch_add(batch, (int64_t)index, inputs, n_inputs, targets, n_targets, 0);
-}
-
-static float *read_expected(const TensorFile *expected, const char *name, int64_t n)
-{
-    GError *error = NULL;
-    const FileTensor *tensor = tensor_file_find(expected, name);
-    g_assert_nonnull(tensor);
-    g_assert_cmpint((int64_t)tensor->bytes, ==, n * 4);
-    float *values = g_new(float, (gsize)n);
-    file_tensor_read_f32(tensor, 0, n, values, &error);
-    g_assert_no_error(error);
-    return values;
 }
 
 static double element(Tensor t, int64_t i)

@@ -1,7 +1,7 @@
 /* What the classifiers of Hugging Face compute on the same weights and samples, stored in tests/parity/heads by
  * tools/make-parity-heads.py: logits, losses, gradients; and that an export holds the same model. */
 #include "base/file.h"
-#include "format/safetensors.h"
+#include "expected.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
 #include "param/store.h"
@@ -87,25 +87,13 @@ static Batch *batch_for(const json_t *samples, const ModelConfig *config, int fi
     return batch;
 }
 
-static float *read_truth(const TensorFile *expected, const char *name, int64_t n)
-{
-    GError *error = NULL;
-    const FileTensor *tensor = tensor_file_find(expected, name);
-    g_assert_nonnull(tensor);
-    g_assert_cmpint((int64_t)tensor->bytes, ==, n * 4);
-    float *values = g_new(float, (gsize)n);
-    file_tensor_read_f32(tensor, 0, n, values, &error);
-    g_assert_no_error(error);
-    return values;
-}
-
 static void check_logits(Model *model, const json_t *samples, const TensorFile *expected, double tolerance)
 {
     const ModelConfig *config = model_config(model);
     Batch *batch = batch_for(samples, config, 0, (int)json_array_size(samples));
     bool by_token = config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN;
     int64_t n = (by_token ? batch->enc.n_tokens : batch->enc.n_seq) * model_config_outputs(config);
-    g_autofree float *logits = g_new(float, (gsize)n), *truth = read_truth(expected, "logits", n);
+    g_autofree float *logits = g_new(float, (gsize)n), *truth = read_expected(expected, "logits", n);
     double away = 0, largest = 0;
     model_classify(model, batch, logits);
     for (int64_t i = 0; i < n; i++) {
