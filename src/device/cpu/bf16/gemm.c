@@ -7,14 +7,18 @@
 #include <omp.h>
 
 enum {
-    CHUNK = 20,             /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
-    BLOCK_STEPS = 128,      /* the most steps of a block of the depth */
-    GROUP = 20,             /* the most left panels that a right panel is multiplied with in turn */
-    GROUP_BYTES = 1 << 20,  /* of these panels, so that they stay in the second-level cache */
-    RIGHT_BYTES = 32 << 20, /* of packed right panels */
-    SUMS_BYTES = 16 << 20,  /* of sums that wait for the next block of the depth */
-    PAST_BYTES = 256 << 10, /* of y, from which on it is written past the caches */
-    TILE = PANEL * PANEL    /* sums of a left and a right panel */
+    STEP_BYTES = PANEL_STEP * (int)sizeof(uint16_t), /* of a panel */
+    TILE = PANEL * PANEL,                            /* sums of a left and a right panel */
+    CHUNK = 20,               /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
+    BLOCK_STEPS = 64,         /* the most steps of a block of the depth, */
+    NEAR_STEPS = 32,          /* or, of a depth that is cut, if that makes all right panels so small */
+    NEAR_BYTES = 1 << 20,     /* that they stay in the second-level cache */
+    GROUP = 20,               /* the most left panels that a right panel is multiplied with in turn */
+    GROUP_BYTES = 1 << 20,    /* of these panels, so that they stay in the second-level cache, */
+    BESIDE_BYTES = 640 << 10, /* or stay there beside all right panels */
+    RIGHT_BYTES = 32 << 20,   /* of packed right panels */
+    SUMS_BYTES = 16 << 20,    /* of sums that wait for the next block of the depth */
+    PAST_BYTES = 256 << 10    /* of y, from which on it is written past the caches */
 };
 
 typedef struct Product {
@@ -56,6 +60,13 @@ static int64_t panel_size(const Part *part)
     return (part->steps.end - part->steps.begin) * PANEL_STEP;
 }
 
+/* Brings the sums of a tile into the first-level cache. */
+static void sums_soon(const float *sums)
+{
+    for (int64_t i = 0; i < TILE; i += CACHE_LINE / (int)sizeof *sums)
+        __builtin_prefetch(sums + i, 1, 3);
+}
+
 /* Left panels of a group times right panel `col` of y, which lies at `right`; both lie from the block's first step on.
  */
 static void multiply_group(const Product *p, const Part *part, const uint16_t *left, Range group, const uint16_t *right,
@@ -72,6 +83,8 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
             if (p->sums)
                 sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
             fetch(ahead);
+            if (p->sums && part->steps.begin + step > 0)
+                sums_soon(sums + (row + 1 < group.end ? p->most_cols : 1) * TILE);
             if (write && p->to.beta != 0)
                 bf16_write_soon(p->to.y, row * PANEL, col * PANEL);
             bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
@@ -155,11 +168,12 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 /* How many panels and steps are taken at a time, and the memory for them. */
 static void plan(Product *p, Device *dev, int team, Tensor bias)
 {
-    p->block = equal_part(p->steps, BLOCK_STEPS);
+    bool near = p->steps > BLOCK_STEPS && p->cols * NEAR_STEPS * STEP_BYTES <= NEAR_BYTES;
+    p->block = equal_part(p->steps, near ? NEAR_STEPS : BLOCK_STEPS);
     p->chunk = equal_part(p->block, CHUNK);
     int64_t panel = p->block * PANEL_STEP, panel_bytes = panel * (int64_t)sizeof(uint16_t), left, right, sums = 0;
     p->by_cols = p->rows <= GROUP && p->rows < p->cols && p->rows * panel_bytes <= GROUP_BYTES && p->block >= p->steps;
-    p->group = clamp(GROUP_BYTES / panel_bytes, 1, GROUP);
+    p->group = clamp((near ? BESIDE_BYTES : GROUP_BYTES) / panel_bytes, 1, GROUP);
     p->most_rows = p->rows;
     p->most_cols = p->by_cols ? p->cols : clamp(RIGHT_BYTES / panel_bytes, 1, p->cols);
     if (p->block < p->steps) {
