@@ -90,7 +90,7 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
 /* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 where the
- * processor multiplies it natively (device_cpu_bf16), else f32. */
+ * processor multiplies it faster (device_cpu_bf16), else f32. */
 bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
 Precision config_precision(const Config *config);
