@@ -43,7 +43,8 @@ static const OptionRow train_options[] = {
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
-      "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 faster than f32, else in f32",
+      "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 faster than f32, else in "
+      "f32",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
       "the residual stream is f32 under bf16 and fp16 too", NULL },
