@@ -258,5 +258,6 @@ bool verb_predict(int argc, char **argv, GError **error)
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads };
-    return loaded_model_open(&loaded, &source, error) && predict(&loaded, &config, argv[1], error);
+    return loaded_model_open(&loaded, &source, error) && task_name_classes(&loaded, argv + 2, argc - 2, error) &&
+           predict(&loaded, &config, argv[1], error);
 }

@@ -142,6 +142,10 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
     json_object_set_new(root, "first", shown);
     if (replaced)
         json_object_set_new(root, "invalid_utf8", json_true());
+    if (data->meta.label_kind != LABELS_NONE)
+        json_object_set_new(
+            root, "labels",
+            json_pack("{s:s, s:s*}", "kind", label_kind_names[data->meta.label_kind], "names", data->meta.labels));
     if (checked)
         json_object_set(root, "check", checked);
     if (good)
@@ -176,6 +180,10 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
         printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
+    if (data->meta.label_kind != LABELS_NONE) {
+        g_autofree char *labels = dataset_meta_labels(&data->meta);
+        printf("%s\n", labels);
+    }
     if (data->trees) {
         g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));
         printf("syntax trees  %s\n", bytes);

@@ -55,6 +55,8 @@ static bool check_task(const Config *config, GError **error)
     Task task;
     if (!task_is_set(&config->task))
         return true;
+    if (*config->task.name && task_find(config->task.name) == NULL)
+        return task_configure(&task, &config->task, error); /* which says what the name may mean */
     if (config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
         return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
                                 "task.tags, task.answers, task.choices), which an encoder learns, or take a T5 or a "
@@ -64,8 +66,23 @@ static bool check_task(const Config *config, GError **error)
 
 static bool check_class_weights(const Config *config, GError **error)
 {
-    g_autofree float *weights = config_class_weights(config, error);
-    return weights || *config->train.class_weights == '\0';
+    GError *problem = NULL;
+    g_autofree float *weights = config_class_weights(config, &problem);
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+static bool check_smoothing(const Config *config, GError **error)
+{
+    const LabelKind kind = (LabelKind)config->model.classifier;
+    if (config->train.label_smoothing == 0 || kind == LABELS_NONE)
+        return true;
+    if (!labels_have_names(kind))
+        return fail_user(error, "train.label_smoothing: model.classifier=%s has no classes to spread it over",
+                         label_kind_names[kind]);
+    return *config->train.class_weights == '\0' ||
+           fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
 }
 
 bool config_check(const Config *config, GError **error)
@@ -82,7 +99,8 @@ bool config_check(const Config *config, GError **error)
         !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
-        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error))
+        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||
+        !check_smoothing(config, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
