@@ -199,7 +199,8 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     const LoadedModel *loaded = p->loaded;
     const ModelConfig *model = model_config(loaded->model);
     if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
         return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
                          model_path);

@@ -19,7 +19,8 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
                          model_path);
     const ModelConfig *model = model_config(loaded->model);
     if (model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (!task_configure(task, &config->task, error))
         return false;
     return (int)task->learns == model->classifier ||

@@ -46,6 +46,13 @@ refuse 'task.cut_field=text: a classifier takes no such option' $marks task.cut_
 run run.dir=runs/both $marks 'task.target=it is {mark}'
 grep -q 'labels: bad,good' runs/both/config.yaml || fail "the label gives way to the target: $(grep labels runs/both/config.yaml)"
 refuse 'did you mean sst2?' task.name=sst3 task.data=marks.tsv
+refuse 'task.name=copa is text to text, and the model an encoder alone' task.name=copa task.data=marks.tsv
+"$loam" prepare --tokenizer tok --out plain corpus.txt >/dev/null 2>err || fail "$(cat err)"
+run run.dir=runs/words data.train=plain data.objective=mlm
+printf 'index\tsentence1\tsentence2\tlabel\n0\tbari\tkoti\tentailment\n' >rte.tsv
+expect 1 'an encoder alone without a classifier (model.classifier=none, the task wants sequence): fine-tune it' \
+    "$loam" eval runs/words --task task.name=rte task.valid=rte.tsv
+expect 1 'no classifier: fine-tune it on a task first' "$loam" predict runs/words --raw
 echo "ok: options for other models"
 
 # Names of classes.

@@ -148,12 +148,11 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
     task->learns = task_learns(config);
     if (task->learns == LABELS_NONE && *config->name && *config->target == '\0')
         return fail_user(error,
-                         "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label",
+                         "task.name=%s is text to text, and the model a classifier: give task.input and task.label",
                          config->name);
     if (task->learns == LABELS_NONE)
-        return fail_user(error, "the model is an encoder alone, which writes no text: give task.label, task.value, "
-                                "task.tags, task.answers or task.choices in place of task.target; or take a T5 or a "
-                                "GPT");
+        return fail_user(error, "the model is a classifier, which writes no text: give task.label, task.value, "
+                                "task.tags, task.answers or task.choices in place of task.target");
     if (!own_input && task->first)
         task->input = task->first;
     else

@@ -50,17 +50,36 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
+/* The task of an encoder alone that has no classifier. */
+static bool fail_unanswered(const TaskConfig *task, GError **error)
+{
+    const LabelKind kind = task_learns(task);
+    if (kind != LABELS_NONE)
+        return fail_user(
+            error,
+            "the model is an encoder alone without a classifier (model.classifier=none, the task wants %s): "
+            "fine-tune it on the task first, with train.init",
+            label_kind_names[kind]);
+    if (*task->name && *task->target == '\0')
+        return fail_user(
+            error,
+            "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label, "
+            "or take a T5 or a GPT",
+            task->name);
+    return fail_user(error,
+                     "the model has no decoder that writes an answer: give task.label (or task.value, task.tags, "
+                     "task.answers, task.choices), which an encoder learns, or take a T5 or a GPT");
+}
+
 static bool check_task(const Config *config, GError **error)
 {
+    const TaskConfig *own = &config->task;
+    const bool known = *own->name == '\0' || task_find(own->name); /* task_configure says what it may mean */
     Task task;
-    if (!task_is_set(&config->task))
+    if (!task_is_set(own))
         return true;
-    if (*config->task.name && task_find(config->task.name) == NULL)
-        return task_configure(&task, &config->task, error); /* which says what the name may mean */
-    if (config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
-        return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
-                                "task.tags, task.answers, task.choices), which an encoder learns, or take a T5 or a "
-                                "GPT");
+    if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
+        return fail_unanswered(own, error);
     return task_configure(&task, &config->task, error);
 }
 
