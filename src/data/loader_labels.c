@@ -1,7 +1,18 @@
-/* loader_labels.c: how often each class occurs in the datasets of a loader. */
+/* loader_labels.c: counts of the datasets of classifiers: tokens of texts, and how often each class occurs. */
 #include "data/loader.h"
 #include "data/loader_state.h"
 #include "data/objectives/objectives.h"
+
+int64_t loader_labelled_tokens(const Loader *loader)
+{
+    const Indexed *set = loader->data->set;
+    int64_t n = 0, first, last;
+    for (int64_t document = 0; document < indexed_documents(set); document++) {
+        indexed_document(set, document, &first, &last);
+        n += indexed_length(set, first);
+    }
+    return n;
+}
 
 bool loader_count_labels(const Loader *loader, int64_t *counts, GError **error)
 {

@@ -90,12 +90,14 @@ echo "ok: labels that the model does not know"
 # A prepared set keeps the names of its classes and what is learnt of it; the model must have the same.
 prepare() { "$loam" task prepare --out "$@" 2>err || fail "prepare: $(cat err)"; }
 prepare data/marks base.yaml model.preset= $marks task.valid=20%
-"$loam" inspect dataset data/marks >out 2>err && grep -qx 'labels of a classifier (sequence: bad,good)' out || fail "$(cat out err)"
+"$loam" inspect dataset data/marks >out 2>err && grep -qx 'labels of a classifier (sequence: bad,good), written as 7,[0-9]* of the tokens' out || fail "$(cat out err)"
 prepared="data.train=data/marks data.objective=labels"
 run run.dir=runs/prepared $prepared data.valid=data/marks-valid
 grep -q 'classifier: sequence' runs/prepared/config.yaml && grep -q 'labels: bad,good' runs/prepared/config.yaml || fail "$(cat runs/prepared/config.yaml)"
 run run.dir=runs/prepared $prepared data.valid=data/marks-valid train.length='3 steps'
 run run.dir=runs/cut $prepared data.split=90,10
+run run.dir=runs/mixed data.train=data/marks,data/marks-valid data.objective=labels
+grep -q "data/marks: .* 1.[0-9]*k tokens" log || fail "tokens of notes are counted: $(cat log)"
 expect 0 'accuracy' "$loam" eval runs/marks data.valid=data/marks-valid
 refuse 'data/marks holds labels of a classifier (sequence: bad,good), and the model has the classes good,bad' $prepared model.labels=good,bad
 refuse 'and the model has model.classifier=tokens' $prepared model.classifier=tokens model.labels=bad,good

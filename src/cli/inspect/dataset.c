@@ -64,6 +64,18 @@ static int64_t document_length(const Indexed *set, int64_t document)
     return length;
 }
 
+/* Tokens of second sequences, in which a dataset of labels says what is right of the first. */
+static int64_t count_notes(const Indexed *set)
+{
+    int64_t first, last, n = 0;
+    for (int64_t document = 0; document < indexed_documents(set); document++) {
+        indexed_document(set, document, &first, &last);
+        for (int64_t sequence = first + 1; sequence < last; sequence++)
+            n += indexed_length(set, sequence);
+    }
+    return n;
+}
+
 static Lengths measure(const Indexed *set)
 {
     Lengths lengths = { .n = indexed_documents(set) };
@@ -181,8 +193,8 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
     if (data->meta.label_kind != LABELS_NONE) {
-        g_autofree char *labels = dataset_meta_labels(&data->meta);
-        printf("%s\n", labels);
+        g_autofree char *labels = dataset_meta_labels(&data->meta), *notes = text_grouped(count_notes(data->set));
+        printf("%s, written as %s of the tokens\n", labels, notes);
     }
     if (data->trees) {
         g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));
