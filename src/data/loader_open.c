@@ -9,8 +9,8 @@
 
 #define COMPAT_SURPLUS 1.005
 
-/* Whether the labels of a dataset are those that the objective and the classifier learn. A dataset of before labels
- * were written down has none, and is judged by its notes (check_notes). */
+/* Whether the labels of a dataset are those that the objective and the classifier learn. A dataset whose PREFIX.json
+ * names none is judged by its notes (check_notes). */
 static bool check_labels(const Dataset *data, const DataConfig *config, GError **error)
 {
     const LabelKind kind = data->meta.label_kind, wanted = (LabelKind)config->label_kind;

@@ -9,8 +9,8 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* of its parameters */
-    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes z-loss
-                      */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes
+                        z-loss */
     bool (*present)(const ModelConfig *config);
     /* Σ of the weights of the rows with a loss. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
@@ -254,7 +254,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     op_fill(cx->dev, sums, 0);
     if (loss->grad)
         op_fill(cx->dev, dx, 0);
-    if (loss->class_weights)
+    if (loss->class_weights && cx->dev->computes)
         model->class_rows += classifier_count((LabelKind)model->config.classifier, NULL, batch);
     for (HeadId h = 0; h < HEAD_COUNT; h++)
         if (heads[h].present(&model->config))

@@ -119,6 +119,9 @@ echo "ok: a head of another kind starts fresh"
 # Too little room, missing fields, lengths in time, a trace of nothing.
 expect 1 'data.input_length: a sequence of 2 tokens has no room for a text beside 2 special tokens' \
     "$loam" eval runs/marks --task task.valid=marks.tsv data.input_length=2
+printf '{"q": "bari", "a": "koti", "b": "mesa", "c": "loni", "l": 1}\n' >choice.jsonl
+refuse "a choice's share of 4 tokens has no room for two texts beside 3 special tokens" task.data=choice.jsonl 'task.input={q}' task.choices=a,b,c \
+    'task.label={l}' data.input_length=12
 printf 'bari\n' >line
 got=0
 "$loam" predict runs/marks data.input_length=2 <line >out 2>err || got=$?

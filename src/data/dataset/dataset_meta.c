@@ -74,7 +74,7 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .counts = { documents, tokens },
                            .held_out = held_out,
                            .label_kind = learns,
-                           .labels = g_strdup(labels),
+                           .labels = labels && *labels ? g_strdup(labels) : NULL,
                            .tree_bytes = tree_bytes };
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
     return true;

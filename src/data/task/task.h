@@ -151,8 +151,8 @@ typedef struct TaskEncoder {
     int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
     bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
-    int64_t inputs, inputs_cut, targets_cut, longest_input,
-        longest_target; /* longest: tokens before cutting; inputs of LABELS_SPAN: questions */
+    int64_t inputs, inputs_cut, targets_cut; /* inputs of LABELS_SPAN: questions */
+    int64_t longest_input, longest_target;   /* tokens before cutting */
 } TaskEncoder;
 
 /* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */

@@ -86,7 +86,7 @@ static bool check_task(const Config *config, GError **error)
 static bool check_class_weights(const Config *config, GError **error)
 {
     GError *problem = NULL;
-    g_autofree float *weights = config_class_weights(config, &problem);
+    g_free(config_class_weights(config, &problem));
     if (problem)
         g_propagate_error(error, problem);
     return problem == NULL;
