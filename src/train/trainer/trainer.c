@@ -144,7 +144,9 @@ static bool train_loop(Trainer *t, GError **error)
             return false;
     }
     if (t->trace)
-        log_warning("--trace: %s is not written: of the run's steps none was left, or one alone", t->trace);
+        log_warning("--trace: %s is not written: %s", t->trace,
+                    t->state.attempts == t->first_step ? "no step is left to trace"
+                                                       : "it is of the second step, and there was one alone");
     return true;
 }
 
