@@ -337,13 +337,13 @@ static void a_pooler_that_nothing_reads_is_left_out(void)
         GError *error = NULL;
         g_autofree char *folder = g_build_filename(FIXTURES, folders[i][0], NULL),
                         *tmp = g_dir_make_tmp("loam-pooler-XXXXXX", NULL);
-        static const char *const names[] = { "config.json", "model.safetensors" };
-        g_autofree char *from[2] = { g_build_filename(folder, names[0], NULL),
-                                     g_build_filename(folder, names[1], NULL) },
-                        *to[2] = { g_build_filename(tmp, names[0], NULL), g_build_filename(tmp, names[1], NULL) };
-        g_autofree char *config = io_read_file(from[0], 1 << 20, NULL, &error);
-        g_assert_true(io_write_file(to[0], config, strlen(config), &error));
-        TensorFile *file = safetensors_open(from[1], &error);
+        g_autofree char *config_from = g_build_filename(folder, "config.json", NULL),
+                        *from = g_build_filename(folder, "model.safetensors", NULL),
+                        *config_to = g_build_filename(tmp, "config.json", NULL),
+                        *to = g_build_filename(tmp, "model.safetensors", NULL);
+        g_autofree char *config = io_read_file(config_from, 1 << 20, NULL, &error);
+        g_assert_true(io_write_file(config_to, config, strlen(config), &error));
+        TensorFile *file = safetensors_open(from, &error);
         SafeWriter *writer = safetensors_writer_new();
         for (int t = 0; t < tensor_file_count(file); t++) {
             const FileTensor *tensor = tensor_file_get(file, t);
@@ -356,7 +356,7 @@ static void a_pooler_that_nothing_reads_is_left_out(void)
                         *bias = g_strconcat(folders[i][1], "pooler.dense.bias", NULL);
         safetensors_writer_add(writer, weight, "F32", 2, shape, zeros);
         safetensors_writer_add(writer, bias, "F32", 1, shape, zeros);
-        g_assert_true(safetensors_writer_write(writer, to[1], &error));
+        g_assert_true(safetensors_writer_write(writer, to, &error));
         safetensors_writer_free(writer);
         tensor_file_close(file);
         Model *with = hf_import(dev, tmp, false, &error);
