@@ -102,6 +102,8 @@ expect 0 'accuracy' "$loam" eval runs/marks data.valid=data/marks-valid
 refuse 'data/marks holds labels of a classifier (sequence: bad,good), and the model has the classes good,bad' $prepared model.labels=good,bad
 refuse 'and the model has model.classifier=tokens' $prepared model.classifier=tokens model.labels=bad,good
 expect 1 'which data.objective=seq2seq does not read' "$loam" train t5.yaml data.train=data/marks data.objective=seq2seq data.input_length=48 data.target_length=80
+"$loam" dataset shuffle --out data/shuffled data/marks >/dev/null 2>err && "$loam" inspect dataset data/shuffled --json >out 2>err || fail "$(cat err)"
+grep -q '"labels":{"kind":"sequence","names":"bad,good"}' out || fail "a copy: $(cat out)"
 prepare data/numbers base.yaml task.data=numbers.tsv $text 'task.label={mark}'
 expect 1 'data/marks holds labels of a classifier (sequence: bad,good), data/numbers labels of a classifier (sequence: 0,1)' \
     "$loam" dataset merge --out data/all data/marks data/numbers
