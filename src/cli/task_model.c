@@ -1,5 +1,15 @@
 #include "cli/task_model.h"
 
+bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error)
+{
+    static const char option[] = "model.labels=";
+    for (int i = 0; i < n_overrides; i++)
+        if (g_str_has_prefix(overrides[i], option) &&
+            !model_name_classes(loaded->model, overrides[i] + sizeof option - 1, error))
+            return false;
+    return true;
+}
+
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error)
 {
     if (!task_is_set(&config->task))
@@ -9,7 +19,8 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
                          model_path);
     const ModelConfig *model = model_config(loaded->model);
     if (model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (!task_configure(task, &config->task, error))
         return false;
     return (int)task->learns == model->classifier ||
@@ -67,11 +78,14 @@ bool answer_batch_add(AnswerBatch *batch, TaskEncoder *encoder, const Record *re
     if (encoder->task->learns) {
         TaskInputs inputs = task_inputs_new();
         const int32_t end = (int32_t)batch->inputs->len + 1;
-        bool good = task_encode_inputs(encoder, example, &inputs, error);
+        if (!task_encode_inputs(encoder, example, &inputs, error)) {
+            task_inputs_free(&inputs);
+            return false;
+        }
         g_array_append_val(batch->inputs, inputs);
         g_array_append_vals(batch->examples, example, 1);
         g_array_append_val(batch->cu, end);
-        return good;
+        return true;
     }
     if (!task_encode_input(encoder, record, example, encoder->target_length, batch->ids, error))
         return false;

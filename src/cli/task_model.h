@@ -9,6 +9,8 @@
 
 #define ANSWER_BATCH 32 /* inputs that are answered side by side */
 
+/* Gives the classes of the loaded model the names of an override, such as model.labels=negative,positive. */
+bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error);
 /* The task of the configuration. An error where it names none, or the model writes no text. */
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error);
 TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedModel *loaded);

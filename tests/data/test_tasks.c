@@ -186,6 +186,26 @@ static void tasks__all_are_tested_and_find_themselves(void)
     }
 }
 
+/* Those that docs/heads.md names; all tasks of pairs of sentences are among them. */
+static void tasks__encoders_have_texts_of_the_benchmarks(void)
+{
+    static const char *const pairs[] = { "mrpc",          "qqp", "stsb", "mnli",  "mnli_mismatched",
+                                         "qnli",          "rte", "wnli", "boolq", "cb",
+                                         "superglue_rte", "ax",  "axb",  "axg" };
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        g_autofree char *named = g_strconcat("task.name=", pairs[i], NULL);
+        char *settings[] = { named, NULL };
+        TaskConfig config = task_config_of(settings);
+        g_autoptr(GError) error = NULL;
+        Task task;
+        config.classifies = true;
+        task_configure(&task, &config, &error);
+        g_assert_no_error(error);
+        g_assert_nonnull(task.second);
+        task_config_clear(&config);
+    }
+}
+
 /* round(5 y) / 5 with halves to even, as TensorFlow rounds in f32. */
 static void stsb__rounds_to_fifths(void)
 {
@@ -264,6 +284,7 @@ int main(int argc, char **argv)
     g_test_add_func("/data/tasks/texts", tasks__give_the_texts_of_t5);
     g_test_add_func("/data/tasks/scrolls", tasks__scrolls_take_input_and_output);
     g_test_add_func("/data/tasks/all", tasks__all_are_tested_and_find_themselves);
+    g_test_add_func("/data/tasks/encoders", tasks__encoders_have_texts_of_the_benchmarks);
     g_test_add_func("/data/tasks/stsb", stsb__rounds_to_fifths);
     g_test_add_func("/data/tasks/wsc", wsc__a_subset_of_the_words_is_the_referent);
     g_test_add_func("/data/tasks/hyperpartisan", hyperpartisan__anything_but_true_is_false);

@@ -60,7 +60,7 @@ static void set_up(Fixture *f, gconstpointer data)
                              40,
                              123456789012,
                              77,
-                             { { { 0.1, 1.0 / 3, 2, 3 }, { 0.7, 0, 1, 4 } } },
+                             { { { 0.1, 1.0 / 3, 2, 3, 0 }, { 0.7, 0, 1, 4, 0 }, { 0.9, 0.8, 2, 3.5, 5 } } },
                              2,
                              1.0 / 7,
                              4,
@@ -551,6 +551,27 @@ static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
     device_close(dev);
 }
 
+/* The same of frozen matrices. */
+static void frozen_weights_are_saved_as_they_were(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    static const char *const frozen[] = { "shared", "encoder.*", NULL };
+    g_autofree char *later = g_build_filename(f->dir, "checkpoints", "later", NULL);
+    Checkpoint checkpoint = whole(f);
+    fill_state(f, 0.1f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Model *model = model_open_stage(dev, &f->config, stage_whole(&f->config), true, frozen, NULL);
+    const Checkpoint mixed = { .model = checkpoint.model, .params = model_params(model), .state = checkpoint.state };
+    g_assert_true(checkpoint_load(f->folder, &mixed, NULL));
+    g_assert_true(checkpoint_save(later, &mixed, NULL));
+    g_autoptr(GBytes) before = file_bytes(f->folder, "weights-00001-of-00001.safetensors"),
+                      after = file_bytes(later, "weights-00001-of-00001.safetensors");
+    g_assert_true(g_bytes_equal(before, after));
+    model_close(model);
+    device_close(dev);
+}
+
 #define TEST(name) g_test_add("/checkpoint/" #name, Fixture, NULL, set_up, name, tear_down)
 
 int main(int argc, char **argv)
@@ -558,6 +579,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     TEST(save_then_load_gives_the_same_state);
     TEST(precision_leaves_no_trace);
+    TEST(frozen_weights_are_saved_as_they_were);
     TEST(loading_checks_every_file_without_a_verification_before);
     TEST(a_tensor_of_another_shape_is_no_damage);
     TEST(a_detached_snapshot_belongs_to_its_writer);

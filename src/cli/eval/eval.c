@@ -5,6 +5,7 @@
 #include "cli/eval/score.h"
 #include "cli/eval/task.h"
 #include "cli/model_config.h"
+#include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
@@ -50,7 +51,9 @@ static const GOptionEntry entries[] = {
 typedef struct Evaluation {
     Config config;
     LoadedModel loaded;
-    GPtrArray *sets; /* HeldoutSet * */
+    GPtrArray *sets;  /* HeldoutSet * */
+    char **overrides; /* of the command line: "group.key=value" */
+    int n_overrides;
 } Evaluation;
 
 static bool open_model(Evaluation *e, const char *path, GError **error)
@@ -66,6 +69,8 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     Model *model = e->loaded.model;
     const Tokenizer *tok = e->loaded.tok;
     token_roles_complete(model_roles(model), tok);
+    if (!task_name_classes(&e->loaded, e->overrides, e->n_overrides, error))
+        return false;
     return tok == NULL || model_config(model)->vocab >= tokenizer_size(tok) ||
            fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
                      model_config(model)->vocab, tokenizer_path(tok), tokenizer_size(tok));
@@ -228,7 +233,7 @@ bool verb_eval(int argc, char **argv, GError **error)
         return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
     if (samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
-    Evaluation e = { 0 };
+    Evaluation e = { .overrides = argv + 2, .n_overrides = argc - 2 };
     bool done = cli_model_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
     g_clear_pointer(&e.sets, g_ptr_array_unref);
     loaded_model_close(&e.loaded);

@@ -84,7 +84,10 @@ typedef struct TaskConfig {
     int on_error;    /* TaskOnError */
     char *cut_field; /* the field that is shortened where an input is too long; "" means the input as a whole */
     int cut_side;    /* TaskSide */
-    bool classifies; /* no option, but taken from the model: it has a classifier */
+    /* No options, but taken from the model: */
+    bool classifies;         /* it has a classifier */
+    const char *classes;     /* names of its classes, which labels must be one of; NULL means any */
+    const char *labels_from; /* path of train.init, where these names come from; NULL means another source */
 } TaskConfig;
 
 extern const OptionRow task_options[];
@@ -129,6 +132,11 @@ void task_reader_close(TaskReader *reader);
  */
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
 int64_t task_reader_skipped(const TaskReader *reader);
+/* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The label -1 of
+ * an official file, which means that there is none, is an error where needs_target; else the example's answer becomes
+ * unknown. */
+bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
+                        TaskExample *example, GError **error);
 
 /* ---- token ids ---- */
 
@@ -143,7 +151,8 @@ typedef struct TaskEncoder {
     int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
     bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
-    int64_t inputs, inputs_cut, targets_cut, longest_input, longest_target; /* longest: tokens before cutting */
+    int64_t inputs, inputs_cut, targets_cut; /* inputs of LABELS_SPAN: questions */
+    int64_t longest_input, longest_target;   /* tokens before cutting */
 } TaskEncoder;
 
 /* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */

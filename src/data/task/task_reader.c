@@ -10,6 +10,7 @@
 
 struct TaskReader {
     const Task *task;
+    const TaskConfig *config;
     TaskFile file; /* its path is not used */
     RecordReader *records;
     bool needs_target, skips;
@@ -31,6 +32,7 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
         return NULL;
     TaskReader *reader = g_new0(TaskReader, 1);
     *reader = (TaskReader){ .task = task,
+                            .config = config,
                             .file = *file,
                             .records = records,
                             .needs_target = needs_target,
@@ -93,6 +95,17 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     return true;
 }
 
+/* The example of a record; false with an error where it is bad. */
+static bool read_example(const TaskReader *reader, const Record *record, TaskExample *example, GError **error)
+{
+    if (!task_make(reader->task, record, reader->needs_target, example, error))
+        return false;
+    if (task_check_example(reader->task, reader->config, record->where, reader->needs_target, example, error))
+        return true;
+    task_example_clear(example);
+    return false;
+}
+
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error)
 {
     for (;;) {
@@ -102,7 +115,7 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
             return false;
         if (found && !check_columns(reader, record, error))
             return false;
-        if (found && task_make(reader->task, record, reader->needs_target, example, &problem)) {
+        if (found && read_example(reader, record, example, &problem)) {
             if (belongs(reader, example))
                 return true;
             task_example_clear(example);

@@ -121,6 +121,7 @@ static const Task tasks[] = {
       FILES(NULL, NULL, "diagnostic.tsv"),
       SHORT_LABEL,
       .input = "mnli hypothesis: {sentence2} premise: {sentence1}",
+      PAIR("{sentence1}", "{sentence2}"),
       .target = "{label}",
       .labels = NLI_LABELS,
       .scores = "accuracy" },

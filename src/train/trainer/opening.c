@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "train/class_weights.h"
 #include "train/config/config.h"
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
@@ -89,7 +90,9 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
-    t->loss.class_weights = t->class_weights = config_class_weights(config, NULL);
+    if (!class_weights_find(&t->class_weights, config, t->train, error))
+        return false;
+    t->loss.class_weights = t->class_weights;
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));

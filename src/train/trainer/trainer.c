@@ -124,6 +124,7 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
     if (made && (made = trace_write(t->trace, &events, error)))
         log_info("step %" PRId64 "  its operations are in %s", t->state.attempts, t->trace);
     profile_clear(&events);
+    t->trace = NULL;
     return made;
 }
 
@@ -142,6 +143,10 @@ static bool train_loop(Trainer *t, GError **error)
         if (!after_step(t, &stats, end, error))
             return false;
     }
+    if (t->trace)
+        log_warning("--trace: %s is not written: %s", t->trace,
+                    t->state.attempts == t->first_step ? "no step is left to trace"
+                                                       : "it is of the second step, and there was one alone");
     return true;
 }
 
