@@ -75,7 +75,7 @@ static void a_program_reads_its_input_and_files(void)
     with.input = "from outside";
     if (!run(&result, &with, SH, "cat; cat given; pwd; ls -A; echo oops >&2; exit 7"))
         return;
-    g_assert_cmpstr(result.out->str, ==, "from outsideof the job\n/tmp\ngiven\n");
+    g_assert_cmpstr(result.out->str, ==, "from outsideof the job\n/sandbox\ngiven\n");
     g_assert_cmpstr(result.err->str, ==, "oops\n");
     g_assert_cmpint(result.end, ==, SANDBOX_EXITED);
     g_assert_cmpint(result.status, ==, 7);
@@ -125,7 +125,7 @@ static void files_outside_cannot_be_changed(void)
     expect_run(
         SH,
         "for i in /new /usr/loam-new /usr/bin/ls /etc/new /dev/new; do (: >>$i) 2>/dev/null && echo wrote $i; done; "
-        "mkdir /usr/loam-new 2>/dev/null && echo made; ls given; echo x >mine; cat mine; mkdir a; echo y >a/b; "
+        "mkdir /usr/loam-new 2>/dev/null && echo made; ls given; echo x >mine; cat /tmp/mine; mkdir a; echo y >a/b; "
         "rm -r a; ls",
         "given\nx\ngiven\nmine\n");
     g_assert_false(g_file_test("/usr/loam-new", G_FILE_TEST_EXISTS));
@@ -164,6 +164,28 @@ static void namespaces_and_tracing_are_refused(void)
                "1",
 #endif
                "");
+}
+
+static void folders_are_shown_where_they_lie(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("loam-sandbox-XXXXXX", NULL), *path = g_build_filename(folder, "f", NULL),
+                    *text = g_strdup_printf("cat %s; (: >>%s) 2>/dev/null && echo wrote; pwd", path, path);
+    SandboxResult result;
+    const SandboxJob job = { .argv = (const char *const[]){ SH, text, NULL },
+                             .shown = (const char *const[]){ folder, folder, "/no-such-folder", NULL },
+                             .limits = sandbox_limits_default };
+    if (!can_run) {
+        g_test_skip("no user namespaces on this machine");
+        return;
+    }
+    g_assert_cmpint(g_chmod(folder, 0755), ==, 0);
+    g_assert_true(g_file_set_contents(path, "shown\n", -1, NULL));
+    sandbox_run(&result, &job, &error);
+    g_assert_no_error(error);
+    expect_output(&result, "shown\n/sandbox\n");
+    sandbox_result_clear(&result);
+    g_assert_true(io_remove_tree(folder, NULL));
 }
 
 /* ---- limits ---- */
@@ -380,6 +402,7 @@ int main(int argc, char **argv)
     TEST(files_of_the_tester_stay);
     TEST(there_is_no_network);
     TEST(namespaces_and_tracing_are_refused);
+    TEST(folders_are_shown_where_they_lie);
     TEST(an_endless_loop_ends);
     TEST(processor_time_is_limited);
     TEST(a_fork_bomb_is_contained);

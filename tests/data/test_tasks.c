@@ -100,6 +100,32 @@ static const Case cases[] = {
       NULL },
     { "cnn_dailymail", "test.csv", "id,article,highlights\n1,\"Long, and\nwide.\",Short .\n",
       "summarize: Long, and\nwide.", "Short .", NULL },
+    { "humaneval", "HumanEval.jsonl",
+      "{\"task_id\":\"HumanEval/0\",\"prompt\":\"def f(a):\\n\",\"entry_point\":\"f\",\"canonical_solution\":\"    "
+      "return "
+      "a\\n\",\"test\":\"def check(candidate):\\n    pass\\n\"}\n",
+      "def f(a):\n", "    return a\n", NULL },
+    { "humaneval_plus", "HumanEvalPlus.jsonl",
+      "{\"task_id\":\"HumanEval/0\",\"prompt\":\"def f(a):\\n\",\"entry_point\":\"f\",\"canonical_solution\":\"    "
+      "return "
+      "a\\n\",\"base_input\":[[1]],\"plus_input\":[[-123456789012345678901234567890, NaN, -Infinity, \"\\\\\\\"1\"]],"
+      "\"atol\":0}\n",
+      "def f(a):\n", "    return a\n", NULL },
+    { "mbpp", "mbpp.jsonl",
+      "{\"text\":\"Write f.\",\"code\":\"def f():\\r\\n  return "
+      "1\",\"task_id\":11,\"test_setup_code\":\"\",\"test_list\":"
+      "[\"assert f() == 1\",\"assert f() > 0\"],\"challenge_test_list\":[]}\n",
+      "\"\"\"\nWrite f.\nassert f() == 1\n\"\"\"\n", "def f():\r\n  return 1", NULL },
+    { "mbpp_sanitized", "sanitized-mbpp.json",
+      "[{\"source_file\":\"a.ipynb\",\"task_id\":2,\"prompt\":\"Write f.\",\"code\":\"def f(): return "
+      "1\",\"test_imports\":[],"
+      "\"test_list\":[\"assert f() == 1\"]},\n {\"task_id\":3}]",
+      "\"\"\"\nWrite f.\nassert f() == 1\n\"\"\"\n", "def f(): return 1", NULL },
+    { "mbpp_plus", "MbppPlus.jsonl",
+      "{\"task_id\":\"Mbpp/2\",\"prompt\":\"\\\"\\\"\\\"\\nWrite "
+      "f.\\n\\\"\\\"\\\"\\n\",\"entry_point\":\"f\",\"canonical_solution\":"
+      "\"\\ndef f(): return 1\",\"base_input\":[[]],\"plus_input\":[],\"atol\":0}\n",
+      "\"\"\"\nWrite f.\n\"\"\"\n", "\ndef f(): return 1", NULL },
     { "hyperpartisan", "dev.jsonl", "{\"text\":\"News.\",\"label\":\"true\",\"index\":3}\n", "News.", "true", NULL },
 };
 

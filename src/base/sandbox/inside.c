@@ -75,13 +75,19 @@ static void follow_parent(void)
         _exit(1);
 }
 
-/* Waits until the parent has written the maps of ids, and takes the id that they give. */
-static void take_ids(void)
+/* Waits until the parent has written the maps of ids; returns whose they are. */
+static char wait_for_ids(void)
 {
-    char byte;
-    if (read(PARENT, &byte, 1) != 1)
+    char ids;
+    if (read(PARENT, &ids, 1) != 1)
         _exit(1);
-    if (byte == IDS_NOBODY)
+    return ids;
+}
+
+/* Takes the id that the maps give. */
+static void take_ids(char ids)
+{
+    if (ids == IDS_NOBODY)
         must(syscall(SYS_setgroups, 0, NULL) == 0, "leaving groups", "");
     must(syscall(SYS_setresgid, SANDBOX_ID, SANDBOX_ID, SANDBOX_ID) == 0, "taking a group id", "");
     must(syscall(SYS_setresuid, SANDBOX_ID, SANDBOX_ID, SANDBOX_ID) == 0, "taking a user id", "");
@@ -103,14 +109,25 @@ static void make_folders(const char *path, bool last)
         }
 }
 
-/* Shows a path of the old root, which lies in /old, at the same path, read-only. */
-static void show(const Shown *shown)
+/* Copies of the mounts of what is shown, made with the ids of the parent, which may enter folders that others may not.
+ */
+static void copy_mounts(const Inside *inside, int trees[SANDBOX_MAX_SHOWN])
 {
-    char old[PATH_MAX] = "/old";
     struct mount_attr flags = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+    for (int i = 0; i < inside->n_shown; i++) {
+        const Shown *shown = &inside->shown[i];
+        if (shown->link)
+            continue;
+        trees[i] = open_tree(AT_FDCWD, shown->path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        must(trees[i] >= 0, "copying the mount of ", shown->path);
+        must(mount_setattr(trees[i], "", AT_EMPTY_PATH | AT_RECURSIVE, &flags, sizeof flags) == 0, "protecting ",
+             shown->path);
+    }
+}
+
+static void show(const Shown *shown, int tree)
+{
     int file;
-    must(strlen(shown->path) < sizeof old - 8, "too long: ", shown->path);
-    append(old + 4, old + sizeof old - 1, shown->path);
     make_folders(shown->path, shown->folder);
     if (shown->link) {
         must(symlink(shown->link, shown->path) == 0, "linking ", shown->path);
@@ -119,25 +136,27 @@ static void show(const Shown *shown)
     if (!shown->folder)
         must((file = open(shown->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0444)) >= 0 && close(file) == 0, "making ",
              shown->path);
-    must(mount(old, shown->path, NULL, MS_BIND | MS_REC, NULL) == 0, "mounting ", shown->path);
-    must(mount_setattr(AT_FDCWD, shown->path, AT_RECURSIVE, &flags, sizeof flags) == 0, "protecting ", shown->path);
+    must(move_mount(tree, "", AT_FDCWD, shown->path, MOVE_MOUNT_F_EMPTY_PATH) == 0 && close(tree) == 0, "mounting ",
+         shown->path);
 }
 
-/* The root becomes a new file system in memory, with what is shown of the old one and an empty /tmp. */
-static void make_root(const Inside *inside)
+/* The root becomes a new file system in memory, with what is shown of the old one and an empty folder, which is /tmp
+ * too unless something of the old /tmp is shown. */
+static void make_root(const Inside *inside, const int trees[SANDBOX_MAX_SHOWN])
 {
-    must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "making mounts private", "");
     must(mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755") == 0, "mounting a new root", "");
     must(chdir("/tmp") == 0 && mkdir("old", 0700) == 0, "entering the new root", "");
     must(syscall(SYS_pivot_root, ".", "old") == 0 && chdir("/") == 0, "changing the root", "");
-    for (int i = 0; i < inside->n_shown; i++)
-        show(&inside->shown[i]);
     must(umount2("/old", MNT_DETACH) == 0 && rmdir("/old") == 0, "leaving the old root", "");
-    must(mkdir("/tmp", 0700) == 0, "making /tmp", "");
-    must(mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, inside->folder_options) == 0, "mounting /tmp", "");
+    for (int i = 0; i < inside->n_shown; i++)
+        show(&inside->shown[i], trees[i]);
+    must(mkdir(SANDBOX_FOLDER, 0700) == 0, "making ", SANDBOX_FOLDER);
+    must(mount("tmpfs", SANDBOX_FOLDER, "tmpfs", MS_NOSUID | MS_NODEV, inside->folder_options) == 0, "mounting ",
+         SANDBOX_FOLDER);
+    must(symlink(SANDBOX_FOLDER, "/tmp") == 0 || errno == EEXIST, "linking ", "/tmp");
     must(mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0,
          "protecting the root", "");
-    must(chdir("/tmp") == 0, "entering /tmp", "");
+    must(chdir(SANDBOX_FOLDER) == 0, "entering ", SANDBOX_FOLDER);
 }
 
 static void write_files(const SandboxJob *job)
@@ -216,8 +235,12 @@ _Noreturn void sandbox_inside(const Inside *inside)
     if (inside->job->unsafe) {
         must(chdir(inside->folder) == 0, "entering ", inside->folder);
     } else {
-        take_ids();
-        make_root(inside);
+        const char ids = wait_for_ids();
+        int trees[SANDBOX_MAX_SHOWN];
+        must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "making mounts private", "");
+        copy_mounts(inside, trees);
+        take_ids(ids);
+        make_root(inside, trees);
     }
     follow_parent();
     prctl(PR_SET_DUMPABLE, 0);

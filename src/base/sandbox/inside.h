@@ -6,7 +6,7 @@
 
 #include <linux/filter.h>
 
-#define SANDBOX_MAX_SHOWN 16
+#define SANDBOX_MAX_SHOWN 20
 
 /* A path of the machine that programs in the sandbox see read-only. */
 typedef struct Shown {
@@ -35,6 +35,9 @@ typedef struct Report {
     char step[64];   /* "mounting /usr" */
     int wait_status; /* of waitpid() */
 } Report;
+
+/* The working directory of a program, unless it runs unsafely. */
+#define SANDBOX_FOLDER "/sandbox"
 
 /* The id that programs in the sandbox have, and the id that it is outside. */
 #define SANDBOX_ID 65534

@@ -69,17 +69,7 @@ static void show(Inside *inside, const char *path)
     };
 }
 
-/* The installation that an interpreter belongs to: /opt/python of /opt/python/bin/python3. */
-static void show_installation(Inside *inside, const char *program)
-{
-    g_autofree char *folder = g_path_get_dirname(program), *installation = g_path_get_dirname(folder);
-    if (strcmp(installation, "/") != 0)
-        show(inside, installation);
-    else
-        show(inside, folder);
-}
-
-static void show_system(Inside *inside, const char *program)
+static void show_all(Inside *inside, const char *const *more)
 {
     static const char *const paths[] = { "/usr",
                                          "/bin",
@@ -93,13 +83,10 @@ static void show_system(Inside *inside, const char *program)
                                          "/dev/null",
                                          "/dev/zero",
                                          "/dev/urandom" };
-    char *resolved = realpath(program, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         show(inside, paths[i]);
-    show_installation(inside, program);
-    if (resolved)
-        show_installation(inside, resolved);
-    free(resolved);
+    for (; more && *more; more++)
+        show(inside, *more);
 }
 
 static char **make_environment(const char *folder)
@@ -166,9 +153,9 @@ static bool prepare(Run *run, const SandboxJob *job, GError **error)
             (*error)->domain = LOAM_ERROR, (*error)->code = LOAM_ERROR_MACHINE;
         return false;
     }
-    inside->env = make_environment(job->unsafe ? inside->folder : "/tmp");
+    inside->env = make_environment(job->unsafe ? inside->folder : SANDBOX_FOLDER);
     if (!job->unsafe)
-        show_system(inside, job->argv[0]);
+        show_all(inside, job->shown);
     g_snprintf(inside->folder_options, sizeof inside->folder_options,
                "size=%" G_GINT64_FORMAT ",nr_inodes=4096,mode=700", job->limits.folder_bytes);
     if (!open_input(run, job, error) || !open_pipes(run, error))

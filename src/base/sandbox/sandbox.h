@@ -34,7 +34,8 @@ typedef struct SandboxFile {
 } SandboxFile;
 
 typedef struct SandboxJob {
-    const char *const *argv; /* argv[0] is an absolute path; the list ends with NULL */
+    const char *const *argv;  /* argv[0] is an absolute path; the list ends with NULL */
+    const char *const *shown; /* folders to show besides the system's, the list ends with NULL; NULL means none */
     const SandboxFile *files;
     size_t n_files;
     const char *input; /* standard input */

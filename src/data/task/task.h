@@ -26,6 +26,14 @@ typedef struct TaskExample {
     GArray *starts;     /* LABELS_SPAN: int64_t, the byte of `second` at which each target begins; else NULL */
 } TaskExample;
 
+/* The programs that test a completion of an example (eval/programs). */
+typedef enum TaskTests {
+    TESTS_NONE,
+    TESTS_HUMANEVAL, /* a function check(candidate) of the field `test`, which asserts */
+    TESTS_MBPP,      /* assertions of the field `test_list`, or a program of the field `test` */
+    TESTS_PLUS,      /* EvalPlus: results equal those of `canonical_solution` on `base_input` and `plus_input` */
+} TaskTests;
+
 typedef struct Task Task;
 /* Makes the example of a record by other means than templates. */
 typedef bool (*TaskMakeFn)(const Task *task, const Record *record, TaskExample *out, GError **error);
@@ -59,7 +67,9 @@ struct Task {
     bool merge_ids;         /* in evaluation, records with the same id are one example with the answers of all */
     bool skip_bad;          /* rows that cannot be read are left out, as the official reader does */
     int64_t input_length, target_length; /* tokens of a packed sequence; 0 means the default */
-    TaskMakeFn make;                     /* these four: NULL means the plain way */
+    TaskTests tests;                     /* how completions are tested as programs */
+    const char *const *stop; /* texts before which a completion ends, the list ends with NULL; NULL means none */
+    TaskMakeFn make;         /* these four: NULL means the plain way */
     TaskCleanFn clean;
     TaskLabelFn label;
     TaskGradeFn grade;

@@ -32,6 +32,15 @@
 #define ONE(a)     .learns = LABELS_SEQUENCE, .first = (a)
 #define PAIR(a, b) .learns = LABELS_SEQUENCE, .first = (a), .second = (b)
 
+/* Programs in Python that tests decide about. Completions end where those of the Codex paper and of EvalPlus do. */
+#define PROGRAMS(valid, tests_, stops)                                                                                 \
+    FILES(NULL, valid, NULL), .id = "{task_id}", .tests = (tests_), .stop = (stops), .scores = "exact_match",          \
+                              .input_length = 1024, .target_length = 256
+static const char *const codex_stops[] = { "\nclass", "\ndef", "\n#", "\nif", "\nprint", NULL };
+static const char *const mbpp_stops[] = { "\n\"\"\"", "\nassert", "\nif __name__", "\ndef main(", "\nprint(", NULL };
+static const char *const plus_stops[] = { "\ndef ",    "\nclass ",      "\nimport ", "\nfrom ",
+                                          "\nassert ", "\nif __name__", "\nprint(",  NULL };
+
 #define ENTAILMENT_OR_NOT "entailment,not_entailment"
 #define NLI_LABELS        "entailment,neutral,contradiction"
 #define FALSE_OR_TRUE     "False,True"
@@ -311,6 +320,37 @@ static const Task tasks[] = {
       .scores = "accuracy,f1",
       .grade = true_or_false,
       SHORT_LABEL },
+    /* ---- programs that are run ---- */
+    { .name = "humaneval",
+      .does = "HumanEval: the body of a Python function, tested",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("HumanEval.jsonl.gz", TESTS_HUMANEVAL, codex_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
+    { .name = "humaneval_plus",
+      .does = "HumanEval+: the same with EvalPlus' tests",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("HumanEvalPlus.jsonl.gz", TESTS_PLUS, plus_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
+    { .name = "mbpp",
+      .does = "MBPP: a Python program of a sentence and a test, tested",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("mbpp.jsonl", TESTS_MBPP, mbpp_stops),
+      .input = "\"\"\"\n{text}\n{test_list.0}\n\"\"\"\n",
+      .target = "{code}" },
+    { .name = "mbpp_sanitized",
+      .does = "MBPP: its hand-checked part",
+      IN(RECORD_JSON, "[]", ""),
+      PROGRAMS("sanitized-mbpp.json", TESTS_MBPP, mbpp_stops),
+      .input = "\"\"\"\n{prompt}\n{test_list.0}\n\"\"\"\n",
+      .target = "{code}" },
+    { .name = "mbpp_plus",
+      .does = "MBPP+: the same with EvalPlus' tests",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("MbppPlus.jsonl.gz", TESTS_PLUS, mbpp_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
 };
 
 const Task *task_at(size_t i)
