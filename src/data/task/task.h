@@ -55,12 +55,15 @@ struct Task {
     const char *input;                    /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
     const char *target;                   /* template; NULL means the texts of the field `references` */
     const char *references; /* field with the right answers, of which the first is trained on; NULL means the target */
-    const char *labels; /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
-                           that the target's text is taken as it is */
+    const char *labels;    /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
+                              that the target's text is taken as it is */
+    const char *lookup;    /* file beside that of the records, of JSON lines with a field `idx`; NULL means none */
+    const char *looked_up; /* fields whose values are such an idx and become the object of it: "idx1,idx2" */
     const char *id, *group; /* templates, or NULL */
     const char *scores;     /* names of scores (eval/scores/scores.h), separated by commas */
     const char *positive;   /* the positive label of f1 and multirc; NULL means none */
     bool average_labels;    /* f1_macro is of exactly the names in `labels` */
+    const char *language;   /* of the programs to be written, for CodeBLEU; NULL means none */
     bool intl;              /* BLEU with the tokenizer intl */
     bool pad_punctuation;   /* spaces around every ASCII punctuation character, runs of white space become one space */
     bool each_answer;       /* an example to train on for each right answer */
