@@ -314,20 +314,19 @@ static bool take_result(Run *run, SandboxEnd end, GError **error)
 {
     SandboxResult *result = run->result;
     const Report *report = &run->report;
+    const bool killed = run->n_report < sizeof *report; /* with process 1, by the machine: its memory is full */
     result->wall_s = (double)(g_get_monotonic_time() - run->start) / G_USEC_PER_SEC;
     result->end = end;
     if (end != SANDBOX_EXITED)
         return true;
-    if (run->n_report < sizeof *report)
-        return fail_machine(error, "no sandbox: its first process ended without a report");
-    if (report->error) {
+    if (!killed && report->error) {
         g_autofree char *step = g_strndup(report->step, sizeof report->step);
         return fail_step(error, step, report->error, !g_str_has_prefix(step, "starting "));
     }
-    if (WIFSIGNALED(report->wait_status))
+    const int status = killed ? SIGKILL : report->wait_status; /* of waitpid(): by that signal */
+    if (WIFSIGNALED(status))
         result->end = SANDBOX_KILLED;
-    result->status =
-        WIFSIGNALED(report->wait_status) ? WTERMSIG(report->wait_status) : WEXITSTATUS(report->wait_status);
+    result->status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     return true;
 }
 
