@@ -108,7 +108,8 @@ static const Case cases[] = {
     { "humaneval_plus", "HumanEvalPlus.jsonl",
       "{\"task_id\":\"HumanEval/0\",\"prompt\":\"def f(a):\\n\",\"entry_point\":\"f\",\"canonical_solution\":\"    "
       "return "
-      "a\\n\",\"base_input\":[[1]],\"plus_input\":[[-123456789012345678901234567890, NaN, -Infinity, \"\\\\\\\"1\"]],"
+      "a\\n\",\"base_input\":[[1]],\"plus_input\":[[-123456789012345678901234567890, NaN, -Infinity, "
+      "\"\\\"1234567890123456789012 NaN\"]],"
       "\"atol\":0}\n",
       "def f(a):\n", "    return a\n", NULL },
     { "mbpp", "mbpp.jsonl",
