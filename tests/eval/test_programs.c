@@ -222,7 +222,7 @@ static void each_way_to_fail_is_told(void)
         trials[i] =
             (Trial){ .problem = &problems[i], .text = g_strdup(cases[i].completion), .whole = cases[i].kind == WHOLE };
     }
-    const ProgramOptions options = { .python = &python, .timeout_s = 1, .memory_bytes = INT64_C(1) << 30, .jobs = 4 };
+    const ProgramOptions options = { .python = &python, .timeout_s = 3, .memory_bytes = INT64_C(1) << 30, .jobs = 4 };
     const bool good = programs_run(trials, N, &options, &error);
     g_assert_no_error(error);
     g_assert_true(good);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -85,8 +86,13 @@ static void show_all(Inside *inside, const char *const *more)
                                          "/dev/urandom" };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         show(inside, paths[i]);
-    for (; more && *more; more++)
+    for (; more && *more; more++) {
+        char *resolved = realpath(*more, NULL); /* where a folder is a symbolic link, its target too */
         show(inside, *more);
+        if (resolved)
+            show(inside, resolved);
+        free(resolved);
+    }
 }
 
 static char **make_environment(const char *folder)
