@@ -20,7 +20,7 @@ expect 1 'task.valid is not set: the file of the problems' "$loam" eval --task h
 expect 1 'task rte has no programs to test' "$loam" eval --task rte --predictions samples.jsonl
 expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneval --n 3
 expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
-if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 1 --k 1,3,4 --out results.jsonl >out 2>err; then
+if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1,3,4 --out results.jsonl >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"
     echo "skipped: $(cat err)"
@@ -34,7 +34,7 @@ sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    r
 sed -n 4p results.jsonl | grep -qF '"solution":"def add(a, b):\n    return a - b\n","passed":false,"result":"failed: AssertionError"' || fail "$(cat results.jsonl)"
 sed -n 6p results.jsonl | grep -qF '"result":"timed out"' || fail "$(cat results.jsonl)"
 echo "ok: completions of another program are tested, in their order"
-"$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 1 --k 1,3 --json >again 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"
 expect 1 'results.jsonl exists and is not empty' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --out results.jsonl
@@ -47,7 +47,7 @@ echo '{"task_id": "HumanEval/1"}' >few.jsonl
 expect 1 'few.jsonl:1: no text "completion" or "solution"' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
 echo '{"task_id": "x", "prompt": "x"}' >bad.jsonl
 expect 1 'bad.jsonl:1: no field "test"; there are task_id, prompt' "$loam" eval --task humaneval task.valid=bad.jsonl --predictions few.jsonl
-"$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 1 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
 grep -q 'pass@1 *50.0000' out || fail "$(cat out)"
 echo "ok: without a sandbox, if told"
 
@@ -82,3 +82,11 @@ YAML
     rm cut.jsonl
     echo "ok: a $family writes programs that pass"
 done
+
+# CodeXGLUE's scores, and a pair of files as a task.
+printf 'int f ( ) { return 1 ; }\nint g ( ) { return 2 ; }\n' >a.java
+printf 'int f ( ) { return 1 ; }\nint g ( ) {  return 3 ; }\n' >b.cs
+expect 0 'exact_words   exact_match                50.0000' "$loam" scores exact_words,codexglue_bleu a.java b.cs
+expect 1 'CodeBLEU needs to know the language: --language NAME, one of java, c_sharp' "$loam" scores codebleu_no_dataflow a.java b.cs
+expect 1 'no grammar of java is installed' env LOAM_GRAMMARS="$work/none" "$loam" scores codebleu_no_dataflow --language java a.java b.cs
+expect 0 'target  int g ( ) {  return 3 ; }' "$loam" task show --valid task.name=java_cs task.valid=a.java,b.cs
