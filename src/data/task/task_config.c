@@ -251,13 +251,24 @@ static bool read_share(const char *text, double *share)
     return end != text && end[percent] == '\0';
 }
 
+/* Files of a folder; several names are separated by commas. */
+static char *in_folder(const char *folder, const char *names)
+{
+    g_auto(GStrv) files = g_strsplit(names, ",", -1);
+    for (char **file = files; *file; file++) {
+        g_autofree char *name = *file;
+        *file = g_build_filename(folder, name, NULL);
+    }
+    return g_strjoinv(",", files);
+}
+
 /* The file `name` of the folder, or the path itself where it is no folder. */
 static char *find_file(const char *path, const char *name, const char *what, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     if (name)
-        return g_build_filename(path, name, NULL);
+        return in_folder(path, name);
     fail_user(error, "%s: %s is a folder; name a file", what, path);
     return NULL;
 }
@@ -280,7 +291,7 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     else if (*config->valid)
         valid->path = find_file(config->valid, task->valid_file, "task.valid", error);
     else if (folder && task->valid_file)
-        valid->path = g_build_filename(config->data, task->valid_file, NULL);
+        valid->path = in_folder(config->data, task->valid_file);
     train->share = share;
     if (valid->path || !*config->valid)
         return true;
