@@ -24,13 +24,13 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* The sentinels <extra_id_0>, <extra_id_1>, … whose ids rise or fall one by one. */
+/* The sentinels from the first on whose ids rise or fall one by one. */
 static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
     config->first_sentinel = first;
     config->sentinels_rise = first >= 0 && tokenizer_sentinel(tok, 1) > first;
-    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
+    while (n < tokenizer_sentinels(tok) && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
         n++;
     config->n_sentinels = n;
 }

@@ -44,6 +44,14 @@ printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Bra
 expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 
+# A file that a rival grammar finds at most half as many errors in is of the rival's language.
+mkdir "$work/rivals"
+echo '(a b (c))' >"$work/rivals/plain.list"
+echo '(a1 b2 (c3) 123 456)' >"$work/rivals/digits.list"
+echo '(word (only))' >"$work/rivals/own.word"
+expect 0 "words                 2" "$loam" prepare --ast --grammars "$(dirname "$loam")/test-rivals" --tokenizer bytes --out "$work/r" "$work/rivals"
+grep -q "^lists  *1 " "$work/out" || fail "$(cat "$work/out")"
+
 expect 1 "exclude each other" "$loam" prepare --ast --append-eod --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
@@ -58,3 +66,18 @@ expect 1 "it was damaged" "$loam" inspect dataset "$work/bad" --check
 cp "$work/five.tree" "$work/short.tree" && cp "$work/five.bin" "$work/short.bin" && cp "$work/five.idx" "$work/short.idx" &&
     cp "$work/five.json" "$work/short.json" && truncate -s -8 "$work/short.tree"
 expect 1 "short.tree" "$loam" inspect dataset "$work/short"
+
+# Masked spans of a batch are coloured on a terminal alone, and the text is the same.
+cat >"$work/code.yaml" <<YAML
+tokenizer: { path: bytes }
+data: { train: $work/five, objective: subtree_corruption, input_length: 32, noise_density: 0.25 }
+train: { batch: 4 samples, micro_batch: 4 samples }
+YAML
+escape=$(printf '\033')
+expect 0 "text (" "$loam" inspect batch "$work/code.yaml"
+grep -qF "$escape" "$work/out" && fail "colours in a file"
+cp "$work/out" "$work/plain"
+CLICOLOR_FORCE=1 expect 0 "$escape[4;31m" "$loam" inspect batch "$work/code.yaml"
+sed "s/$escape\[[0-9;]*m//g" "$work/out" | cmp - "$work/plain" || fail "the colours change the text"
+NO_COLOR=1 CLICOLOR_FORCE=1 expect 0 "text (" "$loam" inspect batch "$work/code.yaml"
+cmp "$work/out" "$work/plain" || fail "colours in spite of NO_COLOR"

@@ -77,10 +77,12 @@ static uint64_t fields_seed(const Corpus *corpus)
 static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const ProgramOptions *programs = pipeline->options->programs;
-    int language = programs ? grammars_find(programs->grammars, corpus_language(pipeline->corpus)) : -1;
+    const char *name = programs ? corpus_language(pipeline->corpus) : NULL;
+    const ProgramTree tree = { .language = programs ? grammars_find(programs->grammars, name) : -1,
+                               .rival = programs ? grammars_rival(programs->grammars, name) : -1 };
     bool valid = is_held_out(job, text, bytes, pipeline->options->valid);
     for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
-        PipelineDocument document = { .field = field, .valid = valid, .tree = { .language = language } };
+        PipelineDocument document = { .field = field, .valid = valid, .tree = tree };
         corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
         document.begin += job->text->len;
         if (document.bytes > 0)

@@ -5,6 +5,7 @@ struct ProgramEncoder {
     const ProgramOptions *options;
     SyntaxParser *parser;
     GArray *syntax; /* SyntaxNode: over bytes */
+    GArray *rival;  /* SyntaxNode: by the other grammar */
     GArray *tree;   /* TreeNode: over the tokens of the whole program */
     GArray *ends;   /* uint32_t: of the tokens, in bytes */
     GArray *cuts;   /* int64_t: ends of the segments, in tokens */
@@ -17,6 +18,7 @@ ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions 
     encoder->options = options;
     encoder->parser = syntax_parser_open();
     encoder->syntax = g_array_new(false, false, sizeof(SyntaxNode));
+    encoder->rival = g_array_new(false, false, sizeof(SyntaxNode));
     encoder->tree = g_array_new(false, false, sizeof(TreeNode));
     encoder->ends = g_array_new(false, false, sizeof(uint32_t));
     encoder->cuts = g_array_new(false, false, sizeof(int64_t));
@@ -29,10 +31,30 @@ void program_encoder_close(ProgramEncoder *encoder)
         return;
     syntax_parser_close(encoder->parser);
     g_array_unref(encoder->syntax);
+    g_array_unref(encoder->rival);
     g_array_unref(encoder->tree);
     g_array_unref(encoder->ends);
     g_array_unref(encoder->cuts);
     g_free(encoder);
+}
+
+/* Parses by the rival grammar what the first one finds errors in, and takes its tree if that has at most half as many
+ * bytes of errors: a macro that neither grammar knows says nothing. */
+static void try_rival(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
+{
+    const ProgramOptions *options = encoder->options;
+    uint64_t errors = syntax_error_bytes(encoder->parser);
+    if (tree->rival < 0 || errors == 0)
+        return;
+    const Grammar *grammar = grammars_at(options->grammars, tree->rival);
+    SyntaxOutcome outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->rival);
+    if (outcome != SYNTAX_TREE || syntax_error_bytes(encoder->parser) > errors / 2)
+        return;
+    GArray *first = encoder->syntax;
+    encoder->syntax = encoder->rival;
+    encoder->rival = first;
+    tree->outcome = outcome;
+    tree->language = tree->rival;
 }
 
 /* Fills encoder->tree; a program without a grammar or beyond the limits has no nodes. */
@@ -45,8 +67,9 @@ static void find_tree(ProgramEncoder *encoder, const char *text, size_t bytes, P
         return;
     const Grammar *grammar = grammars_at(options->grammars, tree->language);
     tree->outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->syntax);
-    trees_align(encoder->syntax, grammar, text, (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len,
-                encoder->tree);
+    try_rival(encoder, text, bytes, tree);
+    trees_align(encoder->syntax, grammars_at(options->grammars, tree->language), text,
+                (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len, encoder->tree);
 }
 
 static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)

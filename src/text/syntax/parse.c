@@ -9,6 +9,7 @@ const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "to
 
 struct SyntaxParser {
     TSParser *parser;
+    uint64_t error_bytes; /* of the last program */
 };
 
 SyntaxParser *syntax_parser_open(void)
@@ -69,11 +70,13 @@ static bool each_node(Walk *walk, TSNode root)
     return shallow;
 }
 
-static SyntaxOutcome take_nodes(const TSTree *tree, size_t bytes, const SyntaxLimits *limits, GArray *nodes)
+static SyntaxOutcome take_nodes(SyntaxParser *parser, const TSTree *tree, size_t bytes, const SyntaxLimits *limits,
+                                GArray *nodes)
 {
     Walk walk = { .limits = limits, .nodes = nodes, .error_depth = -1 };
     if (!each_node(&walk, ts_tree_root_node(tree)))
         return SYNTAX_TOO_DEEP;
+    parser->error_bytes = walk.error_bytes;
     return (double)walk.error_bytes > limits->max_errors * (double)bytes ? SYNTAX_WRONG : SYNTAX_TREE;
 }
 
@@ -103,10 +106,16 @@ static bool has_too_many_tokens(const char *text, size_t bytes)
     return n > MAX_TOKENS;
 }
 
+uint64_t syntax_error_bytes(const SyntaxParser *parser)
+{
+    return parser->error_bytes;
+}
+
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes)
 {
     g_array_set_size(nodes, 0);
+    parser->error_bytes = 0;
     if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
         return SYNTAX_TOO_LONG;
     ts_parser_set_language(parser->parser, grammar->language);
@@ -115,7 +124,7 @@ SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const c
     ts_parser_reset(parser->parser);
     if (!tree)
         return SYNTAX_TOO_SLOW;
-    SyntaxOutcome outcome = take_nodes(tree, bytes, limits, nodes);
+    SyntaxOutcome outcome = take_nodes(parser, tree, bytes, limits, nodes);
     ts_tree_delete(tree);
     if (outcome != SYNTAX_TREE)
         g_array_set_size(nodes, 0);

@@ -18,6 +18,7 @@ typedef struct RunConfig {
 
 typedef struct TokenizerConfig {
     char *path;
+    int64_t sentinels; /* sentinels that a tokenizer without any gets, where the model needs them */
 } TokenizerConfig;
 
 typedef struct TrainConfig {

@@ -17,6 +17,9 @@ static const OptionRow run_options[] = {
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
       "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
+    { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
+      TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
+      "sentinels that a tokenizer without any gets above its last id, where the model needs them", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
