@@ -173,6 +173,7 @@ static bool open_chunks(Loader *loader, GError **error)
                               .vocab = loader->config.vocab,
                               .separator =
                                   objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
+                              .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
                               .in_order = loader->held_out,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
@@ -301,8 +302,9 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     if (!mixture)
         return NULL;
     if (mixture->n == 1) {
+        Loader *one = open_one(config, mixture->paths[0], tok, seed, held_out, error);
         mixture_free(mixture);
-        return open_one(config, prefix, tok, seed, held_out, error);
+        return one;
     }
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);

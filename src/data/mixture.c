@@ -1,6 +1,7 @@
 #include "data/mixture.h"
 
 #include "base/check.h"
+#include "data/language_weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,7 +94,12 @@ static void start(Mixture *mixture)
 Mixture *mixture_parse(const char *text, GError **error)
 {
     Mixture *mixture = g_new0(Mixture, 1);
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    g_autofree char *list = language_weights_is(text) ? language_weights_train(text, error) : g_strdup(text);
+    if (!list) {
+        mixture_free(mixture);
+        return NULL;
+    }
+    g_auto(GStrv) parts = g_strsplit(list, ",", -1);
     bool alone = parts[0] == NULL || parts[1] == NULL, good = true;
     for (char **part = parts; good && *part; part++)
         good = add_part(mixture, g_strstrip(*part), alone, error);

@@ -38,7 +38,8 @@ typedef struct Mixture {
     int64_t anchor; /* row of marks[0]: 0 or a multiple of the period */
 } Mixture;
 
-/* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path. mixture_free frees. */
+/* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path; or the path of a JSON file of
+ * weights, which language_weights_list turns into the last form. mixture_free frees. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
 /* Fails where the list gives weights and the rule has a temperature or a cap, which are for lists without. */

@@ -81,3 +81,27 @@ CLICOLOR_FORCE=1 expect 0 "$escape[4;31m" "$loam" inspect batch "$work/code.yaml
 sed "s/$escape\[[0-9;]*m//g" "$work/out" | cmp - "$work/plain" || fail "the colours change the text"
 NO_COLOR=1 CLICOLOR_FORCE=1 expect 0 "text (" "$loam" inspect batch "$work/code.yaml"
 cmp "$work/out" "$work/plain" || fail "colours in spite of NO_COLOR"
+
+# A dataset for each language, their shares, and AST-T5's layout: runs read both.
+cp "$work/src"/*.list "$work/rivals"
+for i in {1..40}; do printf 'Words that are no program, %s of them.\n' "$i" >"$work/rivals/$i.md"; done
+own=(--ast --grammars "$(dirname "$loam")/test-rivals" --segment 31 --tokenizer bytes --valid 20%)
+expect 0 "l_weights.json: data.train takes it" "$loam" prepare "${own[@]}" --by-language --text-share 0.25 --out "$work/l" "$work/rivals"
+grep -q '"text": 0.25$' "$work/l_weights.json" || fail "text has another share: $(cat "$work/l_weights.json")"
+[ -s "$work/l_lists.tree" ] && [ -s "$work/l_text-valid.idx" ] || fail "no datasets of languages: $(ls "$work")"
+expect 0 "ft/lists/train" "$loam" prepare "${own[@]}" --ast-format ffrecord --out "$work/ft" "$work/rivals"
+[ -s "$work/ft/lists/ndtypes/train.bin" ] && [ -s "$work/ft/lists/ndtypes/ffr/train.ffr" ] && grep -q '^p000031 ' "$work/ft/dict_ndtype.txt" ||
+    fail "not AST-T5's layout: $(find "$work/ft")"
+"$loam" inspect dataset "$work/l_lists" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.own"
+"$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
+sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||
+    fail "the trees differ by their format"
+for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
+    expect 0 "valid_text" "$loam" train "$work/code.yaml" data.train="$weights" data.valid="$weights" run.dir="$work/run-$(basename "$weights")" \
+        model.n_enc=1 model.n_dec=1 model.width=16 model.ffn=16 model.heads=2 model.head_dim=8 'train.length=3 steps' 'train.log_every=1 steps' \
+        'optim.warmup=1 steps' train.threads=1
+done
+echo '{"python": -1}' >"$work/bad.json"
+expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
+expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"

@@ -267,20 +267,26 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
     return good;
 }
 
-static void print_dataset(const PrepareOptions *options, int field, bool held_out, const DatasetCounts *counts)
+static void print_dataset(const PrepareOptions *options, int output, bool held_out, const DatasetCounts *counts)
 {
-    g_autofree char *prefix = prepare_prefix(options, field, held_out);
+    g_autofree char *prefix = prepare_prefix(options, output, held_out);
     g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
     printf("%s: %s documents, %s tokens\n", prefix, documents, tokens);
 }
 
 static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
 {
-    for (int field = 0; field < prepare_fields(options); field++) {
-        print_dataset(options, field, false, &stats->fields[field].train);
-        if (options->valid > 0)
-            print_dataset(options, field, true, &stats->fields[field].valid);
+    for (int output = 0; output < prepare_outputs(options); output++) {
+        const PrepareCounts *counts = &stats->outputs[output];
+        if (options->by_language && counts->train.documents == 0 && counts->valid.documents == 0)
+            continue;
+        print_dataset(options, output, false, &counts->train);
+        if (options->valid > 0 && (!options->by_language || counts->valid.documents > 0))
+            print_dataset(options, output, true, &counts->valid);
     }
+    g_autofree char *weights = options->by_language ? prepare_weights_path(options) : NULL;
+    if (weights)
+        printf("%s: data.train takes it\n", weights);
 }
 
 static void print_count(const char *what, int64_t n)
@@ -343,9 +349,8 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
                                      "text_documents", (json_int_t)corpus->text_documents, "bytes",
                                      (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds)));
     json_t *by_field = json_object();
-    for (int field = 0; field < prepare_fields(options); field++)
-        if (options->corpus.fields_apart)
-            json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
+    for (int i = 0; options->corpus.fields_apart && i < prepare_outputs(options); i++)
+        json_object_set_new(by_field, options->corpus.fields[i], counts_json(&stats->outputs[i]));
     if (options->programs)
         json_object_set_new(root, "languages", programs_json(stats->programs, options->programs));
     if (json_object_size(by_field) > 0)
@@ -373,7 +378,7 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
     PrepareOptions options;
     PrepareStats stats;
     ProgramOptions programs = { 0 };
-    bool good = fill_options(&options, tok, error) && program_options(&programs, &options, error) &&
+    bool good = fill_options(&options, tok, error) && program_options(&programs, &options, tok, error) &&
                 check_out(argv + 1, argc - 1, &options, error) &&
                 prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
     if (good && as_json)

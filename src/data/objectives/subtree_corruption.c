@@ -233,6 +233,7 @@ static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *cho
 const Objective subtree_corruption_objective = { .name = "subtree_corruption",
                                                  .streams = STREAMS_BOTH,
                                                  .text = TEXT_DOCUMENTS,
+                                                 .ends_itself = true,
                                                  .min_length = 4,
                                                  .target_share = 1,
                                                  .options = subtree_corruption_options,

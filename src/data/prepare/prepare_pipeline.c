@@ -224,7 +224,7 @@ static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, cons
     while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
         if (!encode_sequence(tok, options, job, sentence, bytes, error))
             return false;
-    if (options->append_eod && job->ids->len > document->first_id) {
+    if (options->append_eod && !programs && job->ids->len > document->first_id) {
         g_array_append_val(job->ids, eos);
         g_array_index(job->sequences, guint, job->sequences->len - 1)++;
     }

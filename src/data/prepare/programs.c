@@ -7,6 +7,7 @@ struct ProgramEncoder {
     GArray *syntax; /* SyntaxNode: over bytes */
     GArray *rival;  /* SyntaxNode: by the other grammar */
     GArray *tree;   /* TreeNode: over the tokens of the whole program */
+    GArray *ids;    /* int32_t: of the whole program */
     GArray *ends;   /* uint32_t: of the tokens, in bytes */
     GArray *cuts;   /* int64_t: ends of the segments, in tokens */
 };
@@ -20,6 +21,7 @@ ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions 
     encoder->syntax = g_array_new(false, false, sizeof(SyntaxNode));
     encoder->rival = g_array_new(false, false, sizeof(SyntaxNode));
     encoder->tree = g_array_new(false, false, sizeof(TreeNode));
+    encoder->ids = g_array_new(false, false, sizeof(int32_t));
     encoder->ends = g_array_new(false, false, sizeof(uint32_t));
     encoder->cuts = g_array_new(false, false, sizeof(int64_t));
     return encoder;
@@ -33,6 +35,7 @@ void program_encoder_close(ProgramEncoder *encoder)
     g_array_unref(encoder->syntax);
     g_array_unref(encoder->rival);
     g_array_unref(encoder->tree);
+    g_array_unref(encoder->ids);
     g_array_unref(encoder->ends);
     g_array_unref(encoder->cuts);
     g_free(encoder);
@@ -79,11 +82,27 @@ static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)
                          encoder->options->segment_tokens, rule, encoder->cuts);
 }
 
+/* Appends segment [from, to) of the program's tokens, its end, and its nodes. */
+static void add_segment(const ProgramEncoder *encoder, int64_t from, int64_t to, GArray *ids, GArray *sequences,
+                        GArray *nodes, GArray *n_nodes)
+{
+    const int32_t end = encoder->options->end;
+    const guint n_tokens = (guint)(to - from) + (end >= 0), before = nodes->len;
+    trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
+    const guint kept = nodes->len - before;
+    g_array_append_vals(ids, &g_array_index(encoder->ids, int32_t, from), (guint)(to - from));
+    if (end >= 0)
+        g_array_append_val(ids, end);
+    g_array_append_val(sequences, n_tokens);
+    g_array_append_val(n_nodes, kept);
+}
+
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
                     GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error)
 {
+    g_array_set_size(encoder->ids, 0);
     g_array_set_size(encoder->ends, 0);
-    if (!tokenizer_encode_ends(encoder->tok, text, bytes, specials, ids, encoder->ends, error))
+    if (!tokenizer_encode_ends(encoder->tok, text, bytes, specials, encoder->ids, encoder->ends, error))
         return false;
     find_tree(encoder, text, bytes, tree);
     bool least = encoder->options->rule == SEGMENT_LEAST;
@@ -96,11 +115,7 @@ bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, boo
     int64_t from = 0;
     for (guint i = 0; i < encoder->cuts->len; i++) {
         int64_t to = g_array_index(encoder->cuts, int64_t, i);
-        const guint n_tokens = (guint)(to - from), before = nodes->len;
-        trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
-        const guint kept = nodes->len - before;
-        g_array_append_val(sequences, n_tokens);
-        g_array_append_val(n_nodes, kept);
+        add_segment(encoder, from, to, ids, sequences, nodes, n_nodes);
         from = to;
     }
     return true;

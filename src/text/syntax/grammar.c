@@ -228,6 +228,11 @@ int grammar_types(const Grammar *grammar)
     return (int)ts_language_symbol_count(grammar->language);
 }
 
+bool grammar_type_is_named(const Grammar *grammar, int type)
+{
+    return ts_language_symbol_type(grammar->language, (TSSymbol)type) == TSSymbolTypeRegular;
+}
+
 const char *grammar_type(const Grammar *grammar, int type)
 {
     const char *name = ts_language_symbol_name(grammar->language, (TSSymbol)type);

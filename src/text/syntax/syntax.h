@@ -32,12 +32,13 @@ int grammars_rival(const Grammars *grammars, const char *name);
  * -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
-const char *grammar_name(const Grammar *grammar);           /* "python" */
-const char *grammar_version(const Grammar *grammar);        /* "0.23.6" */
-char *const *grammar_endings(const Grammar *grammar);       /* "py", "?h", "=NAME"; NULL-terminated */
-int grammar_abi(const Grammar *grammar);                    /* version of tree-sitter's table format: 13 or 14 */
-int grammar_types(const Grammar *grammar);                  /* number of node types */
-const char *grammar_type(const Grammar *grammar, int type); /* "identifier" */
+const char *grammar_name(const Grammar *grammar);             /* "python" */
+const char *grammar_version(const Grammar *grammar);          /* "0.23.6" */
+char *const *grammar_endings(const Grammar *grammar);         /* "py", "?h", "=NAME"; NULL-terminated */
+int grammar_abi(const Grammar *grammar);                      /* version of tree-sitter's table format: 13 or 14 */
+int grammar_types(const Grammar *grammar);                    /* number of node types */
+const char *grammar_type(const Grammar *grammar, int type);   /* "identifier" */
+bool grammar_type_is_named(const Grammar *grammar, int type); /* false for "(" and "while", and for inner types */
 
 /* ---- parsing (parse.c) ---- */
 
