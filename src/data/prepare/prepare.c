@@ -143,7 +143,9 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
 static bool is_kept(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
 {
     int64_t n = (int64_t)document->n_ids - options->append_eod;
-    if (document->n_ids == 0)
+    if (document->dropped != DROPPED_NOT)
+        stats->dropped[document->dropped]++;
+    else if (document->n_ids == 0)
         stats->empty++;
     else if (n < options->min_tokens)
         stats->too_short++;
@@ -171,6 +173,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
     run->least_hash = MIN(run->least_hash, job->least_hash);
     stats->duplicates += job->duplicates;
     stats->empty += job->empty;
+    stats->dropped[DROPPED_LICENCE] += job->unlicensed;
     return true;
 }
 

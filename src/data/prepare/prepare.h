@@ -5,6 +5,7 @@
 
 #include "data/corpus/corpus.h"
 #include "data/dataset/dataset.h"
+#include "data/prepare/cleaning.h"
 #include "data/prepare/fairseq_lines.h"
 #include "data/prepare/programs.h"
 
@@ -22,6 +23,7 @@ typedef struct PrepareOptions {
                                        a newline */
     int64_t min_tokens, max_tokens; /* shorter and longer documents are left out; 0 means no limit */
     bool keep_duplicates;           /* otherwise a document is left out if its text was seen before (xxh3-128) */
+    const CleaningRules *rules;     /* documents that are left out; NULL means none */
     bool by_language;               /* with programs: a dataset for each language, and one for text */
     bool ndtypes, ffrecord;         /* with by_language and fairseq: AST-T5's layout, OUT/LANG/train with its side files
                                        (trees/ndtypes.h); ffrecord: with ndtypes/ffr */
@@ -43,6 +45,7 @@ typedef struct PrepareStats {
     PrepareCounts all, outputs[PREPARE_OUTPUTS]; /* of each dataset to train on, and the part held out of it */
     int64_t duplicates, empty;                   /* documents left out */
     int64_t too_short, too_long;                 /* documents outside min_tokens and max_tokens */
+    int64_t dropped[DROPPED_REASONS];            /* by CleaningRules */
     CorpusCounts corpus;
     uint64_t bytes; /* bytes of text */
     double seconds;
