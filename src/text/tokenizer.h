@@ -12,8 +12,11 @@ typedef struct Tokenizer Tokenizer;
  * …, or AST-T5's <sen001>, <sen002>, …; a SentencePiece model without them and without a beginning-of-sequence token,
  * as T5's is, gets <extra_id_0..99> above its last piece. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
-/* Opens a rank file of tiktoken; text is split into words by the pattern of this name: gpt2, cl100k or o200k. */
-Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error);
+/* Opens a rank file of tiktoken. pattern: the name of the one by which text is split into words: gpt2, cl100k or o200k;
+ * NULL means that of the published file with so many ranks. layout: NULL means that ids are ranks; "ast-t5" means <s>,
+ * <pad>, </s> and <unk>, then the ranks and the special tokens of the published file without gaps, then <sen000> …
+ * <sen1023>. */
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error);
 /* Adds n sentinels above the last id, <extra_id_i> = size - 1 - i, unless there are some. Not thread-safe. */
 void tokenizer_add_sentinels(Tokenizer *tok, int n);
 /* Path of the file in a folder that tokenizer_open would read; NULL, with the reason, if there is none or it cannot be

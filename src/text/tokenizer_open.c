@@ -194,6 +194,8 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
         return false;
     if (tok->facts.pattern && tok->kind != &kind_tiktoken)
         return fail_user(error, "only a rank file of tiktoken takes a pattern");
+    if (tok->facts.layout && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a layout");
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
@@ -285,14 +287,15 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
 
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
-    return tokenizer_open_ranks(path, NULL, error);
+    return tokenizer_open_ranks(path, NULL, NULL, error);
 }
 
-Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
     tok->facts.pattern = pattern;
+    tok->facts.layout = layout;
     tok->path = find_file(path, error);
     g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
     if (data == NULL)

@@ -14,7 +14,7 @@
 
 /* ---- shared by encode, decode and describe ---- */
 
-static char *model_path, *pattern; /* --model, --pattern */
+static char *model_path, *pattern, *layout; /* --model, --pattern, --layout */
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -27,7 +27,7 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
     else if (model_path == NULL)
         fail_user(error, "--model is missing; usage: %s", usage);
     else
-        return tokenizer_open_ranks(model_path, pattern, error);
+        return tokenizer_open_ranks(model_path, pattern, layout, error);
     return NULL;
 }
 
@@ -236,6 +236,9 @@ static const GOptionEntry export_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
     CLI_PATH("out", export_out, "the folder to write; files of these names are replaced", "FOLDER"),
     CLI_VALUE("pattern", pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k", "NAME"),
+    CLI_VALUE("layout", layout,
+              "a rank file: ast-t5 is AST-T5's: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 sentinels",
+              "NAME"),
     { 0 },
 };
 
