@@ -175,7 +175,7 @@ static bool open_chunks(Loader *loader, GError **error)
                                   objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
                               .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
-                              .in_order = loader->held_out,
+                              .in_order = loader->held_out || loader->fixed_order,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->chunks = chunks_open(loader->data, &spec);
@@ -249,6 +249,7 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
+    loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||

@@ -11,7 +11,7 @@
 #define TENTHS       9         /* weights with more decimal places are not turned into integers */
 #define SMOOTH_PARTS (1 << 20) /* weights by temperature are multiples of 1 / SMOOTH_PARTS */
 
-const char *const mixture_weights_names[] = { "shares", "epochs", NULL };
+const char *const mixture_weights_names[] = { "shares", "epochs", "concat_weighted", NULL };
 
 /* ---- the list ---- */
 
@@ -131,6 +131,21 @@ static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
     return epoch;
 }
 
+/* ConcatWeightedDataset: with Z = min over datasets of rows / weight, an epoch has floor(weight * Z) rows of each. A
+ * dataset that would get none gets one. */
+static int64_t weigh_by_smallest(Mixture *mixture, const int64_t rows[])
+{
+    double z = INFINITY;
+    int64_t epoch = 0;
+    for (int k = 0; k < mixture->n; k++)
+        z = MIN(z, (double)rows[k] / mixture->weights[k]);
+    for (int k = 0; k < mixture->n; k++) {
+        mixture->weights[k] = MAX(floor(mixture->weights[k] * z), 1);
+        epoch += (int64_t)mixture->weights[k];
+    }
+    return epoch;
+}
+
 static bool smooths(const MixtureRule *rule)
 {
     return rule->temperature > 0 && rule->temperature != 1;
@@ -168,6 +183,8 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
         weigh_by_size(mixture, rule, rows, tokens);
     else if (rule->weights == MIXTURE_EPOCHS)
         epoch = weigh_by_epochs(mixture, rows);
+    else if (rule->weights == MIXTURE_CONCAT_WEIGHTED)
+        epoch = weigh_by_smallest(mixture, rows);
     start(mixture);
     return epoch;
 }
