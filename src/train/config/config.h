@@ -33,6 +33,7 @@ typedef struct TrainConfig {
     double label_smoothing, z_loss;
     char *class_weights; /* factors of classes, separated by commas; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
+    bool fairseq_log;    /* write train_inner.jsonl too, fairseq's form of the log lines */
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };

@@ -70,6 +70,8 @@ static const OptionRow train_options[] = {
       "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; empty: 1", NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
+    { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
+      "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
 };
 #undef ROW
