@@ -46,13 +46,13 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* The sentinels <extra_id_0>, <extra_id_1>, … whose ids rise or fall one by one. */
+/* The sentinels from the first on whose ids rise or fall one by one. */
 static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
     config->first_sentinel = first;
     config->sentinels_rise = first >= 0 && tokenizer_sentinel(tok, 1) > first;
-    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
+    while (n < tokenizer_sentinels(tok) && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
         n++;
     config->n_sentinels = n;
 }
@@ -195,8 +195,9 @@ static bool open_chunks(Loader *loader, GError **error)
                               .vocab = loader->config.vocab,
                               .separator =
                                   objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
+                              .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
-                              .in_order = loader->held_out,
+                              .in_order = loader->held_out || loader->fixed_order,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->chunks = chunks_open(loader->data, &spec);
@@ -270,6 +271,7 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
+    loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
     if (!loader->data || !check_dataset(loader->data, tok, error) || !check_labels(loader->data, config, error) ||
@@ -324,8 +326,9 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     if (!mixture)
         return NULL;
     if (mixture->n == 1) {
+        Loader *one = open_one(config, mixture->paths[0], tok, seed, held_out, error);
         mixture_free(mixture);
-        return open_one(config, prefix, tok, seed, held_out, error);
+        return one;
     }
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);

@@ -25,6 +25,7 @@ typedef struct Loader {
     int64_t first_sample; /* in a mixture the dataset's number, shifted by LOADER_PART_SHIFT: samples of two datasets
                              never share dropout masks */
     bool held_out, static_masks;
+    bool fixed_order; /* rows have the same order and text in every epoch: MIXTURE_CONCAT_WEIGHTED */
     const Objective *objective;
     ObjectiveConfig config;   /* after Objective.plan */
     bool *continues;          /* (vocab) memory of config.continues; NULL where that is NULL */

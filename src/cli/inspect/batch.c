@@ -1,6 +1,7 @@
 /* batch.c: `loam inspect batch`: the samples that a training step reads, as text. */
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
+#include "cli/inspect/spans.h"
 #include "data/sources.h"
 #include "eval/heldout.h"
 #include "train/config/config.h"
@@ -13,7 +14,8 @@
 #define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
 
 static const char about[] =
-    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together.\n"
+    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together,\n"
+    "on a terminal with the masked spans in colour.\n"
     "Steps count from 1, as in metrics.jsonl.\n\n"
     "  loam inspect batch config.yaml --step 3 --samples 2\n";
 
@@ -141,11 +143,9 @@ static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, cons
                               .targets = batch->targets + dec->cu[i],
                               .n_inputs = enc->cu[i + 1] - enc->cu[i],
                               .n_targets = dec->cu[i + 1] - dec->cu[i] };
-    g_autofree int32_t *spliced = g_new(int32_t, loader_objective(loader)->raw_length);
-    int64_t n = span_corruption_splice(loader_objective(loader), &example, spliced);
     return print_ids("input", tok, example.inputs, example.n_inputs, error) &&
            print_ids("target", tok, example.targets, example.n_targets, error) &&
-           (n < 0 || print_ids("text", tok, spliced, n, error));
+           print_spans(loader_objective(loader), &example, tok, error);
 }
 
 static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, const Batch *batch, GError **error)

@@ -71,8 +71,9 @@ char *dataset_meta_labels(const DatasetMeta *meta);
 typedef struct DatasetWriter {
     char *prefix;
     IndexedWriter *files;
-    TreeWriter *trees; /* NULL means that there is no PREFIX.tree */
-    DatasetMeta meta;  /* for PREFIX.json; `counts` is what was added so far */
+    TreeWriter *trees;     /* NULL means that there is no PREFIX.tree */
+    NdtypeWriter *ndtypes; /* NULL means no side files of AST-T5 */
+    DatasetMeta meta;      /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
 /* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
@@ -82,6 +83,8 @@ bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GE
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
 /* Right after opening: a PREFIX.tree is written too, and every document is added by dataset_writer_add_tree. */
 bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error);
+/* The same, but the trees go into the side files of AST-T5 (ndtype_writer_open). */
+bool dataset_writer_with_ndtypes(DatasetWriter *writer, NdtypeDict *dict, bool packed, GError **error);
 /* A document of n tokens in one sequence, and its tree, as for tree_writer_add. */
 bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
                              int64_t n_nodes, GError **error);

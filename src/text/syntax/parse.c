@@ -13,6 +13,7 @@ const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "to
 
 struct SyntaxParser {
     TSParser *parser;
+    uint64_t error_bytes; /* of the last program */
 };
 
 SyntaxParser *syntax_parser_open(void)
@@ -73,11 +74,13 @@ static bool each_node(Walk *walk, TSNode root)
     return shallow;
 }
 
-static SyntaxOutcome take_nodes(const TSTree *tree, size_t bytes, const SyntaxLimits *limits, GArray *nodes)
+static SyntaxOutcome take_nodes(SyntaxParser *parser, const TSTree *tree, size_t bytes, const SyntaxLimits *limits,
+                                GArray *nodes)
 {
     Walk walk = { .limits = limits, .nodes = nodes, .error_depth = -1 };
     if (!each_node(&walk, ts_tree_root_node(tree)))
         return SYNTAX_TOO_DEEP;
+    parser->error_bytes = walk.error_bytes;
     return (double)walk.error_bytes > limits->max_errors * (double)bytes ? SYNTAX_WRONG : SYNTAX_TREE;
 }
 
@@ -107,11 +110,17 @@ static bool has_too_many_tokens(const char *text, size_t bytes)
     return n > MAX_TOKENS;
 }
 
+uint64_t syntax_error_bytes(const SyntaxParser *parser)
+{
+    return parser->error_bytes;
+}
+
 /* The tree of a program; NULL, and the reason in *outcome, where it is beyond the limits. */
 static TSTree *parse_text(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                           const SyntaxLimits *limits, SyntaxOutcome *outcome)
 {
     *outcome = SYNTAX_TOO_LONG;
+    parser->error_bytes = 0;
     if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
         return NULL;
     ts_parser_set_language(parser->parser, grammar->language);
@@ -130,7 +139,7 @@ SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const c
     TSTree *tree = parse_text(parser, grammar, text, bytes, limits, &outcome);
     if (!tree)
         return outcome;
-    outcome = take_nodes(tree, bytes, limits, nodes);
+    outcome = take_nodes(parser, tree, bytes, limits, nodes);
     ts_tree_delete(tree);
     if (outcome != SYNTAX_TREE)
         g_array_set_size(nodes, 0);

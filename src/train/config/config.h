@@ -18,6 +18,7 @@ typedef struct RunConfig {
 
 typedef struct TokenizerConfig {
     char *path;
+    int64_t sentinels; /* sentinels that a tokenizer without any gets, where the model needs them */
 } TokenizerConfig;
 
 typedef struct TrainConfig {
@@ -32,6 +33,7 @@ typedef struct TrainConfig {
     double label_smoothing, z_loss;
     char *class_weights; /* factors of classes, separated by commas, or "balanced"; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
+    bool fairseq_log;    /* write train_inner.jsonl too, fairseq's form of the log lines */
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };

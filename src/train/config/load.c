@@ -156,7 +156,7 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;
     bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
-    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
+    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + config->tokenizer.sentinels;
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }
 
@@ -166,7 +166,7 @@ Tokenizer *config_open_tokenizer(const Config *config, GError **error)
     if (!tok)
         fail_context(error, "tokenizer.path");
     else if (needs_sentinels(config, tok))
-        tokenizer_add_sentinels(tok);
+        tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
     return tok;
 }
 

@@ -17,6 +17,9 @@ static const OptionRow run_options[] = {
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
       "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
+    { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
+      TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
+      "sentinels that a tokenizer without any gets above its last id, where the model needs them", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
@@ -71,6 +74,8 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
+    { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
+      "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
 };
 #undef ROW

@@ -171,6 +171,9 @@ static bool open_metrics(Trainer *t, GError **error)
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
+    const bool logs = t->config.train.fairseq_log;
+    if (logs && !(t->fairseq = fairseq_log_open(t->config.run.dir, t->state.updates, error)))
+        return false;
     g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
     metrics_options(t->metrics, t->state.attempts, yaml);
     for (guint i = 0; i < t->changes->len; i++)
@@ -213,6 +216,7 @@ bool trainer_open(Trainer *t, GError **error)
 void trainer_close(Trainer *t)
 {
     metrics_close(t->metrics);
+    fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
     if (t->yardstick.dev)
