@@ -155,7 +155,7 @@ static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GE
         if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
             fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
     int32_t n = answer_batch_count(&p->batch);
-    bool good = n == 0 || answer_batch_run(&p->batch, p->loaded, &p->encoder, &p->decoding, found, error);
+    bool good = n == 0 || answer_batch_run(&p->batch, 0, n, p->loaded->model, &p->encoder, &p->decoding, found, error);
     for (int32_t i = 0; i < n; i++) {
         good = good && print_answer(p, examples->pdata[i], &found[i], error);
         answer_clear(&found[i]);

@@ -1,22 +1,7 @@
 # Fine-tuning: from a table to a run, its scores and its predictions; resumed, from other models, mixed with another task.
 . tests/cli/lib.sh "$1"
 cd "$work" # relative paths of the run's data must do
-# Sentences of a made-up language. Those with the word "tuka" are good, the others bad.
-awk 'BEGIN {
-    srand(3)
-    n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
-    print "text\tmark\tnumber"
-    for (row = 1; row <= 400; row++) {
-        line = ""
-        good = row % 2
-        at = 1 + int(rand() * 4)
-        for (i = 1; i <= 4; i++)
-            line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(rand() * n)])
-        print line "\t" (good ? "good" : "bad") "\t" row
-    }
-}' >marks.tsv
-cut -f 1,2 marks.tsv | tr '\t' ' ' >corpus.txt
-"$loam" tokenizer train --type unigram --vocab-size 30 --out tok.model corpus.txt 2>err || fail "$(cat err)"
+make_marks
 cat >config.yaml <<YAML
 run: { dir: runs/a, seed: 7 }
 model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
