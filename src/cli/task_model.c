@@ -1,5 +1,8 @@
 #include "cli/task_model.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error)
 {
     if (!task_is_set(&config->task))
@@ -20,4 +23,20 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
 TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedModel *loaded)
 {
     return config_task_encoder(config, model_config(loaded->model), task, loaded->tok);
+}
+
+char *task_settings(const Config *config, const TaskEncoder *encoder, int64_t beams)
+{
+    const OptionGroup group = { task_options, n_task_options, 0, NULL };
+    const OptionTable table = { .groups = &group, .n_groups = 1, .config_size = sizeof config->task };
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "%" PRId64 " %" PRId64 " %" PRId64, encoder->input_length, encoder->target_length,
+                           beams);
+    for (int i = 0; i < n_task_options; i++) {
+        const char *name = task_options[i].name;
+        g_autofree char *value = options_plain_value(&table, &config->task, &task_options[i]);
+        if (strcmp(name, "task.data") != 0 && strcmp(name, "task.valid") != 0 && strcmp(name, "task.scores") != 0)
+            g_string_append_printf(text, " %s=%s", name, value);
+    }
+    return g_string_free(text, false);
 }

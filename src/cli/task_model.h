@@ -8,4 +8,7 @@
 
 /* The task of the configuration. An error where it names none, or the model writes no text. */
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error);
+/* What decides about the answers to a task's inputs besides the model, as text for model_hash: the options task.* but
+ * its files, the lengths and the number of beams. g_free. */
+char *task_settings(const Config *config, const TaskEncoder *encoder, int64_t beams);
 TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedModel *loaded);

@@ -2,27 +2,30 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
 #include "cli/task_model.h"
 #include "eval/task_examples.h"
 #include "eval/task_scores.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
 
 /* An evaluation in progress. */
 typedef struct Run {
     Task task;
-    const TaskConfig *config;
+    const Config *whole;
+    const TaskConfig *config; /* of the whole configuration */
     TaskEncoder encoder;
     const LoadedModel *loaded;
     AnswerOptions decoding;
     AnswerBatch batch;
     GPtrArray *waiting; /* TaskExample *: the examples of the batch */
-    IoFile *out;        /* NULL means that predictions are not kept */
+    AnswersFile *out;   /* NULL means that predictions are not kept */
+    const char *out_path;
     TaskScores scores;
+    int64_t n_examples; /* answered, by the model or by the file of answers */
 } Run;
 
 /* ---- results ---- */
@@ -35,19 +38,41 @@ static json_t *text_array(const GPtrArray *texts)
     return array;
 }
 
+/* What stands for an example in a file of answers: its texts. */
+static char *key_of(const TaskExample *example)
+{
+    GString *key = g_string_new(example->input);
+    g_string_append_printf(key, "\x1f%s", example->second ? example->second : "");
+    for (guint i = 0; example->choices && i < example->choices->len; i++)
+        g_string_append_printf(key, "\x1f%s", (char *)example->choices->pdata[i]);
+    return g_string_free(key, false);
+}
+
 static bool write_line(Run *run, const TaskExample *example, const Answer *answer, GError **error)
 {
     bool replaced = false;
-    g_autofree char *text = valid_text(answer->text, &replaced);
-    json_auto_t *object =
-        json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input, "prediction", text,
-                  "references", example->known ? text_array(example->targets) : NULL, "group", example->group,
-                  "logprob", answer->logprob);
-    char *line = json_dumps(object, JSON_COMPACT);
-    bool good = io_write(run->out, line, strlen(line), error) && io_write(run->out, "\n", 1, error) &&
-                io_flush(run->out, error);
-    free(line);
-    return good;
+    g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
+    json_t *object = json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input,
+                               "prediction", text, "references", example->known ? text_array(example->targets) : NULL,
+                               "group", example->group, "logprob", answer->logprob);
+    return answers_file_add(run->out, object, key, strlen(key), error);
+}
+
+/* Scores the example by the prediction that the file of answers has; *found is false where it has none. */
+static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
+{
+    g_autofree char *key = run->out ? key_of(example) : NULL;
+    json_t *answer = NULL;
+    if (run->out && !answers_file_next(run->out, key, strlen(key), &answer, error))
+        return false;
+    const char *prediction = json_string_value(json_object_get(answer, "prediction"));
+    *found = answer != NULL;
+    if (answer && prediction == NULL)
+        return fail_user(error, "%s: an answer has no prediction", run->out_path);
+    if (answer)
+        task_scores_add(&run->scores, example, prediction);
+    json_decref(answer);
+    return true;
 }
 
 static void keep(Run *run, const TaskExample *example, const Answer *answer)
@@ -85,12 +110,14 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
+/* Takes the example. */
 static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
-    bool full = run->waiting->len == ANSWER_BATCH;
-    bool good =
-        (!full || answer_waiting(run, error)) && answer_batch_add(&run->batch, &run->encoder, record, example, error);
-    if (good)
+    bool stored = false, good = take_stored(run, example, &stored, error);
+    run->n_examples += good;
+    if (good && !stored && run->waiting->len == ANSWER_BATCH)
+        good = answer_waiting(run, error);
+    if (good && !stored && (good = answer_batch_add(&run->batch, &run->encoder, record, example, error)))
         g_ptr_array_add(run->waiting, g_memdup2(example, sizeof *example));
     else
         task_example_clear(example);
@@ -121,14 +148,6 @@ static bool show_score(const ScoreKind *kind, const ScoreResult *result, void *a
 
 /* ---- the whole ---- */
 
-/* Answers that cost hours are not written over. */
-static bool out_is_free(const char *out, GError **error)
-{
-    GStatBuf found;
-    return g_stat(out, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0 ||
-           fail_user(error, "%s exists and is not empty: give another --out, or remove the file", out);
-}
-
 static bool find_file(const Run *run, TaskFile *file, GError **error)
 {
     TaskFile train;
@@ -138,33 +157,37 @@ static bool find_file(const Run *run, TaskFile *file, GError **error)
     return file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
 }
 
+static bool report(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
+                   GError **error)
+{
+    bool as_json = options->json;
+    log_info("%s: %" PRId64 " examples answered", file->path, run->n_examples);
+    task_encoder_report(&run->encoder, file->path);
+    if (task_examples_skipped(examples) > 0)
+        log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
+    if (!run->scores.complete)
+        log_info("%s: not every example has its right answer, so there are no scores", file->path);
+    return !run->scores.complete || task_scores_each(&run->scores, show_score, &as_json, error);
+}
+
 static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
 {
     TaskFile file;
     if (!task_scores_check(&run->task, error) || !find_file(run, &file, error))
         return false;
     char *const read[] = { file.path };
+    g_autofree char *settings = task_settings(run->whole, &run->encoder, options->beams);
     TaskExamples *examples = NULL;
-    bool as_json = options->json;
-    bool good = !options->out || (io_check_apart(options->out, read, 1, error) && out_is_free(options->out, error));
+    bool good = !options->out || io_check_apart(options->out, read, 1, error);
     good = good && (examples = task_examples_open(&run->task, run->config, &file, error)) != NULL &&
-           (!options->out || (run->out = io_create(options->out, error)) != NULL) &&
+           (!options->out || (run->out = answers_file_open(options->out, model_hash(run->loaded, settings), file.path,
+                                                           error)) != NULL) &&
            answer_file(run, examples, options->samples, error);
-    if (run->out && good)
-        good = io_close(run->out, true, error);
-    else if (run->out)
-        io_abort(run->out);
-    if (good && run->encoder.inputs == 0)
+    if (run->out)
+        good = answers_file_close(run->out, good, error);
+    if (good && run->n_examples == 0)
         good = fail_user(error, "%s: no example to evaluate on", file.path);
-    if (good) {
-        log_info("%s: %" PRId64 " examples answered", file.path, run->encoder.inputs);
-        task_encoder_report(&run->encoder, file.path);
-        if (task_examples_skipped(examples) > 0)
-            log_warning("%s: %" PRId64 " rows were left out", file.path, task_examples_skipped(examples));
-        if (!run->scores.complete)
-            log_info("%s: not every example has its right answer, so there are no scores", file.path);
-        good = !run->scores.complete || task_scores_each(&run->scores, show_score, &as_json, error);
-    }
+    good = good && report(run, &file, examples, options, error);
     task_examples_close(examples);
     g_free(file.path);
     return good;
@@ -173,7 +196,7 @@ static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
 bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const TaskEvalOptions *options,
                GError **error)
 {
-    Run run = { .config = &config->task, .loaded = loaded };
+    Run run = { .whole = config, .config = &config->task, .loaded = loaded, .out_path = options->out };
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
     run.encoder = task_encoder(&run.task, config, loaded);
