@@ -21,9 +21,9 @@ void trainer_plan_best(Trainer *t)
     if (t->best)
         t->best_data ^= (int64_t)(task_eval_hash(t->task_eval) + g_str_hash(t->best));
     if (state->best_step >= 0 && state->best_data != t->best_data)
-        log_info("the best checkpoint so far (step %" PRId64
-                 ") is of another train.best or of other held-out samples: the next evaluation begins anew",
-                 state->best_step);
+        log_info("the best %s so far (step %" PRId64
+                 ") is of other held-out samples%s: the next evaluation begins anew",
+                 t->best ? t->best : "loss", state->best_step, t->best ? ", or of another train.best" : "");
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)
