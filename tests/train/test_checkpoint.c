@@ -69,7 +69,10 @@ static void set_up(Fixture *f, gconstpointer data)
                              1,
                              0,
                              1234567890123456789,
-                             { 65536, 5, 3, 2, 1, 2 } };
+                             { 65536, 5, 3, 2, 1, 2 },
+                             6,
+                             3,
+                             2 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

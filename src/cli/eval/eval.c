@@ -52,10 +52,11 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers; NAME is task.name=NAME"),
     CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
-    CLI_PATH("out", score_out,
-             "where the scores of --score go (lines that it has are not scored again), or the predictions of --task "
-             "(a new file); never over other answers",
-             "FILE"),
+    CLI_PATH(
+        "out", score_out,
+        "where the scores of --score, or the predictions of --task go; what the file has is not answered again, and "
+        "other answers are never written over",
+        "FILE"),
     CLI_PATH(
         "predictions", programs.predictions,
         "programs: test completions of another program instead, JSON lines with task_id and completion (or solution)",

@@ -233,6 +233,11 @@ const char *score_does(const ScoreKind *kind)
     return kind->does;
 }
 
+const char *score_value_name(const ScoreKind *kind, int i)
+{
+    return i < SCORE_MAX_VALUES ? kind->values[i] : NULL;
+}
+
 ScoreTakes score_takes(const ScoreKind *kind)
 {
     return kind->takes;

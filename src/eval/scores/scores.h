@@ -74,6 +74,8 @@ const ScoreKind *score_find(const char *name);
 const ScoreKind *score_at(size_t i);
 const char *score_name(const ScoreKind *kind);
 const char *score_does(const ScoreKind *kind); /* one line of help */
+/* The name of the i-th value of its results; NULL behind the last. */
+const char *score_value_name(const ScoreKind *kind, int i);
 ScoreTakes score_takes(const ScoreKind *kind);
 bool score_takes_groups(const ScoreKind *kind);
 

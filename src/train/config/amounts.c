@@ -109,6 +109,7 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
                           .lr = optim->lr,
                           .min_lr = optim->min_lr,
                           .power = optim->power,
+                          .scale = 1,
                           .warmup = (double)config_steps(config, warmup, epoch_samples),
                           .total = (double)config_steps(config, length, epoch_samples) };
     schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;

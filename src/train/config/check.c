@@ -2,9 +2,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "eval/task_scores.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
 #define MAX_ROWS (1 << 28)
@@ -83,6 +85,21 @@ static bool check_task(const Config *config, GError **error)
     return task_configure(&task, &config->task, error);
 }
 
+static bool check_best(const Config *config, GError **error)
+{
+    const char *best = config->train.best;
+    Task task;
+    if (strcmp(best, "loss") == 0)
+        return true;
+    if (!task_is_set(&config->task))
+        return fail_user(error,
+                         "train.best=%s: scores are those of a task (task.name, or task.data), and the run has "
+                         "none; loss is the held-out loss",
+                         best);
+    g_autofree char *figure = task_configure(&task, &config->task, error) ? task_figure_find(&task, best, error) : NULL;
+    return figure || fail_context(error, "train.best");
+}
+
 static bool check_class_weights(const Config *config, GError **error)
 {
     GError *problem = NULL;
@@ -119,7 +136,7 @@ bool config_check(const Config *config, GError **error)
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||
-        !check_smoothing(config, error))
+        !check_smoothing(config, error) || !check_best(config, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
@@ -130,12 +147,13 @@ bool config_check(const Config *config, GError **error)
                          " tokens are more than are computed at once "
                          "(%d tokens); accumulation makes train.batch of smaller ones",
                          config_micro_samples(config), config->data.input_length, MAX_ROWS);
-    bool decays = config->optim.schedule != SCHEDULE_CONSTANT && config->optim.schedule != SCHEDULE_INVERSE_SQRT;
+    int kind = config->optim.schedule;
+    bool decays = kind != SCHEDULE_CONSTANT && kind != SCHEDULE_INVERSE_SQRT && kind != SCHEDULE_PLATEAU;
     if (train->length.unit == UNIT_SECONDS && decays)
         return fail_user(
             error,
             "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
-            "steps, samples, tokens or epochs, or choose constant or inverse_sqrt",
+            "steps, samples, tokens or epochs, or choose plateau, constant or inverse_sqrt",
             schedule_names[config->optim.schedule]);
     return model_config_check(&config->model, error);
 }

@@ -24,7 +24,10 @@ typedef struct TokenizerConfig {
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
-    int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
+    int64_t eval_samples; /* samples of each held-out set, and examples of the task, in an evaluation; 0 means all */
+    char *best;           /* "loss", or the name of a figure of the task's scores (eval/task_scores.h) */
+    int64_t patience;     /* evaluations without a better `best` that end the run; 0 means none do */
+    bool scores;          /* evaluations answer the task's examples */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
     int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
     bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */

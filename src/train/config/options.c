@@ -38,7 +38,17 @@ static const OptionRow train_options[] = {
     { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
       "longest time between two checkpoints where save_every is no time; 0: no limit", NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
-      "samples of data.valid in an evaluation; 0: all", NULL },
+      "samples of data.valid in an evaluation, and examples of a task that are answered; 0: all", NULL },
+    { "train.best", OPT_STRING, ROW(best), "loss", 0, 0, OPT_TUNABLE,
+      "what makes a checkpoint the best: loss (the lowest of the first set of data.valid), or the highest of a score "
+      "of "
+      "the task, such as f1, squad.f1 or rouge.rouge_l",
+      NULL },
+    { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
+      "evaluations in a row without a better train.best, after which the run ends; 0: none end it", NULL },
+    { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
+      "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
+      NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,

@@ -62,6 +62,7 @@ static void plan_steps(Trainer *t)
     t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
+    trainer_scale_rate(t);
     t->started = clock_seconds();
     t->first_step = t->window_step = t->state.attempts;
     t->first_tokens = t->state.tokens;
@@ -181,6 +182,16 @@ static bool open_metrics(Trainer *t, GError **error)
     return true;
 }
 
+/* What evaluations decide about needs evaluations. */
+static bool check_evaluated(const Trainer *t, GError **error)
+{
+    bool patience = t->config.train.patience > 0, plateau = t->schedule.kind == SCHEDULE_PLATEAU;
+    if (t->valid->len > 0 || (!patience && !plateau))
+        return true;
+    return fail_user(error, "%s needs held-out data: set data.valid, or task.valid",
+                     patience ? "train.patience" : "optim.schedule=plateau");
+}
+
 static void advise(const Trainer *t)
 {
     const Config *config = &t->config;
@@ -203,6 +214,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     start_decoders(t);
     plan_steps(t);
+    if (!check_evaluated(t, error) || !trainer_open_scores(t, error))
+        return false;
     trainer_plan_best(t);
     if ((!has_ended(t) && !config_save_run(config, t->tok, error)) || !check_room(t, error))
         return false;
@@ -222,6 +235,7 @@ void trainer_close(Trainer *t)
     if (t->yardstick.dev)
         yardstick_clear(&t->yardstick);
     g_clear_pointer(&t->optimizer, optimizer_close);
+    g_clear_pointer(&t->task_eval, task_eval_close);
     g_clear_pointer(&t->model, model_close);
     g_clear_pointer(&t->valid, g_ptr_array_unref);
     g_clear_pointer(&t->train, loader_close);
@@ -229,6 +243,7 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
     g_free(t->class_weights);
+    g_free(t->best);
     g_free(t->task_train);
     g_free(t->task_valid);
     log_to_file(NULL, NULL);
