@@ -224,7 +224,7 @@ static Tensor dropped(const Chunk *chunk, Tensor x, const Dropout *drop)
 
 static LinearW projection(const HeadW *head)
 {
-    return (LinearW){ head->w, head->b };
+    return (LinearW){ .w = head->w, .b = head->b };
 }
 
 static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
@@ -254,7 +254,7 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 {
     const Ctx *cx = chunk->cx;
     const HeadW *head = chunk->c->head;
-    const LinearW grads = { head->dw, head->db };
+    const LinearW grads = { .w = head->dw, .b = head->db };
     Tensor d = chunk_tensor(chunk, dx.d[1], "classifier.d");
 
     linear_bwd(cx, d, chunk->logits, chunk->dropped, projection(head), grads, beta);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "device/profile.h"
+#include "model/lora.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,10 +48,10 @@ static bool is_frozen(const char *name, const char *const *patterns)
     return false;
 }
 
-static bool freeze(ParamSpec *specs, int n, const char *const *patterns, GError **error)
+static bool freeze(const ModelConfig *config, ParamSpec *specs, int n, const char *const *patterns, GError **error)
 {
     for (int i = 0; i < n; i++) {
-        specs[i].frozen = is_frozen(specs[i].name, patterns);
+        specs[i].frozen = is_frozen(specs[i].name, patterns) || !lora_trains(config, &specs[i]);
         for (int j = 0; j < i && specs[i].group >= 0; j++)
             if (specs[j].bucket == specs[i].bucket && specs[j].group == specs[i].group &&
                 specs[j].frozen != specs[i].frozen)
@@ -71,7 +72,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
     g_autofree int *uses = model_bucket_uses(config, stage);
-    if (!freeze(specs, n_specs, frozen, error))
+    if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
     ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
     if (params == NULL) {

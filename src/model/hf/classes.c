@@ -50,6 +50,32 @@ static char *read_names(const json_t *root, int64_t n)
     return g_string_free(all, false);
 }
 
+/* A classifier of T5 reads the encoder alone. */
+static void take_encoder(ModelConfig *config)
+{
+    config->n_dec = 0;
+    config->scale_logits = false;
+}
+
+void hf_classifier_shape(const HfArchitecture *arch, LabelKind kind, ModelConfig *config)
+{
+    config->classifier = (int)kind;
+    if (arch->family == FAMILY_T5)
+        take_encoder(config);
+    hf_fit(arch, config);
+}
+
+bool hf_classifier_name(ModelConfig *config, int64_t n)
+{
+    if (config->classifier == LABELS_SEQUENCE && n == 1)
+        config->classifier = LABELS_VALUE;
+    if (config->classifier != LABELS_SEQUENCE && config->classifier != LABELS_TOKENS)
+        return n == model_config_outputs(config);
+    g_autofree char *names = n <= MOST_LABELS ? read_names(NULL, n) : NULL;
+    config->labels = (char *)(uintptr_t)g_intern_string(names);
+    return names != NULL && n > 1;
+}
+
 bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelConfig *config, GError **error)
 {
     const char *problem = json_string_value(json_object_get(root, "problem_type"));
@@ -64,10 +90,8 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
                          "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
                          "and T5ForTokenClassification",
                          json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
-    if (arch->family == FAMILY_T5) { /* the encoder alone */
-        config->n_dec = 0;
-        config->scale_logits = false;
-    }
+    if (arch->family == FAMILY_T5)
+        take_encoder(config);
     if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)

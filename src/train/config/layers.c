@@ -40,7 +40,8 @@ static bool in_recipe(const char *name)
 
 static bool of_a_start(const char *name)
 {
-    return in_recipe(name) || g_str_has_prefix(name, "model.") || strcmp(name, "tokenizer.path") == 0;
+    return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
+           strcmp(name, "tokenizer.path") == 0;
 }
 
 static bool of_the_data(const char *name)

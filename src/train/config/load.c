@@ -1,4 +1,5 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
+#include "model/hf/hf.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"
@@ -121,6 +122,8 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     if (layers == NULL || !options_apply(config_options(), config, layers, error))
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
+    if (!hf_resolve_targets(&config->model, error))
+        return false;
     if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
         !resolve_compat(config, error))
         return false;

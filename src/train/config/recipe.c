@@ -129,6 +129,9 @@ static const Recipe task_recipes[] = {
     { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%; optim.beta2=0.999" },
 };
 
+/* Of adapters: Adafactor's steps are in proportion to the weights, of which half begin at zero. */
+static const char lora_optimizer[] = "optim.name=adamw", lora_settings[] = "optim.lr=5e-4; optim.weight_decay=0";
+
 static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
 {
     g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, tokens);
@@ -151,6 +154,8 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
 void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
 {
     const Task *task = task_find(config->name);
+    if (model->lora.rank > 0)
+        add(lora_optimizer, settings);
     if (model->classifier != LABELS_NONE) {
         int64_t length = classifier_lengths[model->classifier];
         add(classifier_settings, settings);
@@ -170,4 +175,6 @@ void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArra
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
             add(task_recipes[i].settings, settings);
+    if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
+        add(lora_settings, settings);
 }
