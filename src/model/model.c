@@ -28,6 +28,7 @@ static void close_slots(Model *model)
         stack_pass_clear(&model->slots[i].encoder);
         stack_pass_clear(&model->slots[i].decoder);
         stream_close(model->slots[i].with_memory);
+        stream_close(model->slots[i].shifted);
     }
     g_free(model->slots);
     workspace_clear(&model->work, model->dev);

@@ -177,6 +177,11 @@ double model_config_classifier_dropout(const ModelConfig *config)
     return config->classifier_dropout < 0 ? config->dropout : config->classifier_dropout;
 }
 
+bool model_config_shifts(const ModelConfig *config)
+{
+    return config->classifier != LABELS_NONE && config->n_dec > 0;
+}
+
 int64_t model_config_outputs(const ModelConfig *config)
 {
     switch ((LabelKind)config->classifier) {
@@ -258,6 +263,15 @@ static bool check_family(const ModelConfig *config, GError **error)
     return true;
 }
 
+/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder alone.
+ */
+static bool has_classifier(const ModelConfig *config)
+{
+    bool of_t5 = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE ||
+                 config->classifier == LABELS_SPAN;
+    return config->family == FAMILY_BERT || (config->family == FAMILY_T5 && of_t5);
+}
+
 /* A classifier reads the pooler, the transform, a linear of its own, or what the last block gives. */
 static bool check_classifier(const ModelConfig *config, GError **error)
 {
@@ -265,8 +279,8 @@ static bool check_classifier(const ModelConfig *config, GError **error)
     bool classes = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_TOKENS;
     if (config->classifier == LABELS_NONE)
         return true;
-    if (config->family != FAMILY_BERT)
-        return fail_user(error, "model.classifier is of family bert, not %s", family_names[config->family]);
+    if (!has_classifier(config))
+        return fail_user(error, "model.classifier=%s is of family bert, not %s", kind, family_names[config->family]);
     if (config->sentence_head || config->head_bias)
         return fail_user(error, "model.classifier=%s takes the place of model.sentence_head and model.head_bias", kind);
     if (config->pooler + config->head_transform + config->classifier_dense > 1)

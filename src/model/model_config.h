@@ -143,6 +143,8 @@ double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
 double model_config_classifier_dropout(const ModelConfig *config);
+/* Whether a classifier reads the output of a decoder, whose tokens are those of the encoder moved by one. */
+bool model_config_shifts(const ModelConfig *config);
 /* Number of the classifier's outputs for each token, sequence or choice; 0 where there is no classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
 /* Whether there is a learned embedding of each position. */

@@ -50,10 +50,10 @@ static char *read_names(const json_t *root, int64_t n)
     return g_string_free(all, false);
 }
 
-/* A classifier of T5 reads the encoder alone. */
-static void take_encoder(ModelConfig *config)
+/* T5's classifier of tokens reads an encoder alone; none has logits of words. */
+static void shape_t5(ModelConfig *config, LabelKind kind)
 {
-    config->n_dec = 0;
+    config->n_dec = kind == LABELS_TOKENS ? 0 : config->n_dec;
     config->scale_logits = false;
 }
 
@@ -61,7 +61,7 @@ void hf_classifier_shape(const HfArchitecture *arch, LabelKind kind, ModelConfig
 {
     config->classifier = (int)kind;
     if (arch->family == FAMILY_T5)
-        take_encoder(config);
+        shape_t5(config, kind);
     hf_fit(arch, config);
 }
 
@@ -85,13 +85,13 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
     int64_t n;
     if (kind == LABELS_NONE)
         return true;
-    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind != LABELS_TOKENS))
+    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind == LABELS_CHOICE))
         return fail_user(error,
                          "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
-                         "and T5ForTokenClassification",
+                         "and T5's for sequences, tokens and answers",
                          json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
     if (arch->family == FAMILY_T5)
-        take_encoder(config);
+        shape_t5(config, kind);
     if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)

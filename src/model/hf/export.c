@@ -100,7 +100,8 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     const TensorNames names = hf_names(arch, config);
     add_params(&tensors, &names, config);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
-    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
+    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits &&
+        config->classifier == LABELS_NONE)
         add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {

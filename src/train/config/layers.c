@@ -125,7 +125,8 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
         !options_apply(config_options(), &config, given, error))
         return !sets_task(given);
     LabelKind kind = task_learns(&config.task);
-    if (kind != LABELS_NONE && config.model.family == FAMILY_BERT)
+    bool asked = config.model.family == FAMILY_T5 && config.model.classifier != LABELS_NONE;
+    if (kind != LABELS_NONE && (asked || config.model.family == FAMILY_BERT))
         recipe_add_classifier(&config.model, kind, layers);
     return true;
 }

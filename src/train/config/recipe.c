@@ -146,8 +146,9 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
     bool pooler = !t5 && !modernbert && !dense && (sequences || kind == LABELS_CHOICE);
     g_autofree char *text = g_strdup_printf(
         "model.classifier=%s; model.sentence_head=false; model.head_bias=false; model.head_transform=%s; "
-        "model.pooler=%s; model.classifier_dense=%s; model.tie_embeddings=true",
-        label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false");
+        "model.pooler=%s; model.classifier_dense=%s%s",
+        label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false",
+        model->family == FAMILY_T5 ? "" : "; model.tie_embeddings=true");
     add(text, settings);
 }
 
