@@ -27,7 +27,8 @@ typedef enum PhiloxPurpose {
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* next-sentence prediction: the second text if it is not the following one */
     PHILOX_SCORES = 10,  /* bootstrap resamples of loam scores */
-    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
+    PHILOX_DROPOUT = 16, /* + DropoutSite of nn/ctx.h, + 16 in the decoder */
+    PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
 } PhiloxPurpose;
 
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);

@@ -91,8 +91,14 @@ static void add_choices(Rows *rows, const TokenStream *stream, const Batch *batc
     }
 }
 
+/* The token at which a classifier of sequences reads sequence s. */
+static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
+{
+    return last ? stream->cu[s + 1] - 1 : stream->cu[s];
+}
+
 /* The groups that have a loss. */
-static Rows rows_of(LabelKind kind, const Batch *batch)
+static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
     Rows rows = rows_new();
@@ -104,7 +110,8 @@ static Rows rows_of(LabelKind kind, const Batch *batch)
     }
     for (int32_t s = 0; kind <= LABELS_VALUE && s < stream->n_seq; s++)
         if (batch->labels[s] != -1) {
-            g_array_append_val(rows.tokens, stream->cu[s]);
+            const int32_t token = token_of(stream, s, last);
+            g_array_append_val(rows.tokens, token);
             end_group(&rows, batch->labels[s]);
         }
     for (int32_t s = 0; kind == LABELS_SPAN && s < stream->n_seq; s++)
@@ -136,7 +143,7 @@ double classifier_count(LabelKind kind, const float *class_weights, const Batch 
     double sum = 0;
     if (kind == LABELS_NONE)
         return 0;
-    Rows rows = rows_of(kind, batch);
+    Rows rows = rows_of(kind, false, batch);
     bool classes = kind == LABELS_SEQUENCE || kind == LABELS_TOKENS;
     for (guint i = 0; i < rows.targets->len; i++)
         sum += class_weights && classes ? (double)class_weights[AT(rows.targets, i)] : 1;
@@ -225,7 +232,7 @@ static Tensor dropped(const Chunk *chunk, Tensor x, const Dropout *drop)
 
 static LinearW projection(const HeadW *head)
 {
-    return (LinearW){ head->w, head->b };
+    return (LinearW){ .w = head->w, .b = head->b };
 }
 
 static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
@@ -255,7 +262,7 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 {
     const Ctx *cx = chunk->cx;
     const HeadW *head = chunk->c->head;
-    const LinearW grads = { head->dw, head->db };
+    const LinearW grads = { .w = head->dw, .b = head->db };
     Tensor d = chunk_tensor(chunk, dx.d[1], "classifier.d");
 
     linear_bwd(cx, d, chunk->logits, chunk->dropped, projection(head), grads, beta);
@@ -445,7 +452,7 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
                      const XentSpec *xent)
 {
     const Ctx inner = chunk_context(cx);
-    Rows rows = cx->dev->computes ? rows_of(c->kind, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
+    Rows rows = cx->dev->computes ? rows_of(c->kind, c->last, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
     size_t mark = arena_mark(cx->scratch);
 
     if (rows_groups(&rows) == 0 && xent->grad)
@@ -468,12 +475,12 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
 }
 
 /* Every sequence, or every token, a group of its own. */
-static Rows rows_all(LabelKind kind, const TokenStream *stream)
+static Rows rows_all(LabelKind kind, bool last, const TokenStream *stream)
 {
     Rows rows = rows_new();
     int32_t n = by_token(kind) ? stream->n_tokens : stream->n_seq;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t token = by_token(kind) ? i : stream->cu[i];
+        const int32_t token = by_token(kind) ? i : token_of(stream, i, last);
         g_array_append_val(rows.tokens, token);
         end_group(&rows, 0);
     }
@@ -484,7 +491,7 @@ void classifier_logits(const Ctx *cx, float *logits, Tensor x, const Classifier 
 {
     const Ctx inner = chunk_context(cx);
     int64_t columns = c->head->w.d[0];
-    Rows rows = rows_all(c->kind, batch_loss_stream(batch));
+    Rows rows = rows_all(c->kind, c->last, batch_loss_stream(batch));
     size_t mark = arena_mark(cx->scratch);
 
     for (int32_t first = 0; first < rows_groups(&rows);) {

@@ -1,6 +1,6 @@
-/* classifier.h: the head of a fine-tuned encoder: from the output of the last block to the classes, values, spans or
- * choices of the batch's sequences. logits = dropout(t(dropout(x))) wᵀ + b, where t is BERT's pooler, RoBERTa's dense
- * layer, ModernBERT's transform, or nothing. */
+/* classifier.h: the head of a fine-tuned encoder, or encoder-decoder: from the output of the last block to the classes,
+ * values, spans or choices of the batch's sequences. logits = dropout(t(dropout(x))) wᵀ + b, where t is BERT's pooler,
+ * RoBERTa's dense layer, ModernBERT's transform, or nothing. */
 #pragma once
 
 #include "data/labels.h"
@@ -8,6 +8,7 @@
 
 typedef struct Classifier {
     LabelKind kind;
+    bool last;                  /* a sequence is read at its last token, else at its first */
     const HeadW *head;          /* w (K,C): K classes; 1 for values and choices; 2 for spans: begin and end */
     float dropout_in, dropout;  /* rates on the input of t, and on its output */
     const float *class_weights; /* (K) factor on the loss of each class; NULL means 1 */

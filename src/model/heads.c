@@ -136,6 +136,7 @@ static Classifier classifier_of(const ModelConfig *config, const HeadW *weights,
 {
     float rate = (float)model_config_classifier_dropout(config);
     return (Classifier){ .kind = (LabelKind)config->classifier,
+                         .last = model_config_shifts(config),
                          .head = weights,
                          .dropout_in = config->classifier_dense ? rate : 0,
                          .dropout = rate,

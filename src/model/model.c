@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "device/profile.h"
+#include "model/lora.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +27,7 @@ static void close_slots(Model *model)
         stack_pass_clear(&model->slots[i].encoder);
         stack_pass_clear(&model->slots[i].decoder);
         stream_close(model->slots[i].with_memory);
+        stream_close(model->slots[i].shifted);
     }
     g_free(model->slots);
     workspace_clear(&model->work, model->dev);
@@ -46,10 +48,10 @@ static bool is_frozen(const char *name, const char *const *patterns)
     return false;
 }
 
-static bool freeze(ParamSpec *specs, int n, const char *const *patterns, GError **error)
+static bool freeze(const ModelConfig *config, ParamSpec *specs, int n, const char *const *patterns, GError **error)
 {
     for (int i = 0; i < n; i++) {
-        specs[i].frozen = is_frozen(specs[i].name, patterns);
+        specs[i].frozen = is_frozen(specs[i].name, patterns) || !lora_trains(config, &specs[i]);
         for (int j = 0; j < i && specs[i].group >= 0; j++)
             if (specs[j].bucket == specs[i].bucket && specs[j].group == specs[i].group &&
                 specs[j].frozen != specs[i].frozen)
@@ -70,7 +72,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
     g_autofree int *uses = model_bucket_uses(config, stage);
-    if (!freeze(specs, n_specs, frozen, error))
+    if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
     ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
     if (params == NULL) {

@@ -18,6 +18,7 @@ typedef struct Slot {
     const Batch *batch; /* owned by the caller */
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
+    TokenStream *shifted;        /* the decoder's stream of a model with model_config_shifts; else NULL */
     StackPass encoder, decoder;  /* encoder.tokens is set in every stage that has cross-attention */
     Tensor encoder_output;       /* (E,C) computed or received by this stage; absent until then */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */

@@ -169,7 +169,7 @@ static bool check_segments(const DataConfig *data, const ModelConfig *model, GEr
 static bool suits(const Objective *objective, const ModelConfig *model)
 {
     return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
-           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0 && !model_config_shifts(model));
 }
 
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)

@@ -43,7 +43,8 @@ static bool in_recipe(const char *name)
 
 static bool of_a_start(const char *name)
 {
-    return in_recipe(name) || g_str_has_prefix(name, "model.") || strcmp(name, "tokenizer.path") == 0;
+    return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
+           strcmp(name, "tokenizer.path") == 0;
 }
 
 static bool of_the_data(const char *name)
@@ -159,7 +160,8 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
         !options_apply(config_options(), &config, given, error))
         return false;
     LabelKind kind = task ? task_learns(&config.task) : LABELS_NONE;
-    if (kind != LABELS_NONE && config.model.family == FAMILY_BERT)
+    bool asked = config.model.family == FAMILY_T5 && config.model.classifier != LABELS_NONE;
+    if (kind != LABELS_NONE && (asked || config.model.family == FAMILY_BERT))
         add_kind(&config.model, kind, NULL, "the task", layers);
     if (task || config.model.family != FAMILY_BERT)
         return true;

@@ -1,4 +1,5 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
+#include "model/hf/hf.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"
@@ -137,6 +138,8 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
     note_origin(config, layers);
+    if (!hf_resolve_targets(&config->model, error))
+        return false;
     if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
         !resolve_compat(config, error))
         return false;

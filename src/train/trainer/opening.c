@@ -101,10 +101,11 @@ static bool open_model(Trainer *t, GError **error)
                     (double)t->micro;
     yardstick_open(&t->yardstick, t->dev);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+    int64_t n_params = params_elements(model_params(t->model));
+    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
+        log_info("model: %s parameters%s; memory %s; %s on %d threads (%s, %s)", count, trained, memory, t->dev->name,
                  t->dev->threads, t->dev->isa, precision);
     return t->optimizer != NULL;
 }
