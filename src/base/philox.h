@@ -6,6 +6,8 @@
  * channel or key 4c + i, where c is the last number of the counter. */
 #pragma once
 
+#include "base/host_device.h"
+
 #include <stdint.h>
 
 typedef struct PhiloxKey {
@@ -33,7 +35,7 @@ typedef enum PhiloxPurpose {
 
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);
 
-static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
+HOST_DEVICE static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
 {
     uint32_t k0 = key.k[0], k1 = key.k[1];
     for (int round = 0; round < 10; round++) {
