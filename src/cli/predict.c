@@ -297,7 +297,9 @@ bool verb_predict(int argc, char **argv, GError **error)
     g_auto(LoadedModel) loaded = { 0 };
     if (!cli_model_config(&config, argv[1], argv + 2, argc - 2, error))
         return false;
+    const Precision precision = config_precision(&config);
     const LoadedModelSource source = { .path = argv[1],
+                                       .precision = config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads };
