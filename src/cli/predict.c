@@ -17,7 +17,7 @@ static const char about[] =
     "the input's template in their order, separated by tabs; with --jsonl it is an object with these fields, with "
     "--raw\n"
     "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
-    "for others give task.input, or --raw.\n\n"
+    "for others give task.input, or --raw. It computes in the run's precision, or in another: train.precision=f32.\n\n"
     "  echo \"a film to forget\" | loam predict runs/reviews\n"
     "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";
 
