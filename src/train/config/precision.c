@@ -35,8 +35,8 @@ bool config_resolve_precision(Config *config, GError **error)
         return true;
     Config saved = { 0 };
     bool read = read_saved(&saved, path, error);
-    if (read && saved.train.precision != PRECISION_AUTO)
-        config->train.precision = saved.train.precision;
+    if (read) /* a run of before the option computed in f32 */
+        config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
     options_clear(config_options(), &saved);
     return read;
 }
