@@ -230,7 +230,8 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     const LoadedModel *loaded = p->loaded;
     const ModelConfig *model = model_config(loaded->model);
     if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
         return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
                          model_path);
@@ -300,5 +301,6 @@ bool verb_predict(int argc, char **argv, GError **error)
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads };
-    return loaded_model_open(&loaded, &source, error) && predict(&loaded, &config, argv[1], error);
+    return loaded_model_open(&loaded, &source, error) && task_name_classes(&loaded, argv + 2, argc - 2, error) &&
+           predict(&loaded, &config, argv[1], error);
 }

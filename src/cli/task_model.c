@@ -3,6 +3,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error)
+{
+    static const char option[] = "model.labels=";
+    for (int i = 0; i < n_overrides; i++)
+        if (g_str_has_prefix(overrides[i], option) &&
+            !model_name_classes(loaded->model, overrides[i] + sizeof option - 1, error))
+            return false;
+    return true;
+}
+
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error)
 {
     if (!task_is_set(&config->task))
@@ -12,7 +22,8 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
                          model_path);
     const ModelConfig *model = model_config(loaded->model);
     if (model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (!task_configure(task, &config->task, error))
         return false;
     return (int)task->learns == model->classifier ||

@@ -6,6 +6,8 @@
 #include "train/config/config.h"
 #include "train/model_path.h"
 
+/* Gives the classes of the loaded model the names of an override, such as model.labels=negative,positive. */
+bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error);
 /* The task of the configuration. An error where it names none, or the model writes no text. */
 bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, const char *model_path, GError **error);
 /* What decides about the answers to a task's inputs besides the model, as text for model_hash: the options task.* but

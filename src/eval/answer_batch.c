@@ -39,11 +39,14 @@ static bool add_inputs(AnswerBatch *batch, TaskEncoder *encoder, const TaskExamp
 {
     TaskInputs inputs = task_inputs_new();
     const int32_t end = (int32_t)batch->inputs->len + 1;
-    bool good = task_encode_inputs(encoder, example, &inputs, error);
+    if (!task_encode_inputs(encoder, example, &inputs, error)) {
+        task_inputs_free(&inputs);
+        return false;
+    }
     g_array_append_val(batch->inputs, inputs);
     g_array_append_vals(batch->examples, example, 1);
     g_array_append_val(batch->cu, end);
-    return good;
+    return true;
 }
 
 /* An encoder's input ends with EOS; a decoder alone leaves room for the longest answer. */

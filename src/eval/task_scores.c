@@ -71,7 +71,8 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                   labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
     const ScoreOptions options = { .positive = task->positive,
                                    .labels = task->average_labels ? (const char *const *)labels : NULL,
-                                   .tokenizer = task->intl ? BLEU_INTL : BLEU_13A };
+                                   .tokenizer = task->intl ? BLEU_INTL : BLEU_13A,
+                                   .language = task->language };
     for (char **name = names; *name; name++) {
         const ScoreKind *kind = score_find(*name);
         ScoreResult result;

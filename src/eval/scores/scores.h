@@ -41,9 +41,10 @@ typedef struct ScoreOptions {
     bool lowercase;            /* BLEU, chrF: compare in lower case */
     BleuTokenizer tokenizer;
     BleuSmoothing smoothing;
-    double smooth_value; /* of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
-    int word_order;      /* chrF: longest n-grams of words, 0 to 2; 0 means characters alone, 2 is chrF++ */
-    int64_t resamples;   /* bootstrap resamples for confidence intervals; 0 means no intervals */
+    double smooth_value;  /* of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
+    const char *language; /* codebleu_no_dataflow: "java"; NULL is an error there */
+    int word_order;       /* chrF: longest n-grams of words, 0 to 2; 0 means characters alone, 2 is chrF++ */
+    int64_t resamples;    /* bootstrap resamples for confidence intervals; 0 means no intervals */
     double confidence; /* share of the resamples within an interval, in percent, such as 95; read where resamples > 0 */
     uint64_t seed;     /* of the resamples */
 } ScoreOptions;

@@ -16,13 +16,15 @@ const StateField state_fields[] = {
     { "window_nll", ROW(window.head[HEAD_TOKENS].nll), STATE_REAL, false, 0 },
     { "window_correct", ROW(window.head[HEAD_TOKENS].correct), STATE_REAL, false, 0 },
     { "window_weight", ROW(window.head[HEAD_TOKENS].weight), STATE_REAL, false, 0 },
-    /* Labels take no smoothing: their loss is their nll. */
+    /* Labels of pairs take no smoothing: their loss is their nll. */
     { "window_label_nll", ROW(window.head[HEAD_LABELS].loss), STATE_REAL, false, 0 },
     { "window_label_correct", ROW(window.head[HEAD_LABELS].correct), STATE_REAL, false, 0 },
     { "window_label_weight", ROW(window.head[HEAD_LABELS].weight), STATE_REAL, false, 0 },
     { "window_class_nll", ROW(window.head[HEAD_CLASSES].loss), STATE_REAL, false, 0 },
+    { "window_class_plain_nll", ROW(window.head[HEAD_CLASSES].nll), STATE_REAL, false, 0 },
     { "window_class_correct", ROW(window.head[HEAD_CLASSES].correct), STATE_REAL, false, 0 },
     { "window_class_weight", ROW(window.head[HEAD_CLASSES].weight), STATE_REAL, false, 0 },
+    { "window_class_rows", ROW(window.head[HEAD_CLASSES].rows), STATE_REAL, false, 0 },
     { "window_value_loss", ROW(window.head[HEAD_VALUE].loss), STATE_REAL, false, 0 },
     { "window_value_weight", ROW(window.head[HEAD_VALUE].weight), STATE_REAL, false, 0 },
     { "best_loss", ROW(best_value), STATE_REAL, false, 0 },

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "train/class_weights.h"
 #include "train/config/config.h"
 #include "train/cpu_device.h"
 #include "train/mixture_report.h"
@@ -90,7 +91,9 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
-    t->loss.class_weights = t->class_weights = config_class_weights(config, NULL);
+    if (!class_weights_find(&t->class_weights, config, t->train, error))
+        return false;
+    t->loss.class_weights = t->class_weights;
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
@@ -98,10 +101,11 @@ static bool open_model(Trainer *t, GError **error)
                     (double)t->micro;
     yardstick_open(&t->yardstick, t->dev);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+    int64_t n_params = params_elements(model_params(t->model));
+    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
+        log_info("model: %s parameters%s; memory %s; %s on %d threads (%s, %s)", count, trained, memory, t->dev->name,
                  t->dev->threads, t->dev->isa, precision);
     return t->optimizer != NULL;
 }
@@ -169,6 +173,9 @@ static bool open_metrics(Trainer *t, GError **error)
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
+    const bool logs = t->config.train.fairseq_log;
+    if (logs && !(t->fairseq = fairseq_log_open(t->config.run.dir, t->state.updates, error)))
+        return false;
     g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
     metrics_options(t->metrics, t->state.attempts, yaml);
     for (guint i = 0; i < t->changes->len; i++)
@@ -223,6 +230,7 @@ bool trainer_open(Trainer *t, GError **error)
 void trainer_close(Trainer *t)
 {
     metrics_close(t->metrics);
+    fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
     if (t->yardstick.dev)

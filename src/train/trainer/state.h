@@ -13,6 +13,7 @@
 #include "train/memory.h"
 #include "train/run_dir.h"
 #include "train/trainer/every.h"
+#include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
 
 typedef struct Trainer {
@@ -37,6 +38,7 @@ typedef struct Trainer {
     MemoryPlan memory;
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;
+    FairseqLog *fairseq;                /* train.fairseq_log; NULL without it */
     double step_flops;                  /* FLOPs of a step */
     Yardstick yardstick;                /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started;     /* clock_seconds() at the start of the run, of the window */

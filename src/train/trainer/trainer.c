@@ -34,6 +34,22 @@ static void log_window(const Trainer *t, const StepStats *stats)
         metrics_train(t->metrics, &record);
 }
 
+/* A line of train.fairseq_log; `starts`: the next window begins. */
+static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
+{
+    const TrainState *state = &t->state;
+    double epoch = (double)loader_epoch_samples(t->train);
+    const FairseqWindow window = { .sums = &state->window,
+                                   .elapsed = clock_seconds() - t->window_started,
+                                   .waited = t->window_waited,
+                                   .update = (double)state->samples / epoch,
+                                   .lr = stats->lr,
+                                   .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
+                                   .num_updates = state->updates };
+    if (state->window_steps)
+        fairseq_log_line(t->fairseq, &window, starts);
+}
+
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
@@ -50,8 +66,13 @@ static void begin_window(Trainer *t)
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = trainer_due(t, &t->log_every);
-    if (due || end)
+    const FairseqStep step = { stats->norm, t->config.optim.clip_norm, stats->tokens, t->samples };
+    if (stats->updated)
+        fairseq_log_step(t->fairseq, &step);
+    if (due || end) {
         log_window(t, stats);
+        log_fairseq(t, stats, due);
+    }
     if (due)
         begin_window(t);
 }
@@ -126,6 +147,7 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
     if (made && (made = trace_write(t->trace, &events, error)))
         log_info("step %" PRId64 "  its operations are in %s", t->state.attempts, t->trace);
     profile_clear(&events);
+    t->trace = NULL;
     return made;
 }
 
@@ -160,6 +182,10 @@ static bool train_loop(Trainer *t, GError **error)
         if (end && trainer_out_of_patience(t))
             note_patience(t);
     }
+    if (t->trace)
+        log_warning("--trace: %s is not written: %s", t->trace,
+                    t->state.attempts == t->first_step ? "no step is left to trace"
+                                                       : "it is of the second step, and there was one alone");
     trainer_report_best(t);
     return true;
 }
