@@ -74,14 +74,14 @@ struct AnswersFile {
     IoFile *out;
 };
 
-AnswersFile *answers_file_open(const char *path, uint64_t model, const char *source, GError **error)
+AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)
 {
     AnswersFile *file = g_new(AnswersFile, 1);
-    *file = (AnswersFile){ .path = path, .source = source, .model = model, .stored = fopen(path, "r") };
-    if (file->stored || (errno == ENOENT && (file->out = io_append(path, error))))
+    *file = (AnswersFile){ .path = answers, .source = source, .model = model, .stored = fopen(answers, "r") };
+    if (file->stored || (errno == ENOENT && (file->out = io_append(answers, error))))
         return file;
     if (error && *error == NULL)
-        fail_errno(error, "cannot read", path);
+        fail_errno(error, "cannot read", answers);
     g_free(file);
     return NULL;
 }
