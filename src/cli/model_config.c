@@ -12,8 +12,11 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
         at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
     g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
     for (int i = 0; i < n_overrides; i++)
-        if (g_str_has_prefix(overrides[i], "model.") || g_str_has_prefix(overrides[i], "lora."))
-            return fail_user(error, "%s: the model is what %s holds; leave model.* and lora.* options out",
+        if ((g_str_has_prefix(overrides[i], "model.") && !g_str_has_prefix(overrides[i], "model.labels=")) ||
+            g_str_has_prefix(overrides[i], "lora."))
+            return fail_user(error,
+                             "%s: the model is what %s holds; leave model.* and lora.* options out (model.labels alone "
+                             "gives its classes other names)",
                              overrides[i], path);
     if (io_exists(dir, "config.yaml")) {
         if (!config_load(config, saved, overrides, n_overrides, error))

@@ -134,7 +134,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
                     .micro = (int32_t)config_micro_samples(config),
                     .samples = config_batch_samples(config),
                     .epoch = loader ? loader_epoch_samples(loader) : 0 };
-    o->planned.n_sentinels = TOKENIZER_SENTINELS;
+    o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;
     o->enc = objective_enc_length(o->objective, &o->planned);

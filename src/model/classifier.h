@@ -18,8 +18,10 @@ typedef struct Classifier {
  * question with its choices. */
 double classifier_count(LabelKind kind, const float *class_weights, const Batch *batch);
 /* sums (XENT_STATS) f64 = sums of the losses: cross-entropy over K classes, over the tokens of a sequence (spans), over
- * the sequences of a sample (choices), or the square of the error (values). With xent->grad the gradient is added to dx
- * (N,C), and the gradients of the head are written. */
+ * the sequences of a sample (choices), or the square of the error (values). xent->label_smoothing spreads probability
+ * over the K classes, as torch.nn.CrossEntropyLoss does; it is 0 for other kinds. XENT_CORRECT counts each row as 1,
+ * whatever the weight of its class. With xent->grad the gradient is added to dx (N,C), and the gradients of the head
+ * are written. */
 void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Classifier *c, const Batch *batch,
                      const XentSpec *xent);
 /* logits f32, on the host: of each sequence, (sequences, K), or for tokens and spans of each token, (tokens, K). */

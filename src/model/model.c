@@ -9,7 +9,6 @@
 #include <math.h>
 
 enum { SUMS = HEAD_COUNT * XENT_STATS };
-_Static_assert(sizeof(LossSums) == SUMS * sizeof(double), "HeadSums are the statistics of op_xent");
 
 static void open_slots(Model *model, int n_slots)
 {
@@ -126,6 +125,23 @@ const ModelConfig *model_config(const Model *model)
     return &model->config;
 }
 
+bool model_name_classes(Model *model, const char *labels, GError **error)
+{
+    ModelConfig *config = &model->config;
+    if (!labels_have_names((LabelKind)config->classifier))
+        return fail_user(error, "model.labels: \"%s\": the model has no classes to name", labels);
+    if (labels_count(labels) != labels_count(config->labels))
+        return fail_user(error,
+                         "model.labels: \"%s\" are %" PRId64 " names, and the model has %" PRId64 " classes (%s)",
+                         labels, labels_count(labels), labels_count(config->labels), config->labels);
+    if (!labels_check(labels, "model.labels", error))
+        return false;
+    char *own = g_strdup(labels);
+    g_free(config->labels);
+    config->labels = own;
+    return true;
+}
+
 ParamStore *model_params(Model *model)
 {
     return model->params;
@@ -153,10 +169,18 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 void model_take_sums(Model *model, LossSums *sums)
 {
     LossSums taken = { 0 };
+    double found[HEAD_COUNT][XENT_STATS] = { 0 };
 
-    tensor_download(model->dev, &taken, model->sums);
+    tensor_download(model->dev, found, model->sums);
     op_fill(model->dev, model->sums, 0);
     device_synchronise(model->dev);
+    for (int h = 0; h < HEAD_COUNT; h++)
+        taken.head[h] = (HeadSums){ .loss = found[h][XENT_LOSS],
+                                    .nll = found[h][XENT_NLL],
+                                    .correct = found[h][XENT_CORRECT],
+                                    .weight = found[h][XENT_WEIGHT] };
+    taken.head[HEAD_CLASSES].rows = model->class_rows;
+    model->class_rows = 0;
     loss_sums_add(sums, &taken);
 }
 

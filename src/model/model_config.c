@@ -295,7 +295,7 @@ static bool check_classifier(const ModelConfig *config, GError **error)
                          "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
                          "separated by commas",
                          config->labels ? config->labels : "", kind);
-    return true;
+    return !classes || labels_check(config->labels, "model.labels", error);
 }
 
 static bool check_attention(const ModelConfig *config, GError **error)

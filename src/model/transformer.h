@@ -34,7 +34,8 @@ struct Model {
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
-    Tensor sums; /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
+    Tensor sums;       /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
+    double class_rows; /* rows of HEAD_CLASSES in the passes since then that had weights of classes */
 };
 
 /* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */

@@ -286,13 +286,27 @@ static bool has_alike(ParamStore *params, const ParamSpec *spec)
     return its && its->rows == spec->rows && its->cols == spec->cols;
 }
 
+/* The parameters of a classifier itself, not those of what it reads. */
+static bool is_classifier(const ParamSpec *spec)
+{
+    return spec->bucket == BUCKET_POOLER &&
+           (g_str_has_prefix(spec->name, "classifier") || g_str_has_prefix(spec->name, "span"));
+}
+
+/* Whether a head parameter of one model means the same in the other: a classifier does of its own kind. */
+static bool means_alike(Model *a, Model *b, const ParamSpec *spec)
+{
+    return has_alike(model_params(b), spec) &&
+           !(is_classifier(spec) && model_config(a)->classifier != model_config(b)->classifier);
+}
+
 /* Names of the head parameters of `a` that `b` lacks: "pooler, pooler.bias"; NULL means none. g_free. */
 static char *heads_beyond(Model *a, Model *b)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     for (int i = 0; i < params_count(model_params(a)); i++) {
         const ParamSpec *spec = params_spec(model_params(a), i);
-        if (is_head(spec) && !has_alike(model_params(b), spec))
+        if (is_head(spec) && !means_alike(a, b, spec))
             g_string_append_printf(names, "%s%s", names->len ? ", " : "", spec->name);
     }
     return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
@@ -315,7 +329,8 @@ static bool copy_weights(Model *to, Model *from, GError **error)
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
         int source = params_index(sources, spec->name);
-        if ((is_head(spec) || lora_is_adapter(spec->name)) && !has_alike(sources, spec))
+        if ((is_head(spec) && !means_alike(to, from, spec)) ||
+            (lora_is_adapter(spec->name) && !has_alike(sources, spec)))
             continue;
         if (source < 0)
             return fail_user(error, "it has no %s", spec->name);
@@ -326,9 +341,13 @@ static bool copy_weights(Model *to, Model *from, GError **error)
         params_copy(params, i, sources, source);
     }
     g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
-    if (fresh)
+    const int kind = model_config(to)->classifier, its_kind = model_config(from)->classifier;
+    if (fresh && kind != its_kind && its_kind != LABELS_NONE)
+        log_warning("the weights are of a classifier of another kind (%s, this one is %s); started fresh: %s",
+                    label_kind_names[its_kind], label_kind_names[kind], fresh);
+    else if (fresh)
         log_warning("not among the weights, and started fresh: %s", fresh);
-    if (left)
+    if (left && !(fresh && strcmp(fresh, left) == 0))
         log_warning("among the weights, but not in this model, and left behind: %s", left);
     return true;
 }

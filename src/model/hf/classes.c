@@ -34,17 +34,20 @@ static bool count_labels(const json_t *root, int64_t *n, GError **error)
            fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
 }
 
-/* "negative,positive". A name that is missing, or has a comma, becomes LABEL_3, as transformers calls it. */
+/* "negative,positive". A name that is missing, has a comma or stands for an earlier class too becomes LABEL_3, as
+ * transformers calls it. */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     GString *all = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT, i), *other = g_strconcat("LABEL_", key, NULL);
         const char *name = json_string_value(json_object_get(names, key));
-        bool usable = name && *name && strchr(name, ',') == NULL;
+        bool usable = name && *name && strchr(name, ',') == NULL && g_hash_table_add(seen, (gpointer)name);
         if (name && !usable)
-            log_warning("the class \"%s\" is called %s: names of classes have no comma and are not empty", name, other);
+            log_warning("the class \"%s\" is called %s: names of classes have no comma, are not empty and differ", name,
+                        other);
         g_string_append_printf(all, "%s%s", i ? "," : "", usable ? name : other);
     }
     return g_string_free(all, false);

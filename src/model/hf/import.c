@@ -195,6 +195,22 @@ bool hf_shape(const char *folder, ModelConfig *config, GError **error)
     return done;
 }
 
+/* Classes of transformers before 4.0 made a pooler that their classifier does not read, and wrote it down. */
+static void leave_pooler_out(const Source *source, const ModelConfig *config)
+{
+    static const char *const unread[] = { "pooler", "pooler.bias" };
+    g_autoptr(GString) left = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(unread); i++) {
+        g_autofree char *theirs = NULL;
+        if (config->classifier != LABELS_NONE && !config->pooler &&
+            tensor_name_of(&source->names, unread[i], &theirs) && g_hash_table_remove(source->tensors, theirs))
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", theirs);
+    }
+    if (left->len)
+        log_info("left out, since model.classifier=%s does not read it: %s", label_kind_names[config->classifier],
+                 left->str);
+}
+
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
@@ -202,6 +218,7 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     Model *model = NULL;
     if (source_open(&source, folder, &config, error)) {
         warn_missing_head(&source, &config);
+        leave_pooler_out(&source, &config);
         model = tensor_names_open_model(&source.names, source.tensors, "config.json makes it", dev, &config, gradients,
                                         error);
         if (model == NULL)

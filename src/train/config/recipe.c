@@ -4,6 +4,7 @@
 #include "param/optim.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ANY INFINITY
 
@@ -171,11 +172,14 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
         add_length(settings, "data.target_length", task->target_length);
 }
 
-void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
             add(task_recipes[i].settings, settings);
+    const char *schedule = option_settings_find(settings, "optim.schedule");
+    if (timed && schedule && strcmp(schedule, "linear") == 0)
+        add(timed_settings, settings);
     if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
         add(lora_settings, settings);
 }
