@@ -85,7 +85,8 @@ def train_tokenizer(args, folder, model):
     raise RuntimeError(ran.stderr.strip().splitlines()[-1])
 
 
-def build(folder, model, tokenizer_path):
+def build(args, folder, model, tokenizer_path):
+    """loam writes the folder once more, with a tokenizer.json that gives its own ids."""
     import torch
     import transformers as hf
 
@@ -98,9 +99,11 @@ def build(folder, model, tokenizer_path):
         tokenizer = hf.T5TokenizerFast(vocab_file=str(tokenizer_path), extra_ids=100)
         config = hf.T5Config(vocab_size=-(-len(tokenizer) // 128) * 128, dropout_rate=0.1, decoder_start_token_id=0, **SHAPES[model])
         built = hf.T5ForConditionalGeneration(config)
-    built.save_pretrained(folder / "model")
-    tokenizer.save_pretrained(folder / "model")
-    return tokenizer
+    built.save_pretrained(folder / "first")
+    tokenizer.save_pretrained(folder / "first")
+    subprocess.run([args.loam, "export", str(folder / "first"), "--to", "hf", "--out", str(folder / "model")], check=True,
+                   capture_output=True)
+    return hf.AutoTokenizer.from_pretrained(folder / "model")
 
 
 # ---- the Trainer, in a process of its own ----
@@ -180,7 +183,7 @@ def measure(args, model, task, dtype, facts):
     with tempfile.TemporaryDirectory(prefix="finetune-", dir=args.scratch) as name:
         folder = pathlib.Path(name)
         write_table(folder, model, task, examples_of(args, task))
-        tokenizer = build(folder, model, train_tokenizer(args, folder, model))
+        tokenizer = build(args, folder, model, train_tokenizer(args, folder, model))
         rows, n = rows_of(args, folder, model, tokenizer), sum(1 for _ in open(folder / "examples.jsonl", encoding="utf-8"))
         rates = {"Trainer": [], "loam": []}
         for turn in range(args.rounds):
