@@ -58,6 +58,19 @@ expect 1 'bad.jsonl:1: no field "test"; there are task_id, prompt' "$loam" eval 
 grep -q 'pass@1 *50.0000' out || fail "$(cat out)"
 echo "ok: without a sandbox, if told"
 
+# EvalPlus: both pass@k from its own files, one from those of Hugging Face, which hold all tests in one program.
+cat >plus.jsonl <<'JSON'
+{"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "entry_point": "add", "canonical_solution": "    return a + b\n", "base_input": [[1, 2]], "plus_input": [[5, 6]], "atol": 0}
+JSON
+echo '{"task_id": "HumanEval/0", "completion": "    return 3\n"}' >few.jsonl
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+[ "$(tr -s ' ' <out)" = "humaneval_plus base_pass@1 100.0000
+ pass@1 0.0000" ] || fail "$(cat out)"
+head -n 1 problems.jsonl >plus.jsonl
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+[ "$(tr -s ' ' <out)" = "humaneval_plus pass@1 100.0000" ] || fail "$(cat out)"
+echo "ok: EvalPlus in both of its layouts"
+
 # Models: a GPT goes on from the prompt, a T5 fills the span behind it. Both learn the one solution by heart.
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "{\"text\": \"def add(a, b):\\n    return a + b\\n\\ndef one():\\n    return 1\\n\"}\n" }' >corpus.jsonl
 "$loam" tokenizer train --type byte-bpe --for t5 --vocab-size 300 --out tok corpus.jsonl 2>err || fail "$(cat err)"
