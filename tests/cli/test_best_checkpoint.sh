@@ -5,7 +5,7 @@ cd "$work"
 make_marks # lib.sh
 cat >config.yaml <<YAML
 run: { dir: runs/a, seed: 7 }
-model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0.1 }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
 tokenizer: { path: tok.model }
 task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: "accuracy,f1", positive: good }
 data: { input_length: 32, target_length: 16 }

@@ -26,7 +26,8 @@ static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32
     return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, block);
 }
 
-/* 0 if the element is dropped, philox_kept(rate) if it is kept. channel is counted from the first here, head in the whole. */
+/* 0 if the element is dropped, philox_kept(rate) if it is kept. channel is counted from the first here, head in the
+ * whole. */
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
 

@@ -165,7 +165,7 @@ SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, cons
     g_array_set_size(hashes, 0);
     if (!tree)
         return outcome;
-    outcome = take_nodes(tree, bytes, limits, nodes);
+    outcome = take_nodes(parser, tree, bytes, limits, nodes);
     if (outcome == SYNTAX_TREE) {
         g_autoptr(GArray) stack = g_array_new(false, false, sizeof(TSNode));
         TSNode node = ts_tree_root_node(tree);
