@@ -98,7 +98,7 @@ static bool fail_foreign(const AnswersFile *file, GError **error)
  * line begins as an answer does. Anything else is left as it is. */
 static bool is_torn_answer(const AnswersFile *file)
 {
-    static const char *const starts[] = { "{\"line\":", "{\"id\":", "{\"input\":" };
+    static const char *const starts[] = { "{\"line\":", "{\"id\":", "{\"input\":", "{\"task_id\":" };
     bool begins = file->done > 0 && file->line[0] == '{';
     for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
         begins |= strncmp(file->line, starts[i], MIN(strlen(file->line), strlen(starts[i]))) == 0;
