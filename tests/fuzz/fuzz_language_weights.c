@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     CHECK(valid == NULL, "a held-out set that is not there");
     Mixture *mixture = mixture_parse(path, NULL);
     for (int k = 0; mixture && k < mixture->n; k++)
-        CHECK(mixture->given[k] > 0 && isfinite(mixture->given[k]) && g_str_has_prefix(mixture->paths[k], fuzz_folder()),
+        CHECK(mixture->given[k] > 0 && isfinite(mixture->given[k]) &&
+                  g_str_has_prefix(mixture->paths[k], fuzz_folder()),
               "%s has weight %g", mixture->paths[k], mixture->given[k]);
     CHECK(!mixture || list, "a mixture without a list");
     g_clear_pointer(&mixture, mixture_free);

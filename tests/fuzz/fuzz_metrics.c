@@ -1,5 +1,5 @@
-/* Any bytes as the metrics.jsonl, and the train_inner.jsonl, of a run that is resumed: what is left are whole lines, and
- * a second resume leaves them alone. The first byte is the step. */
+/* Any bytes as the metrics.jsonl, and the train_inner.jsonl, of a run that is resumed: what is left are whole lines,
+ * and a second resume leaves them alone. The first byte is the step. */
 #include "fuzz_folder.h"
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
