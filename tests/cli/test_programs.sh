@@ -103,5 +103,6 @@ for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
 done
 echo '{"python": -1}' >"$work/bad.json"
 expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
+expect 1 "which is named without suffix: $work/one" "$loam" inspect batch "$work/code.yaml" data.train="$work/one.json"
 expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"
