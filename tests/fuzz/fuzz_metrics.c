@@ -29,7 +29,9 @@ static void check_fairseq_log(const uint8_t *data, size_t bytes, int64_t updates
     for (int i = 0; i < 2; i++) {
         g_autoptr(GError) error = NULL;
         FairseqLog *log = fairseq_log_open(fuzz_folder(), updates, &error);
-        CHECK(log, "%s", error->message);
+        CHECK((log == NULL) == (error != NULL) && (log || i == 0), "an error or a log, not both");
+        if (!log)
+            return; /* a pointer of Git LFS */
         fairseq_log_close(log);
         CHECK(g_file_get_contents(path, &left[i], &n[i], NULL), "%s", path);
     }
