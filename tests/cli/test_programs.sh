@@ -92,6 +92,10 @@ grep -q '"text": 0.25$' "$work/l_weights.json" || fail "text has another share: 
 expect 0 "ft/lists/train" "$loam" prepare "${own[@]}" --ast-format ffrecord --out "$work/ft" "$work/rivals"
 [ -s "$work/ft/lists/ndtypes/train.bin" ] && [ -s "$work/ft/lists/ndtypes/ffr/train.ffr" ] && grep -q '^p000031 ' "$work/ft/dict_ndtype.txt" ||
     fail "not AST-T5's layout: $(find "$work/ft")"
+for workers in 1 5; do
+    "$loam" prepare "${own[@]}" --ast-format ffrecord --workers $workers --out "$work/ft$workers" "$work/rivals" >/dev/null 2>&1
+done
+diff -r "$work/ft1" "$work/ft5" || fail "the workers change AST-T5's files"
 "$loam" inspect dataset "$work/l_lists" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.own"
 "$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
 sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||

@@ -55,6 +55,7 @@ static void files_of_ffrecord_are_those_of_its_layout(void)
     FFRecord *file = ffrecord_open(path, &error);
     g_assert_no_error(error);
     g_assert_cmpint(ffrecord_count(file), ==, 2);
+    g_assert_cmpint(ffrecord_bytes(file), ==, sizeof two_records);
     g_assert_true(ffrecord_read(file, 0, record, NULL));
     g_assert_cmpuint(record->len, ==, 12);
     g_assert_true(ffrecord_read(file, 1, record, NULL));
