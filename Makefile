@@ -41,7 +41,7 @@ check: setup ## format, layers, budgets, warnings of gcc and clang, sanitizers, 
 format: ## put every C file into the house format
 	@tools/install-packages check
 	@echo "make: formatting"
-	@find src tests bench \( -name '*.[ch]' -o -name '*.cc' \) -exec clang-format -i {} +
+	@find src tests bench \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' \) -exec clang-format -i {} +
 
 aarch64: setup ## build for 64-bit ARM in build-aarch64; build-aarch64/run runs it here, under qemu
 	@echo "make: building for aarch64"

@@ -218,13 +218,15 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     MemoryPlan plan;
     if (!memory_plan(config, o->enc, o->dec, &plan, error) || !time_step(o, config, error))
         return false;
-    g_autofree char *memory = memory_describe(&plan), *params = text_grouped(model_config_params(&config->model)),
-                    *flops = text_count(o->step_flops), *precision = precision_describe(config_precision(config));
+    int64_t n_params = model_config_params(&config->model);
+    g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
+                    *trained = memory_describe_trained(&plan, n_params), *flops = text_count(o->step_flops),
+                    *precision = precision_describe(config_precision(config));
     add_time(lines, o);
     add_milestones(lines, o);
     add_line(lines, "precision", "%s", precision);
     add_line(lines, "memory", "%s", memory);
-    add_line(lines, "parameters", "%s", params);
+    add_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)

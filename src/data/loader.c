@@ -43,6 +43,8 @@ int64_t loader_fingerprint(const Loader *loader)
 int64_t loader_raw_tokens(const Loader *loader)
 {
     int64_t all = 0;
+    if (!loader->mixture && loader->objective->accepts)
+        return loader_labelled_tokens(loader);
     if (!loader->mixture)
         return loader->chunks ? chunks_tokens(loader->chunks) : indexed_tokens(loader->data->set);
     for (int k = 0; k < loader->mixture->n; k++)

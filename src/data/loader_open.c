@@ -9,6 +9,28 @@
 
 #define COMPAT_SURPLUS 1.005
 
+/* Whether the labels of a dataset are those that the objective and the classifier learn. A dataset whose PREFIX.json
+ * names none is judged by its notes (check_notes). */
+static bool check_labels(const Dataset *data, const DataConfig *config, GError **error)
+{
+    const LabelKind kind = data->meta.label_kind, wanted = (LabelKind)config->label_kind;
+    const Objective *objective = data_objective_row(config);
+    g_autofree char *labels = dataset_meta_labels(&data->meta);
+    if (kind == LABELS_NONE)
+        return true;
+    if (objective->accepts == NULL)
+        return fail_user(error, "the dataset %s holds %s, which data.objective=%s does not read: data.objective=labels",
+                         data->prefix, labels, objective->name);
+    if (kind != wanted)
+        return fail_user(error, "the dataset %s holds %s, and the model has model.classifier=%s", data->prefix, labels,
+                         label_kind_names[wanted]);
+    return !labels_have_names(kind) || g_strcmp0(data->meta.labels, config->labels) == 0 ||
+           fail_user(error,
+                     "the dataset %s holds %s, and the model has the classes %s (model.labels), in this order: prepare "
+                     "it for this model (loam task prepare train.init=MODEL), or give the model its names",
+                     data->prefix, labels, config->labels);
+}
+
 static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     if (data->meta.tokenizer_hash && strcmp(data->meta.tokenizer_hash, tokenizer_hash(tok)) != 0)
@@ -253,7 +275,8 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
-    if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
+    if (!loader->data || !check_dataset(loader->data, tok, error) || !check_labels(loader->data, config, error) ||
+        !plan_objective(loader, config, tok, error) ||
         !(config->compat ? open_compat(loader, config, error) : plan_rows(loader, error))) {
         loader_close(loader);
         return NULL;

@@ -4,7 +4,10 @@
  * last key: query i is at position i + Tk - Tq. No GLib here. */
 #pragma once
 
+#include "base/host_device.h"
 #include "device/tensor.h"
+
+#include <math.h>
 
 /* Two copies of an array of integers: the host's, for checks and flops, and the device's, which kernels read. */
 typedef struct BothSides {
@@ -61,16 +64,33 @@ typedef struct AttnSequence {
     int64_t tq, tk, prefix; /* of one sequence: queries, keys, and prefix (0 means none) */
 } AttnSequence;
 
+HOST_DEVICE static inline int64_t attn_between(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* Keys [*begin, *end) that query i of a sequence may attend to, ignoring spec->layout: always a contiguous range, whose
  * bounds never fall as i grows. */
-void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin, int64_t *end);
+HOST_DEVICE static inline void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin,
+                                            int64_t *end)
+{
+    int64_t own = i + of.tk - of.tq; /* the key beside the query */
+    *begin = 0;
+    *end = of.tk;
+    if (spec->causal)
+        *end = attn_between(own + 1, attn_between(of.prefix, 0, of.tk), of.tk);
+    if (spec->window) {
+        *end = attn_between(own + spec->window + 1, 0, *end);
+        *begin = attn_between(own - spec->window, 0, *end);
+    }
+}
 
 /* FLOPs of attention by q (Nq,H·D), counting the pairs of a query and a key that are visible: `dense` a pair and
  * channel for the products with keys and values, and half as many for those with each embedding of distances. */
 double attn_flops(const AttnSpec *spec, Tensor q, double dense);
 
 /* Index into layout->first for a query at `position`; `head` is the head's number in the whole layer. */
-static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
+HOST_DEVICE static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
 {
     return (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
 }
@@ -92,5 +112,12 @@ typedef struct RelposSpec {
 
 /* Bucket of a relative position (key - query). Rounding of the logarithm never moves a distance to a wrong bucket. */
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
-/* ALiBi's slope of a head of `heads` (Press et al. 2022); any number of heads. */
-double alibi_slope(int32_t head, int32_t heads);
+/* ALiBi's slope of a head of `heads` (Press et al. 2022); any number of heads. A power of two p of heads has the slopes
+ * 2^(-8/p), 2^(-16/p), …; the heads beyond the largest p take every second slope of 2p heads. */
+HOST_DEVICE static inline double alibi_slope(int32_t head, int32_t heads)
+{
+    int32_t p = 1;
+    while (2 * p <= heads)
+        p *= 2;
+    return head < p ? exp2(-8.0 / p * (head + 1)) : exp2(-4.0 / p * (2 * (head - p) + 1));
+}

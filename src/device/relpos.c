@@ -1,4 +1,4 @@
-/* relpos.c: relative-position buckets, and ALiBi's slopes. */
+/* relpos.c: relative-position buckets. */
 #include "device/attn_spec.h"
 
 #include <math.h>
@@ -44,14 +44,4 @@ static int32_t t5_bucket(int32_t relative, const RelposSpec *spec)
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec)
 {
     return spec->rule == RELPOS_AST ? ast_bucket(relative, spec) : t5_bucket(relative, spec);
-}
-
-/* A power of two p of heads has the slopes 2^(-8/p), 2^(-16/p), …; the heads beyond the largest p take every second
- * slope of 2p heads. */
-double alibi_slope(int32_t head, int32_t heads)
-{
-    int32_t p = 1;
-    while (2 * p <= heads)
-        p *= 2;
-    return head < p ? exp2(-8.0 / p * (head + 1)) : exp2(-4.0 / p * (2 * (head - p) + 1));
 }

@@ -1,7 +1,9 @@
-/* rig.h: operations of the cpu backend against the reference backend. A case is a function that makes its tensors from
- * a rig and calls one operation; run on two devices it makes the same numbers, and what it declares as output is
- * compared. Sizes are odd, and large enough for several threads and for every tile and chunk of the kernels to
- * end in the middle. Its choices (shape, beta, dropout, …) are enumerated by the harness: see choose().
+/* rig.h: operations of the cpu backend against the reference backend; where RIG_SHIM is defined, those of the cuda
+ * backend, built for the host (shim/device_shim.h), in each of the shim's orders, whose results must be the same bits.
+ * A case is a function that makes its tensors from a rig and calls one operation; run on two devices it makes the same
+ * numbers, and what it declares as output is compared. Sizes are odd, and large enough for several threads and for
+ * every tile and chunk of the kernels to end in the middle. Its choices (shape, beta, dropout, …) are enumerated by the
+ * harness: see choose().
  *
  * In f32 a case is compared with the reference in f64; cases that say so run in bf16 and f16 too, alone and mixed with
  * f32, compared with the reference that rounds as the dtypes of its outputs do (reference/mixed.c). */
@@ -10,6 +12,9 @@
 #include "device/cast.h"
 #include "reference/reference.h"
 #include "under_avx2.h"
+#ifdef RIG_SHIM
+#include "shim/device_shim.h"
+#endif
 
 #include <glib.h>
 #include <math.h>
@@ -258,12 +263,53 @@ static void check_untouched_between_rows(const Case *c, int code, Tensor t)
                 g_error("%s, combination %d, wrote to (%d, %d), outside its view", c->name, code, (int)i, (int)j);
 }
 
+static inline Device *rig_device(Precision precision)
+{
+#ifdef RIG_SHIM
+    return device_open_shim(precision);
+#else
+    return device_open_cpu(2, precision);
+#endif
+}
+
+static bool same_bits(Tensor a, Tensor b)
+{
+    size_t bytes = (size_t)tensor_cols(a) * dtype_bytes((DType)a.dtype);
+    for (int64_t i = 0; i < tensor_rows(a); i++)
+        if (memcmp(element(a, i, 0), element(b, i, 0), bytes) != 0)
+            return false;
+    return true;
+}
+
+/* Runs a case; with the shim in each order. */
+static void run_on(Rig *got, Device *dev, const Case *c, int code)
+{
+#ifdef RIG_SHIM
+    device_shim_order(0);
+#endif
+    rig_run(got, dev, c, code);
+#ifdef RIG_SHIM
+    for (int order = 1; order < DEVICE_SHIM_ORDERS; order++) {
+        Rig again;
+        device_shim_order(order);
+        rig_run(&again, dev, c, code);
+        for (guint i = 0; i < got->outputs->len; i++)
+            if (!same_bits(g_array_index(got->outputs, Tensor, i), g_array_index(again.outputs, Tensor, i)))
+                g_error("%s, combination %d, output %u: other bits when threads run in order %d", c->name, code, i,
+                        order);
+        rig_clear(&again);
+    }
+#else
+    (void)same_bits;
+#endif
+}
+
 /* Returns the number of combinations. */
 static int compare(const Case *c, int code, Device *dev, Device *reference, double *worst)
 {
     Rig got, want;
     rig_run(&want, reference, c, code);
-    rig_run(&got, dev, c, code);
+    run_on(&got, dev, c, code);
     g_assert_cmpuint(got.outputs->len, ==, want.outputs->len);
     for (guint i = 0; i < want.outputs->len; i++) {
         Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want.outputs, Tensor, i);
@@ -282,13 +328,29 @@ static int compare(const Case *c, int code, Device *dev, Device *reference, doub
     return n_codes;
 }
 
+/* The shim takes its time: of many combinations it runs some, unless RIG_ALL is set. The strides are prime to the
+ * numbers of choices, so that every choice comes up. */
+static int rig_stride(const Case *c, const Device *dev, int n_codes)
+{
+#ifdef RIG_SHIM
+    bool few =
+        dev->precision.compute != DT_F32 || c->roundings > 1; /* where only casts are new, or attention is slow */
+    return g_getenv("RIG_ALL") ? 1 : n_codes > 100 ? (few ? 37 : 19) : n_codes > 24 ? (few ? 13 : 7) : few ? 5 : 1;
+#else
+    (void)c;
+    (void)dev;
+    (void)n_codes;
+    return 1;
+#endif
+}
+
 static void compare_all(const Case *c, Device *dev, Device *reference)
 {
     double worst = 0;
-    int n_codes = 1;
-    for (int code = 0; code < n_codes; code++)
+    int n_codes = 1, n = 0;
+    for (int code = 0; code < n_codes; code += rig_stride(c, dev, n_codes), n++)
         n_codes = compare(c, code, dev, reference, &worst);
-    g_test_message("%s on %s (%s): worst error %.3g over %d combinations", c->name, dev->name, dev->isa, worst,
+    g_test_message("%s on %s (%s): worst error %.3g over %d of %d combinations", c->name, dev->name, dev->isa, worst, n,
                    n_codes);
     device_close(reference);
     device_close(dev);
@@ -296,7 +358,7 @@ static void compare_all(const Case *c, Device *dev, Device *reference)
 
 static void test_f32(gconstpointer data)
 {
-    compare_all(data, device_open_cpu(2, precision_uniform(DT_F32)), device_open_reference());
+    compare_all(data, rig_device(precision_uniform(DT_F32)), device_open_reference());
 }
 
 /* Compute, residual stream, gradients, master weights, state of the optimizer. */
@@ -307,7 +369,7 @@ static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F3
 static void test_narrow(gconstpointer data)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++)
-        compare_all(data, device_open_cpu(2, precisions[i]), device_open_mixed(precisions[i]));
+        compare_all(data, rig_device(precisions[i]), device_open_mixed(precisions[i]));
 }
 
 /* On every instruction set that has products of bf16; beside AVX2 (run_under_avx2), the sets without are alike. */
@@ -332,15 +394,20 @@ static void test_avx2(void)
 
 static int run_cases(const Case *cases, size_t n, int argc, char **argv)
 {
+#ifdef RIG_SHIM
+    bool shim = true;
+#else
+    bool shim = false;
+#endif
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < n; i++) {
         g_autofree char *path = g_strdup_printf("/ops/%s_matches_the_reference", cases[i].name);
         g_autofree char *narrow = g_strdup_printf("/ops/%s_matches_the_reference_in_bf16_and_f16", cases[i].name);
         g_test_add_data_func(path, &cases[i], test_f32);
         if (cases[i].roundings)
-            g_test_add_data_func(narrow, &cases[i], cases[i].roundings > 1 ? test_rounding : test_narrow);
+            g_test_add_data_func(narrow, &cases[i], cases[i].roundings > 1 && !shim ? test_rounding : test_narrow);
     }
-    if (!under_avx2())
+    if (!under_avx2() && !shim)
         g_test_add_func("/ops/all_match_under_avx2", test_avx2);
     return g_test_run();
 }

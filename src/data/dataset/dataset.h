@@ -3,6 +3,7 @@
  * dict.LANG.txt for PREFIX.LANG) beside its index. */
 #pragma once
 
+#include "data/labels.h"
 #include "data/trees/trees.h"
 #include "format/indexed.h"
 #include "text/tokenizer.h"
@@ -17,9 +18,11 @@ typedef struct DatasetMeta {
     int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
     bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
     DatasetCounts counts;
-    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
-    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
-    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
+    bool held_out;        /* loam prepare --valid held these documents out of the dataset beside them */
+    LabelKind label_kind; /* what a classifier learns of it (objectives/labelled.h); LABELS_NONE means text alone */
+    char *labels;         /* names of the classes, separated by commas; NULL means none */
+    int64_t tree_bytes;   /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
+    char tree_hash[17];   /* its xxh3-64 as hexadecimal digits */
 } DatasetMeta;
 
 typedef struct Dataset {
@@ -59,6 +62,8 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
 /* Fills *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
+/* "labels of a classifier (tokens: O,B-PER)", "… (value)", or "no labels of a classifier": for messages. g_free. */
+char *dataset_meta_labels(const DatasetMeta *meta);
 
 /* ---- Writing (dataset_writer.c) ---- */
 

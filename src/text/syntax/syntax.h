@@ -73,5 +73,10 @@ void syntax_parser_close(SyntaxParser *parser);
  * order. The root and ERROR nodes are left out, their children are not. Empty unless the result is SYNTAX_TREE. */
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes);
+/* Fills `hashes` (uint64_t) with a hash of the S-expression, such as "(call (name) (arguments))", of the root and of
+ * every node that has children: what the syntax match of CodeBLEU compares. Empty unless the result is SYNTAX_TREE. The
+ * time grows with the depth of the tree times its size. */
+SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                              const SyntaxLimits *limits, GArray *hashes);
 /* Bytes inside of ERROR nodes of the last program that was parsed to its end; 0 for others. */
 uint64_t syntax_error_bytes(const SyntaxParser *parser);

@@ -1,0 +1,338 @@
+/* attention_bwd.cu: attention backward. Scores are computed again from the saved log-sum-exp: once for the gradient of
+ * a tile of queries, once for those of a tile of keys, so that every gradient is summed by one block in one order. Sums
+ * along diagonals, for the bias, are left by the blocks of key tiles and added by a kernel of their own.
+ *
+ * With p the probabilities, r dropout's factors and δ_i = dout_i·o_i:
+ *   ds_ij = p (r dout_i·v_j − δ_i), dv_j = Σ_i r p dout_i, dq_i = scale Σ_j ds k_j, dk_j = scale Σ_i ds q_i,
+ *   dbias_(j−i) = Σ ds. */
+#include "device/cuda/kernels/attention.h"
+#include "device/cuda/kernels/each.h"
+#include "device/cuda/kernels/kernels.h"
+
+namespace
+{
+
+struct Gradients {
+    View dq, dk, dv, dout, o, dtable;
+    const float *lse;
+    int64_t lse_ld, queries; /* rows of q */
+    float *delta;            /* (heads, queries) */
+    float *diagonals;        /* of each tile of keys: see diagonal_places; NULL: there is no bias */
+};
+
+/* δ of a query and head: a warp each. */
+__global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
+{
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    float sum = 0;
+    if (row >= g.queries)
+        return;
+    for (int64_t c = threadIdx.x * LOT; c < attn.dim; c += WARP * LOT) {
+        float a[LOT], b[LOT];
+        load_any(a, g.dout, row, blockIdx.y * attn.dim + c, lot(attn.dim, c));
+        load_any(b, g.o, row, blockIdx.y * attn.dim + c, lot(attn.dim, c));
+        UNROLL for (int i = 0; i < LOT; i++) sum += a[i] * b[i];
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x == 0)
+        g.delta[blockIdx.y * g.queries + row] = sum;
+}
+
+/* Of a tile: p · r, and ds. */
+__device__ inline void tile_gradients(float (&weights)[ROWS][COLS], float (&ds)[ROWS][COLS], const Attn &attn,
+                                      const Gradients &g, const Pairs &pairs, int64_t i, int64_t j, AttnShared *shared)
+{
+    tile_scores(weights, attn, pairs, i, j, shared);
+    tile_products(ds, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.v,
+                  pairs.k0 + j, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), attn.dim);
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        int64_t query = i + first_row() + r, row = pairs.q0 + query;
+        bool is_query = query < pairs.of.tq;
+        float lse = is_query ? g.lse[pairs.head * g.lse_ld + row] : 0, factors[COLS];
+        float delta = is_query ? g.delta[pairs.head * g.queries + row] : 0;
+        mask_attention(factors, attn, pairs, query, j + first_col());
+        UNROLL for (int c = 0; c < COLS; c++)
+        {
+            float p = weights[r][c] == -INFINITY ? 0 : expf(weights[r][c] - lse);
+            weights[r][c] = p * factors[c];
+            ds[r][c] = p * (factors[c] * ds[r][c] - delta);
+        }
+    }
+}
+
+/* After all have read what was there. */
+__device__ inline void share_pairs(const float (&pairs)[ROWS][COLS], AttnShared *shared)
+{
+    __syncthreads();
+    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++)
+        shared->pairs[first_row() + r][first_col() + c] = pairs[r][c];
+}
+
+/* sums += Σ ds e over the keys of each query or, TRANSPOSED, over the queries of each key: what the embeddings of
+ * distances add to gradients of queries and keys. ds lies in shared memory. */
+template <int CHUNKS, bool TRANSPOSED>
+__device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const Attn &attn, const Pairs &pairs, int64_t i,
+                                      int64_t j, const AttnShared *shared)
+{
+    int64_t middle = attn.distance.table.d[0] / 2 + pairs.of.tk - pairs.of.tq;
+    int own = (int)threadIdx.x % LANES * OWN;
+    for (int r = 0; r < ROWS; r++)
+        for (int t = 0; t < ATTN_TILE; t++) {
+            int query = TRANSPOSED ? t : first_row() + r, key = TRANSPOSED ? first_row() + r : t;
+            float ds = shared->pairs[query][key];
+            UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int c = 0; c < OWN; c++)
+            {
+                int64_t channel = chunk * CHANNELS + own + c;
+                if (ds != 0 && channel < attn.dim)
+                    sums[chunk][r][c] += ds * load_one(attn.table, middle + i + query - j - key, channel);
+            }
+        }
+}
+
+/* dq of a tile of queries of a sequence (block x), for a head (block y). */
+template <int CHUNKS>
+__global__ void __launch_bounds__(ATTN_THREADS)
+    attention_dq_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles)
+{
+    AttnShared *shared = block_shared<AttnShared>();
+    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
+    int64_t i = (int64_t)(blockIdx.x % tiles) * ATTN_TILE;
+    if (i >= pairs.of.tq)
+        return;
+    float sums[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
+    const float factor[ROWS] = { scale, scale, scale, scale };
+    for (int64_t j = 0; j < pairs.of.tk; j += ATTN_TILE) {
+        float weights[ROWS][COLS], ds[ROWS][COLS];
+        if (!tile_wanted(attn, pairs, i, j, shared))
+            continue;
+        tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
+        share_pairs(ds, shared);
+        tile_accumulate<CHUNKS, false>(sums, shared, attn.k, pairs.k0 + j, pairs.k0 + pairs.of.tk,
+                                       k_channel(attn, pairs), attn.dim);
+        if (attn.table.p)
+            tile_distances<CHUNKS, false>(sums, attn, pairs, i, j, shared);
+    }
+    tile_store(sums, g.dq, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, factor);
+}
+
+/* Places for the sums along diagonals of a tile of keys: one for each j - i of its keys. */
+HOST_DEVICE inline int64_t diagonal_places(const AttnSpec &spec)
+{
+    return spec.max_q + ATTN_TILE - 1;
+}
+
+/* Those of tile `tile` of `tiles` of a sequence and head. */
+__device__ inline float *diagonals_of(const Attn &attn, const Gradients &g, int seq, int head, int tile, int tiles)
+{
+    return g.diagonals + (((int64_t)seq * attn.spec.heads + head) * tiles + tile) * diagonal_places(attn.spec);
+}
+
+/* Adds the sums of ds, which lies in shared memory, along its diagonals. */
+__device__ inline void add_diagonals(const AttnShared *shared, float *places, int64_t max_q, int64_t i)
+{
+    int distance = (int)threadIdx.x - (ATTN_TILE - 1); /* key - query within the tile */
+    int64_t at = distance - i + max_q - 1;
+    if (distance >= ATTN_TILE || at < 0)
+        return;
+    float sum = 0;
+    for (int r = distance < 0 ? -distance : 0; r < ATTN_TILE && r + distance < ATTN_TILE; r++)
+        sum += shared->pairs[r][r + distance];
+    places[at] += sum;
+}
+
+/* What the queries of one head add to dk and dv of a tile of keys. */
+template <int CHUNKS>
+__device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[CHUNKS][ROWS][OWN], const Attn &attn,
+                                    const Gradients &g, const Pairs &pairs, int64_t j, int tiles, AttnShared *shared)
+{
+    float *places = g.diagonals ? diagonals_of(attn, g, pairs.seq, pairs.head, (int)(j / ATTN_TILE), tiles) : NULL;
+    for (int64_t at = threadIdx.x; places && at < diagonal_places(attn.spec); at += ATTN_THREADS)
+        places[at] = 0;
+    for (int64_t i = 0; i < pairs.of.tq; i += ATTN_TILE) {
+        float weights[ROWS][COLS], ds[ROWS][COLS];
+        if (!tile_wanted(attn, pairs, i, j, shared))
+            continue;
+        tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
+        share_pairs(weights, shared);
+        tile_accumulate<CHUNKS, true>(dv, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
+                                      attn.dim);
+        share_pairs(ds, shared);
+        tile_accumulate<CHUNKS, true>(dk, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
+                                      attn.dim);
+        if (attn.table.p && attn.distance.keys)
+            tile_distances<CHUNKS, true>(dk, attn, pairs, i, j, shared);
+        if (places)
+            add_diagonals(shared, places, attn.spec.max_q, i);
+    }
+}
+
+/* dk and dv of a tile of keys of a sequence (block x), for a head of keys (block y). */
+template <int CHUNKS>
+__global__ void __launch_bounds__(ATTN_THREADS)
+    attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles)
+{
+    AttnShared *shared = block_shared<AttnShared>();
+    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y * attn.group);
+    int64_t j = (int64_t)(blockIdx.x % tiles) * ATTN_TILE, end = pairs.k0 + pairs.of.tk;
+    if (j >= pairs.of.tk)
+        return;
+    float dk[CHUNKS][ROWS][OWN] = {}, dv[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
+    const float factor[ROWS] = { scale, scale, scale, scale }, one[ROWS] = { 1, 1, 1, 1 };
+    for (int head = 0; head < attn.group; head++, pairs.head++)
+        keys_of_head<CHUNKS>(dk, dv, attn, g, pairs, j, tiles, shared);
+    pairs.head--;
+    tile_store(dk, g.dk, pairs.k0 + j, end, k_channel(attn, pairs), attn.dim, factor);
+    tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs), attn.dim, one);
+}
+
+/* dbias: the sums of all tiles of keys, in their order. */
+struct AddDiagonals {
+    Attn attn;
+    Gradients g;
+    View dbias;
+    float beta;
+    int tiles;
+    __device__ void operator()(int64_t head, int64_t col, int n) const
+    {
+        float sum[LOT] = {};
+        for (int seq = 0; seq < attn.spec.n_seq; seq++) {
+            int64_t tk = attn.spec.cu_k.device[seq + 1] - attn.spec.cu_k.device[seq];
+            for (int tile = 0; tile * ATTN_TILE < tk; tile++) {
+                const float *places = diagonals_of(attn, g, seq, (int)head, tile, tiles);
+                int64_t at = col - tile * ATTN_TILE;
+                UNROLL for (int i = 0; i < LOT; i++) if (i < n && at + i >= 0 && at + i < diagonal_places(attn.spec))
+                    sum[i] += places[at + i];
+            }
+        }
+        UNROLL for (int i = 0; i < LOT; i++) if (i < n)
+            store_one(dbias, head, col + i, blend(dbias, head, col + i, beta, sum[i]));
+    }
+};
+
+/* ds of one pair, by a warp: a lane has LOT channels of q, k, the embedding e, and of dout and v. */
+__device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
+                                      const float (&e)[LOT], const float (&q)[LOT], const float (&k)[LOT])
+{
+    int64_t c = threadIdx.x * LOT, row = pairs.q0 + i;
+    float dout[LOT] = {}, v[LOT] = {}, factors[COLS], score = 0, dp = 0;
+    if (c < attn.dim) {
+        load_any(dout, g.dout, row, q_channel(attn, pairs) + c, lot(attn.dim, c));
+        load_any(v, attn.v, pairs.k0 + j, k_channel(attn, pairs) + c, lot(attn.dim, c));
+    }
+    UNROLL for (int x = 0; x < LOT; x++)
+    {
+        score += q[x] * k[x] + q[x] * e[x] + (attn.distance.keys ? k[x] * e[x] : 0);
+        dp += dout[x] * v[x];
+    }
+    score = warp_sum(score) * attn.spec.scale;
+    dp = warp_sum(dp);
+    mask_attention(factors, attn, pairs, i, j / COLS * COLS);
+    float p = expf(score - g.lse[pairs.head * g.lse_ld + row]), factor = 0;
+    UNROLL for (int x = 0; x < COLS; x++) factor = j % COLS == x ? factors[x] : factor;
+    return p * (factor * dp - g.delta[pairs.head * g.queries + row]);
+}
+
+/* What the pairs at one distance of a sequence and head add to the gradient of its embedding: every blockDim.y-th query
+ * by a warp. */
+__device__ inline void distance_pairs(float (&sum)[LOT], const Attn &attn, const Gradients &g, const Pairs &pairs,
+                                      const float (&e)[LOT])
+{
+    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x * LOT;
+    for (int64_t i = threadIdx.y; i < pairs.of.tq; i += blockDim.y) {
+        int64_t j = i + pairs.of.tk - pairs.of.tq - back, begin, end;
+        float q[LOT] = {}, k[LOT] = {};
+        attn_visible(&attn.spec, pairs.of, i, &begin, &end);
+        if (j < begin || j >= end)
+            continue;
+        if (c < attn.dim) {
+            load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, lot(attn.dim, c));
+            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, lot(attn.dim, c));
+        }
+        float ds = pair_gradient(attn, g, pairs, i, j, e, q, k) * attn.spec.scale;
+        UNROLL for (int x = 0; x < LOT; x++) sum[x] += ds * (q[x] + (attn.distance.keys ? k[x] : 0));
+    }
+}
+
+enum { DISTANCE_WARPS = 8 };
+struct DistanceShared {
+    float of[DISTANCE_WARPS][MOST_CHANNELS];
+};
+
+/* dtable, a block a distance: this plain kernel computes each pair by itself. */
+__global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float beta)
+{
+    DistanceShared *shared = block_shared<DistanceShared>();
+    int64_t c = threadIdx.x * LOT;
+    float sum[LOT] = {}, e[LOT] = {};
+    if (c < attn.dim)
+        load_any(e, attn.table, blockIdx.x, c, lot(attn.dim, c));
+    for (int seq = 0; seq < attn.spec.n_seq; seq++)
+        for (int head = 0; head < attn.spec.heads; head++)
+            distance_pairs(sum, attn, g, pairs_of(attn, seq, head), e);
+    UNROLL for (int x = 0; x < LOT; x++) shared->of[threadIdx.y][c + x] = sum[x];
+    __syncthreads();
+    for (int64_t x = threadIdx.y * WARP + threadIdx.x; x < attn.dim; x += WARP * DISTANCE_WARPS) {
+        float total = 0;
+        for (int y = 0; y < DISTANCE_WARPS; y++)
+            total += shared->of[y][x];
+        store_one(g.dtable, blockIdx.x, x, blend(g.dtable, blockIdx.x, x, beta, total));
+    }
+}
+
+template <int CHUNKS> struct Queries {
+    static constexpr auto run = attention_dq_kernel<CHUNKS>;
+};
+
+template <int CHUNKS> struct Keys {
+    static constexpr auto run = attention_dkv_kernel<CHUNKS>;
+};
+
+void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec *spec)
+{
+    each_lot(dev, dq, ClearOutside{ view(dq), spec->cu_q.device, spec->n_seq, false });
+    each_lot(dev, dk, ClearOutside{ view(dk), spec->cu_k.device, spec->n_seq, false });
+    each_lot(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
+}
+
+} // namespace
+
+void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
+                  Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias, const AttnSpec *spec, const Dropout *drop)
+{
+    Gpu *gpu = gpu_of(dev);
+    Attn attn = attn_of(q, k, v, bias, spec, drop);
+    int q_tiles = (int)ceil_div(spec->max_q, ATTN_TILE), k_tiles = (int)ceil_div(spec->max_k, ATTN_TILE);
+    size_t deltas = (size_t)ceil_div(spec->heads * rows_of(q), 64) * 64,
+           tiles = (size_t)spec->n_seq * (size_t)spec->heads * (size_t)k_tiles;
+    size_t diagonals = dbias.rank ? tiles * (size_t)diagonal_places(*spec) : 0;
+    float *scratch = (float *)gpu_scratch(gpu, (deltas + diagonals) * sizeof(float));
+    Gradients g = { view(dq),
+                    view(dk),
+                    view(dv),
+                    view(dout),
+                    view(o),
+                    {},
+                    (const float *)lse.p,
+                    lse.ld,
+                    rows_of(q),
+                    scratch,
+                    dbias.rank ? scratch + deltas : NULL };
+    clear_outside(dev, dq, dk, dv, spec);
+    if (spec->n_seq > 0) {
+        Shape delta = { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 };
+        Shape queries = { (unsigned)(spec->n_seq * q_tiles), (unsigned)spec->heads, ATTN_THREADS, 1 };
+        Shape keys = { (unsigned)(spec->n_seq * k_tiles), (unsigned)attn_kv_heads(spec), ATTN_THREADS, 1 };
+        if (rows_of(q) > 0)
+            launch(gpu, delta, delta_kernel, attn, g);
+        launch_by_dim<Queries>(gpu, queries, attn, g, q_tiles);
+        launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles);
+    }
+    if (dbias.rank)
+        each_lot(dev, dbias, AddDiagonals{ attn, g, view(dbias), beta_bias, k_tiles });
+    if (spec->distance) {
+        g.dtable = view(spec->distance->dtable);
+        launch(gpu, { (unsigned)rows_of(spec->distance->table), 1, WARP, DISTANCE_WARPS }, distance_kernel, attn, g,
+               spec->distance->beta);
+    }
+}

@@ -1,0 +1,159 @@
+/* columns.h: passes over the rows of tensors that also sum over rows: gradients of gains and biases, Adafactor's
+ * moments. Each block takes a range of rows and keeps the sums of its columns in registers; ranges and blocks depend on
+ * the shape alone, and a second kernel adds what the blocks have left, in their order.
+ *
+ * A Pass is a struct with
+ *   Sum                             the type of the column sums: float or double
+ *   ROW_SUMS, COLUMN_SUMS           how many sums a row and a column have; ROW_SUMS may be 0
+ *   first(row, col, n, float *sums)                      adds a lot to the sums of its row
+ *   second(row, col, n, const float *sums, Sum (*c)[LOT])  writes, and adds a lot to the sums of its columns */
+#pragma once
+
+#include "device/cuda/kernels/reduce.h"
+#include "device/cuda/kernels/view.h"
+
+enum { MOST_ROW_THREADS = 512, MOST_LOTS = 4, ROW_GROUPS = 8 };
+
+template <class Sum> struct ColumnParts {
+    Parts<float> rows;
+    Sum of[ROW_GROUPS][WARP * LOT]; /* sums of a lot of each lane, from each group of threads */
+};
+
+/* Partial sums (COLUMN_SUMS, gridDim.y, cols). */
+template <class Pass, int LOTS>
+static __global__ void __launch_bounds__(MOST_ROW_THREADS)
+    columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
+{
+    typedef typename Pass::Sum Sum;
+    ColumnParts<Sum> *shared = block_shared<ColumnParts<Sum>>();
+    int64_t span = (int64_t)blockDim.x * LOT, first = blockIdx.x * span * LOTS + threadIdx.x * LOT;
+    int64_t begin = rows * blockIdx.y / gridDim.y, end = rows * (blockIdx.y + 1) / gridDim.y;
+    Sum columns[LOTS][Pass::COLUMN_SUMS][LOT] = {};
+
+    for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y) {
+        float sums[Pass::ROW_SUMS + 1] = {};
+        if (Pass::ROW_SUMS > 0) {
+            for (int64_t col = first; col < cols; col += span)
+                pass.first(row, col, lot(cols, col), sums);
+            UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++) sums[i] = row_sum(sums[i], &shared->rows);
+        }
+        UNROLL for (int k = 0; k < LOTS; k++) if (first + k * span < cols)
+            pass.second(row, first + k * span, lot(cols, first + k * span), sums, columns[k]);
+    }
+    UNROLL for (int k = 0; k < LOTS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
+    {
+        int64_t col = first + k * span;
+        Sum *to = partial + ((int64_t)s * gridDim.y + blockIdx.y) * cols + col;
+        if (blockDim.y == 1) {
+            UNROLL for (int i = 0; i < LOT; i++) if (col + i < cols) to[i] = columns[k][s][i];
+            continue;
+        }
+        UNROLL for (int i = 0; i < LOT; i++) shared->of[threadIdx.y][threadIdx.x * LOT + i] = columns[k][s][i];
+        __syncthreads();
+        UNROLL for (int i = 0; i < LOT; i++) if (threadIdx.y == 0 && col + i < cols)
+        {
+            Sum sum = 0;
+            for (unsigned y = 0; y < blockDim.y; y++)
+                sum += shared->of[y][threadIdx.x * LOT + i];
+            to[i] = sum;
+        }
+        __syncthreads();
+    }
+}
+
+/* Lots of a thread, and the grid. With sums of rows one block has whole rows: a warp has a row of up to 4 lots a lane,
+ * else a block of up to MOST_ROW_THREADS threads has it. */
+struct ColumnShape {
+    Shape shape;
+    int lots;
+};
+
+static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums)
+{
+    enum { MOST_BLOCKS = 1024, MOST_PARTS = 256 };
+    int64_t lots = ceil_div(cols, LOT), x = WARP, y = ROW_GROUPS, each = 1, chunks = ceil_div(lots, WARP);
+    if (row_sums) {
+        chunks = 1;
+        each = ceil_div(lots, WARP);
+        if (each > MOST_LOTS) {
+            y = 1;
+            each = ceil_div(lots, MOST_ROW_THREADS);
+        }
+        each = each == 3 ? (int64_t)MOST_LOTS : each;
+        if (y == 1)
+            x = ceil_div(ceil_div(lots, each), WARP) * WARP;
+    }
+    CHECK(x <= MOST_ROW_THREADS, "rows of %lld numbers, at most %d", (long long)cols,
+          MOST_ROW_THREADS * MOST_LOTS * LOT);
+    int64_t parts = MOST_BLOCKS / chunks, most = ceil_div(rows, y);
+    parts = least(least(parts < 1 ? 1 : parts, MOST_PARTS), most < 1 ? 1 : most);
+    return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
+}
+
+template <class Pass> static inline size_t column_bytes(const ColumnShape &shape, int64_t cols)
+{
+    return sizeof(typename Pass::Sum) * Pass::COLUMN_SUMS * shape.shape.blocks_y * (size_t)cols;
+}
+
+/* Runs a pass; partial sums (COLUMN_SUMS, shape.blocks_y, cols). */
+template <class Pass>
+static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
+                        typename Pass::Sum *partial)
+{
+    if (shape.lots == 1)
+        return launch(gpu, shape.shape, columns_kernel<Pass, 1>, pass, rows, cols, partial);
+    if constexpr (Pass::ROW_SUMS > 0)
+        switch (shape.lots) {
+        case 2:
+            return launch(gpu, shape.shape, columns_kernel<Pass, 2>, pass, rows, cols, partial);
+        default:
+            return launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS>, pass, rows, cols, partial);
+        }
+}
+
+/* A vector of f32, bf16, f16 or f64: beta · old + sum. */
+struct FoldInto {
+    View to;
+    double *total; /* where it is f64 */
+    float beta;
+    __device__ void operator()(int64_t col, double sum) const
+    {
+        if (total)
+            total[col] = beta == 0 ? sum : (double)beta * total[col] + sum;
+        else
+            store_one(to, 0, col, blend(to, 0, col, beta, (float)sum));
+    }
+};
+
+static inline FoldInto fold_into(Tensor t, float beta)
+{
+    return { view(t), t.dtype == DT_F64 ? (double *)t.p : NULL, beta };
+}
+
+template <class Sum> struct FoldParts {
+    Sum of[ROW_GROUPS][WARP];
+};
+
+/* Adds the `parts` partial sums of each column: a lane a column, and every ROW_GROUPS-th part a warp. */
+template <class Sum> static __global__ void fold_kernel(const Sum *partial, int parts, int64_t cols, FoldInto into)
+{
+    FoldParts<Sum> *shared = block_shared<FoldParts<Sum>>();
+    int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    Sum sum = 0;
+    for (int p = (int)threadIdx.y; p < parts && col < cols; p += ROW_GROUPS)
+        sum += partial[p * cols + col];
+    shared->of[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || col >= cols)
+        return;
+    double total = 0;
+    UNROLL for (int y = 0; y < ROW_GROUPS; y++) total += (double)shared->of[y][threadIdx.x];
+    into(col, total);
+}
+
+template <class Sum> static void fold(Gpu *gpu, const Sum *partial, int parts, int64_t cols, FoldInto into)
+{
+    Shape shape = { (unsigned)ceil_div(cols, WARP), 1, WARP, ROW_GROUPS };
+    if (cols > 0)
+        launch(gpu, shape, fold_kernel<Sum>, partial, parts, cols, into);
+}

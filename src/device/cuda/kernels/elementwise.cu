@@ -1,0 +1,187 @@
+/* elementwise.cu: operations on each number by itself: sums, scaling, dropout, activations and gates. */
+#include "device/cuda/kernels/each.h"
+#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/mask.h"
+
+namespace
+{
+
+struct Add {
+    View y, a, b;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float x[LOT], more[LOT];
+        load(x, a, row, col, n);
+        load(more, b, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) x[i] += more[i];
+        store(y, row, col, n, x);
+    }
+};
+
+struct BiasAdd {
+    View y, x, b;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float out[LOT], bias[LOT];
+        load(out, x, row, col, n);
+        load(bias, b, 0, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) out[i] += bias[i];
+        store(y, row, col, n, out);
+    }
+};
+
+struct Scale {
+    View y, x;
+    float factor;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float out[LOT];
+        load(out, x, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) out[i] *= factor;
+        store(y, row, col, n, out);
+    }
+};
+
+/* y = residual + mask · x. */
+struct Drop {
+    View y, x, residual;
+    Mask mask;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float out[LOT], factors[LOT], more[LOT];
+        load(out, x, row, col, n);
+        mask_hidden(factors, mask, row, col);
+        UNROLL for (int i = 0; i < LOT; i++) out[i] *= factors[i];
+        if (residual.p) {
+            load(more, residual, row, col, n);
+            UNROLL for (int i = 0; i < LOT; i++) out[i] += more[i];
+        }
+        store(y, row, col, n, out);
+    }
+};
+
+constexpr float ROOT_2_PI = 0.79788456080286536f; /* √(2/π) */
+
+/* The activation of x, and its slope. */
+template <int ACT> __device__ inline float activate(float x, float *slope)
+{
+    if (ACT == ACT_RELU) {
+        *slope = x > 0 ? 1.0f : 0.0f;
+        return x > 0 ? x : 0.0f;
+    }
+    if (ACT == ACT_GELU_ERF) {
+        float cdf = 0.5f * erfcf(x * -0.70710678118654752f);
+        *slope = cdf + x * expf(-0.5f * x * x) * (0.5f * ROOT_2_PI);
+        return x * cdf;
+    }
+    if (ACT == ACT_SILU) {
+        float sigmoid = 1 / (1 + expf(-x));
+        *slope = sigmoid * (1 + x * (1 - sigmoid));
+        return x * sigmoid;
+    }
+    if (ACT == ACT_TANH) {
+        float t = tanhf(x);
+        *slope = 1 - t * t;
+        return t;
+    }
+    float t = tanhf(ROOT_2_PI * (x + 0.044715f * x * x * x));
+    *slope = 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * ROOT_2_PI * (1 + 3 * 0.044715f * x * x);
+    return 0.5f * x * (1 + t);
+}
+
+template <int ACT> struct ActFwd {
+    View a, h, gate;
+    Mask mask;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float x[LOT], factors[LOT], open[LOT], slope;
+        load(x, h, row, col, n);
+        mask_hidden(factors, mask, row, col);
+        if (gate.p)
+            load(open, gate, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++)
+        {
+            x[i] = activate<ACT>(x[i], &slope) * factors[i];
+            if (gate.p)
+                x[i] *= open[i];
+        }
+        store(a, row, col, n, x);
+    }
+};
+
+template <int ACT> struct ActBwd {
+    View dh, dgate, da, h, gate;
+    Mask mask;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        float x[LOT], factors[LOT], open[LOT], gradient[LOT], slope;
+        load(x, h, row, col, n);
+        load(gradient, da, row, col, n);
+        mask_hidden(factors, mask, row, col);
+        if (gate.p)
+            load(open, gate, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++)
+        {
+            float value = activate<ACT>(x[i], &slope), g = gradient[i] * factors[i];
+            gradient[i] = g * value;
+            x[i] = gate.p ? g * slope * open[i] : g * slope;
+        }
+        if (gate.p)
+            store(dgate, row, col, n, gradient);
+        store(dh, row, col, n, x);
+    }
+};
+
+} // namespace
+
+void gpu_add(Device *dev, Tensor y, Tensor a, Tensor b)
+{
+    each_lot(dev, y, Add{ view(y), view(a), view(b) });
+}
+
+void gpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
+{
+    each_lot(dev, y, BiasAdd{ view(y), view(x), view(b) });
+}
+
+void gpu_scale(Device *dev, Tensor y, Tensor x, float factor)
+{
+    each_lot(dev, y, Scale{ view(y), view(x), factor });
+}
+
+void gpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
+{
+    each_lot(dev, y, Drop{ view(y), view(x), view(residual), mask_of(drop) });
+}
+
+void gpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
+{
+    each_lot(dev, dx, Drop{ view(dx), view(dy), view(NO_TENSOR), mask_of(drop) });
+}
+
+void gpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
+{
+    Mask mask = mask_of(drop);
+    switch (act) {
+#define FWD(name, text)                                                                                                \
+    case ACT_##name:                                                                                                   \
+        return each_lot(dev, a, ActFwd<ACT_##name>{ view(a), view(h), view(gate), mask });
+        ACTIVATIONS(FWD)
+    case ACT_COUNT:
+        break;
+    }
+}
+
+void gpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tensor gate, Activation act,
+                 const Dropout *drop)
+{
+    Mask mask = mask_of(drop);
+    switch (act) {
+#define BWD(name, text)                                                                                                \
+    case ACT_##name:                                                                                                   \
+        return each_lot(dev, dh, ActBwd<ACT_##name>{ view(dh), view(dgate), view(da), view(h), view(gate), mask });
+        ACTIVATIONS(BWD)
+    case ACT_COUNT:
+        break;
+    }
+}

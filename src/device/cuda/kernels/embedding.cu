@@ -1,0 +1,116 @@
+/* embedding.cu: the gradient of an embedding table. Tokens are sorted by their ids, so that the rows of one id are a
+ * run; a run is summed in the order of its tokens and added to its entry once. */
+#include "device/cuda/kernels/each.h"
+#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/sort.h"
+
+namespace
+{
+
+/* A warp sums a chunk of columns over the tokens of a tile, run by run. Runs that other tiles share are left as partial
+ * sums: `head` of the run that the tile begins with, if it began before, else `tail` of the one that goes on after. */
+enum { RUN_TILE = 32, CHUNK = WARP * LOT, WARPS = 4 };
+
+struct Runs {
+    View dtable, dy;
+    const int32_t *keys, *tokens;
+    float *head, *tail; /* (tiles, cols) */
+    int n;
+    int64_t cols;
+};
+
+__device__ inline void add_to(const View &v, int64_t row, int64_t col, int n, const float (&sum)[LOT])
+{
+    float x[LOT];
+    load(x, v, row, col, n);
+    UNROLL for (int i = 0; i < LOT; i++) x[i] += sum[i];
+    store(v, row, col, n, x);
+}
+
+__device__ inline bool goes_on(const Runs &runs, int i)
+{
+    return i > 0 && i < runs.n && runs.keys[i] == runs.keys[i - 1];
+}
+
+/* The run that ends before token `end` of the sorted ones. */
+__device__ inline void leave_run(const Runs &runs, int tile, int begin, int end, int64_t col, const float (&sum)[LOT])
+{
+    int n = lot(runs.cols, col);
+    bool before = begin == tile * RUN_TILE && goes_on(runs, begin), after = goes_on(runs, end);
+    if (!before && !after)
+        return add_to(runs.dtable, runs.keys[begin], col, n, sum);
+    float *to = (before ? runs.head : runs.tail) + (int64_t)tile * runs.cols + col;
+    UNROLL for (int i = 0; i < LOT; i++) if (i < n) to[i] = sum[i];
+}
+
+__global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
+{
+    int tile = (int)(blockIdx.x * WARPS + threadIdx.y), first = tile * RUN_TILE, begin = first;
+    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * LOT;
+    int last = first + RUN_TILE < runs.n ? first + RUN_TILE : runs.n;
+    float sum[LOT] = {};
+    if (first >= runs.n || col >= runs.cols)
+        return;
+    for (int i = first; i < last; i++) {
+        float x[LOT];
+        load(x, runs.dy, runs.tokens[i], col, lot(runs.cols, col));
+        if (i > begin && !goes_on(runs, i)) {
+            leave_run(runs, tile, begin, i, col, sum);
+            begin = i;
+            UNROLL for (int j = 0; j < LOT; j++) sum[j] = 0;
+        }
+        UNROLL for (int j = 0; j < LOT; j++) sum[j] += x[j];
+    }
+    leave_run(runs, tile, begin, last, col, sum);
+}
+
+/* Runs of several tiles: the warp of the tile in which one begins adds the partial sums of all. */
+__global__ void __launch_bounds__(WARP *WARPS) join_runs(Runs runs)
+{
+    int tile = (int)(blockIdx.x * WARPS + threadIdx.y), end = (tile + 1) * RUN_TILE;
+    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * LOT;
+    if (col >= runs.cols || !goes_on(runs, end))
+        return;
+    int32_t key = runs.keys[end];
+    int begin = tile * RUN_TILE;
+    if (runs.keys[begin] == key && goes_on(runs, begin))
+        return; /* it began in a tile before */
+    int n = lot(runs.cols, col);
+    float sum[LOT];
+    const float *tail = runs.tail + (int64_t)tile * runs.cols + col;
+    UNROLL for (int i = 0; i < LOT; i++) sum[i] = i < n ? tail[i] : 0;
+    for (int t = tile + 1; t * RUN_TILE < runs.n && runs.keys[t * RUN_TILE] == key; t++) {
+        const float *head = runs.head + (int64_t)t * runs.cols + col;
+        UNROLL for (int i = 0; i < LOT; i++) sum[i] += i < n ? head[i] : 0;
+    }
+    add_to(runs.dtable, key, col, n, sum);
+}
+
+} // namespace
+
+void gpu_scatter_add(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
+{
+    Gpu *gpu = gpu_of(dev);
+    int64_t n = rows_of(dy), cols = cols_of(dy), tiles = ceil_div(n, RUN_TILE);
+    CHECK(n < INT32_MAX / 2, "%lld tokens", (long long)n);
+    if (beta == 0)
+        gpu_fill(dev, dtable, 0);
+    else if (beta != 1)
+        gpu_scale(dev, dtable, dtable, beta);
+    if (n == 0 || cols == 0)
+        return;
+    size_t sort = (sort_bytes(n) + 255) / 256 * 256, partial = (size_t)(tiles * cols) * sizeof(float);
+    char *scratch = (char *)gpu_scratch(gpu, sort + 2 * partial);
+    Sorted sorted = sort_ids(gpu, (const int32_t *)ids.p, (int)n, rows_of(dtable), scratch);
+    Runs runs = { view(dtable),
+                  view(dy),
+                  sorted.keys,
+                  sorted.tokens,
+                  (float *)(scratch + sort),
+                  (float *)(scratch + sort + partial),
+                  (int)n,
+                  cols };
+    Shape shape = { (unsigned)ceil_div(tiles, WARPS), (unsigned)ceil_div(cols, CHUNK), WARP, WARPS };
+    launch(gpu, shape, sum_runs, runs);
+    launch(gpu, shape, join_runs, runs);
+}

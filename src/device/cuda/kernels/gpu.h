@@ -1,0 +1,144 @@
+/* gpu.h: CUDA's names, launches and scratch memory, for kernels and the functions that launch them.
+ *
+ * A kernel has one source, which two compilers read: nvcc for GPUs and, in the tests, the compiler of the host, which
+ * is given tests/shim/shim.h first. Whatever differs between the two is in this file and in that one. */
+#pragma once
+
+extern "C" {
+#include "base/check.h"
+#include "base/float16.h"
+#include "device/op_table.h"
+}
+
+#ifndef SHIM
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#endif
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
+
+/* A GPU that is open: stream, scratch memory, libraries. dev->impl. */
+struct Gpu;
+
+static inline Gpu *gpu_of(const Device *dev)
+{
+    return (Gpu *)dev->impl;
+}
+
+/* Scratch memory of one operation, aligned to 256, of unknown content. It grows to the largest request ever made. */
+void *gpu_scratch(Gpu *gpu, size_t bytes);
+/* (TICKETS) counters that are 0 between operations: see last_block. */
+unsigned *gpu_tickets(Gpu *gpu);
+/* Copies `rows` runs of `bytes` bytes, to_pitch and from_pitch bytes apart, within the device's memory. */
+void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows);
+
+/* Blocks of a grid, threads of a block. Their number is a multiple of WARP. */
+struct Shape {
+    unsigned blocks_x, blocks_y, threads_x, threads_y;
+};
+
+#ifdef SHIM
+#define UNROLL
+#define ROLLED
+#define APART
+#define KERNEL_CHECK(condition) CHECK(condition, "in block %u of a kernel, thread %u", blockIdx.x, threadIdx.x)
+
+static inline uint16_t to_bf16(float x)
+{
+    return bf16_from_f32(x);
+}
+
+static inline float from_f16(uint16_t x)
+{
+    return f16_to_f32(x);
+}
+
+static inline uint16_t to_f16(float x)
+{
+    return f16_from_f32(x);
+}
+
+/* Shared memory of the block: one T, of which every thread gets the address. A kernel asks for one type only. */
+template <class T> static inline T *block_shared()
+{
+    return (T *)shim_shared(sizeof(T));
+}
+
+template <class... Parameters, class... Arguments>
+static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    (void)gpu;
+    shim_launch({ shape.blocks_x, shape.blocks_y, 1 }, { shape.threads_x, shape.threads_y, 1 },
+                [&] { kernel(arguments...); });
+}
+#else
+#define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
+#define APART  __noinline__ /* a function that is called: inlined everywhere it would take minutes to compile */
+/* A kernel that finds an index out of range ends; whatever is asked of the GPU afterwards fails. */
+#define KERNEL_CHECK(condition)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            __trap();                                                                                                  \
+    } while (0)
+
+static __device__ inline uint16_t to_bf16(float x)
+{
+    return __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+
+static __device__ inline float from_f16(uint16_t x)
+{
+    return __half2float(__ushort_as_half(x));
+}
+
+static __device__ inline uint16_t to_f16(float x)
+{
+    return __half_as_ushort(__float2half_rn(x));
+}
+
+template <class T> static __device__ inline T *block_shared()
+{
+    __shared__ __align__(16) unsigned char memory[sizeof(T)];
+    return reinterpret_cast<T *>(memory);
+}
+
+cudaStream_t gpu_stream(Gpu *gpu);
+/* Ends the program with one line if CUDA answered an error. */
+void gpu_answer(cudaError_t answer, const char *what);
+
+template <class... Parameters, class... Arguments>
+static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(shape.blocks_x, shape.blocks_y);
+    config.blockDim = dim3(shape.threads_x, shape.threads_y);
+    config.stream = gpu_stream(gpu);
+    gpu_answer(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "a kernel");
+}
+#endif
+
+HOST_DEVICE static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+HOST_DEVICE static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t rows_of(Tensor t)
+{
+    return t.rank == 0 ? 0 : t.rank == 1 ? 1 : t.d[0];
+}
+
+static inline int64_t cols_of(Tensor t)
+{
+    return t.rank == 0 ? 0 : t.d[t.rank - 1];
+}

@@ -1,0 +1,10 @@
+/* kernels.h: the operations of op_list.inc as functions of this room, gpu_NAME: the entries of its tables. */
+#pragma once
+
+#include "device/cuda/kernels/gpu.h"
+
+extern "C" {
+#define OP(name, parameters, arguments, operands, rules, flops) void gpu_##name parameters;
+#include "device/op_list.inc"
+#undef OP
+}

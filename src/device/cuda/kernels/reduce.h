@@ -1,0 +1,56 @@
+/* reduce.h: sums over a warp, over the threads of a row, and over a whole grid. Every sum has one order, so that it is
+ * the same in each run; no atomic operation adds numbers. */
+#pragma once
+
+#include "device/cuda/kernels/gpu.h"
+
+#define ALL_LANES 0xFFFFFFFFu
+
+static __device__ inline int lane_number(void)
+{
+    return (int)((threadIdx.y * blockDim.x + threadIdx.x) % WARP);
+}
+
+template <class T> static __device__ inline T warp_sum(T x)
+{
+    UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(ALL_LANES, x, distance);
+    return x;
+}
+
+/* One number of each warp of a row's threads. */
+template <class T> struct Parts {
+    T of[MOST_THREADS / WARP];
+};
+
+/* The sum over the threads of a row, blockDim.x of them, for each of these threads: WARP threads, or the whole block.
+ */
+template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
+{
+    x = warp_sum(x);
+    if (blockDim.x == WARP)
+        return x;
+    __syncthreads(); /* all have read the sum before */
+    if (threadIdx.x % WARP == 0)
+        parts->of[threadIdx.x / WARP] = x;
+    __syncthreads();
+    T sum = parts->of[0];
+    for (unsigned i = 1; i < blockDim.x / WARP; i++)
+        sum += parts->of[i];
+    return sum;
+}
+
+/* True in all threads of the block that is the last of `n` to come here with this ticket: it sees what the others have
+ * written. The ticket is 0 again afterwards. */
+static __device__ inline bool last_block(unsigned *ticket, unsigned n, unsigned *shared)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        *shared = atomicAdd(ticket, 1);
+    __syncthreads();
+    if (*shared != n - 1)
+        return false;
+    __threadfence();
+    *ticket = 0;
+    return true;
+}

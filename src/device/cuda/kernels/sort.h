@@ -1,0 +1,134 @@
+/* sort.h: token ids in rising order, equal ones in the order of their tokens, so that a sum over the tokens of an id
+ * has one order. Least significant digit first, 8 bits a pass; a pass counts the digits of each tile of tokens, adds
+ * the counts up and moves the tokens. */
+#pragma once
+
+#include "device/cuda/kernels/reduce.h"
+
+enum { TILE = 1024, DIGITS = 256, DIGIT_BITS = 8 };
+
+/* `tokens` are 0 … n-1 sorted by their ids, `keys` the sorted ids. The others are scratch: counts (DIGITS, tiles). */
+struct Sorted {
+    int32_t *keys, *tokens, *other_keys, *other_tokens, *counts;
+};
+
+struct SortShared {
+    uint16_t of[TILE / WARP][DIGITS]; /* how many of a digit a warp has; then those of the warps before it */
+    int32_t before[DIGITS];           /* in all tiles: tokens of smaller digits, and of this one in tiles before */
+};
+
+/* Counts the digits of a warp's tokens; a lane's own place among the equal ones of its warp. */
+static __device__ inline int warp_rank(SortShared *shared, unsigned digit, bool present)
+{
+    unsigned equal = __match_any_sync(ALL_LANES, present ? digit : DIGITS + threadIdx.x % WARP);
+    int lane = (int)threadIdx.x % WARP, rank = __popc(equal & ((1u << lane) - 1));
+    if (present && rank == 0)
+        shared->of[threadIdx.x / WARP][digit] = (uint16_t)__popc(equal);
+    return rank;
+}
+
+static __device__ inline void clear_counts(SortShared *shared)
+{
+    for (unsigned i = threadIdx.x; i < TILE / WARP * DIGITS; i += TILE)
+        shared->of[i / DIGITS][i % DIGITS] = 0;
+    __syncthreads();
+}
+
+static __global__ void __launch_bounds__(TILE)
+    count_digits(const int32_t *keys, int n, int shift, int rows, int32_t *counts)
+{
+    SortShared *shared = block_shared<SortShared>();
+    int i = (int)(blockIdx.x * TILE + threadIdx.x);
+    int32_t key = i < n ? keys[i] : 0;
+    KERNEL_CHECK(key >= 0 && key < rows);
+    clear_counts(shared);
+    warp_rank(shared, (unsigned)key >> shift & (DIGITS - 1), i < n);
+    __syncthreads();
+    if (threadIdx.x >= DIGITS)
+        return;
+    int32_t sum = 0;
+    for (int w = 0; w < TILE / WARP; w++)
+        sum += shared->of[w][threadIdx.x];
+    counts[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+}
+
+/* Sums of all numbers before each of n, by one block. */
+static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, int n)
+{
+    Parts<int32_t> *parts = block_shared<Parts<int32_t>>();
+    int32_t before = 0;
+    int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    for (int first = 0; first < n; first += MOST_THREADS) {
+        int i = first + (int)threadIdx.x;
+        int32_t own = i < n ? x[i] : 0, sum = own;
+        for (int distance = 1; distance < WARP; distance *= 2) {
+            int32_t more = __shfl_up_sync(ALL_LANES, sum, distance);
+            sum += lane >= distance ? more : 0;
+        }
+        if (lane == WARP - 1)
+            parts->of[warp] = sum;
+        __syncthreads();
+        int32_t all = 0, smaller = 0;
+        for (int w = 0; w < MOST_THREADS / WARP; w++) {
+            smaller += w < warp ? parts->of[w] : 0;
+            all += parts->of[w];
+        }
+        if (i < n)
+            x[i] = before + smaller + sum - own;
+        before += all;
+        __syncthreads();
+    }
+}
+
+/* tokens NULL: 0, 1, 2, …. */
+static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, const int32_t *tokens, int n, int shift,
+                                                           const int32_t *counts, int32_t *to_keys, int32_t *to_tokens)
+{
+    SortShared *shared = block_shared<SortShared>();
+    int i = (int)(blockIdx.x * TILE + threadIdx.x);
+    int32_t key = i < n ? keys[i] : 0;
+    unsigned digit = (unsigned)key >> shift & (DIGITS - 1);
+    clear_counts(shared);
+    int rank = warp_rank(shared, digit, i < n);
+    __syncthreads();
+    if (threadIdx.x < DIGITS) {
+        uint16_t sum = 0;
+        for (int w = 0; w < TILE / WARP; w++) {
+            uint16_t own = shared->of[w][threadIdx.x];
+            shared->of[w][threadIdx.x] = sum;
+            sum = (uint16_t)(sum + own);
+        }
+        shared->before[threadIdx.x] = counts[threadIdx.x * gridDim.x + blockIdx.x];
+    }
+    __syncthreads();
+    if (i >= n)
+        return;
+    int at = shared->before[digit] + shared->of[threadIdx.x / WARP][digit] + rank;
+    to_keys[at] = key;
+    to_tokens[at] = tokens ? tokens[i] : i;
+}
+
+static inline size_t sort_bytes(int64_t n)
+{
+    return (size_t)(4 * n + DIGITS * ceil_div(n, TILE)) * sizeof(int32_t);
+}
+
+/* Sorts ids (n), each below `rows`, in memory of sort_bytes(n). */
+static Sorted sort_ids(Gpu *gpu, const int32_t *ids, int n, int64_t rows, void *memory)
+{
+    int32_t *at = (int32_t *)memory;
+    Sorted s = { at, at + n, at + 2 * n, at + 3 * n, at + 4 * n };
+    int tiles = (int)ceil_div(n, TILE);
+    const int32_t *keys = ids, *tokens = NULL;
+    for (int shift = 0; shift == 0 || (rows - 1) >> shift > 0; shift += DIGIT_BITS) {
+        launch(gpu, { (unsigned)tiles, 1, TILE, 1 }, count_digits, keys, n, shift, (int)rows, s.counts);
+        launch(gpu, { 1, 1, MOST_THREADS, 1 }, sums_before, s.counts, DIGITS * tiles);
+        launch(gpu, { (unsigned)tiles, 1, TILE, 1 }, move_tokens, keys, tokens, n, shift, s.counts, s.other_keys,
+               s.other_tokens);
+        Sorted done = { s.other_keys, s.other_tokens, s.keys, s.tokens, s.counts };
+        s = done;
+        keys = s.keys;
+        tokens = s.tokens;
+    }
+    return s;
+}

@@ -1,0 +1,77 @@
+/* sums.cu: sums over rows, over whole tensors, and of sums. */
+#include "device/cuda/kernels/columns.h"
+#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/total.h"
+
+namespace
+{
+
+template <class T> struct SumColumns {
+    typedef T Sum;
+    enum { ROW_SUMS = 0, COLUMN_SUMS = 1 };
+    View x;
+    __device__ void first(int64_t, int64_t, int, float *) const
+    {
+    }
+    __device__ void second(int64_t row, int64_t col, int n, const float *, T (*columns)[LOT]) const
+    {
+        float a[LOT];
+        load(a, x, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) columns[0][i] += (T)a[i];
+    }
+};
+
+template <class T> void sum_columns(Device *dev, Tensor sum, Tensor x, float beta)
+{
+    Gpu *gpu = gpu_of(dev);
+    int64_t rows = rows_of(x), cols = cols_of(x);
+    if (cols == 0)
+        return;
+    ColumnShape shape = column_shape(rows, cols, false);
+    T *partial = (T *)gpu_scratch(gpu, column_bytes<SumColumns<T>>(shape, cols));
+    columns_run(gpu, SumColumns<T>{ view(x) }, shape, rows, cols, partial);
+    fold(gpu, partial, (int)shape.shape.blocks_y, cols, fold_into(sum, beta));
+}
+
+struct Squares {
+    View x;
+    __device__ double operator()(int64_t row, int64_t col, int n) const
+    {
+        float a[LOT];
+        double sum = 0;
+        load(a, x, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) sum += (double)a[i] * (double)a[i];
+        return sum;
+    }
+};
+
+__global__ void total_add_kernel(double *out, const double *x, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] += x[i];
+}
+
+} // namespace
+
+void gpu_column_sums(Device *dev, Tensor sum, Tensor x, float beta)
+{
+    sum_columns<float>(dev, sum, x, beta);
+}
+
+void gpu_sum_rows(Device *dev, Tensor out, Tensor x, float beta)
+{
+    sum_columns<double>(dev, out, x, beta);
+}
+
+void gpu_sumsq(Device *dev, Tensor out, Tensor x, float beta)
+{
+    total(dev, rows_of(x), cols_of(x), Squares{ view(x) }, (double *)out.p, beta);
+}
+
+void gpu_total_add(Device *dev, Tensor out, Tensor x)
+{
+    Shape shape = { (unsigned)ceil_div(cols_of(x), WARP), 1, WARP, 1 };
+    if (cols_of(x) > 0)
+        launch(gpu_of(dev), shape, total_add_kernel, (double *)out.p, (const double *)x.p, cols_of(x));
+}

@@ -1,0 +1,89 @@
+/* top.cu: the largest numbers of a row. Each thread of a block knows the largest of its numbers that has not been
+ * taken; the block takes the largest of these, and the thread whose it was looks for its next one. */
+#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/logits.h"
+
+namespace
+{
+
+struct Best {
+    float value;
+    int at; /* -1: none */
+};
+
+struct TopShared {
+    union {
+        Parts<Peak> peaks;
+        Parts<Best> bests;
+    };
+};
+
+/* The largest of the thread's numbers that come after `last`: smaller, or equal with a larger index. */
+__device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, Best last)
+{
+    Best best = { -INFINITY, -1 };
+    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
+        float in[LOT];
+        int n = lot(cols, col);
+        load(in, x, row, col, n);
+        UNROLL for (int i = 0; i < LOT; i++) if (i < n)
+        {
+            int at = (int)(col + i);
+            if (peak_above(last.value, last.at, in[i], at) && peak_above(in[i], at, best.value, best.at))
+                best = { in[i], at };
+        }
+    }
+    return best;
+}
+
+__device__ inline Best better(Best a, Best b)
+{
+    return peak_above(a.value, a.at, b.value, b.at) ? a : b;
+}
+
+__device__ inline Best best_of_block(Best best, TopShared *shared)
+{
+    UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2)
+    {
+        Best other = { __shfl_xor_sync(ALL_LANES, best.value, distance),
+                       __shfl_xor_sync(ALL_LANES, best.at, distance) };
+        best = better(best, other);
+    }
+    __syncthreads(); /* all have read the parts before */
+    if (threadIdx.x % WARP == 0)
+        shared->bests.of[threadIdx.x / WARP] = best;
+    __syncthreads();
+    best = shared->bests.of[0];
+    for (unsigned i = 1; i < blockDim.x / WARP; i++)
+        best = better(best, shared->bests.of[i]);
+    return best;
+}
+
+__global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols, float *values, int64_t values_ld,
+                                                           int32_t *ids, int64_t ids_ld, double *log_sum, int k)
+{
+    TopShared *shared = block_shared<TopShared>();
+    int64_t row = blockIdx.x;
+    Peak peak = peak_of_row(x, row, cols, &shared->peaks);
+    if (threadIdx.x == 0)
+        log_sum[row] = (double)peak.max + log((double)peak.sum);
+    Best own = next_of_thread(x, row, cols, { INFINITY, 0 });
+    for (int i = 0; i < k; i++) {
+        Best best = best_of_block(own, shared);
+        if (threadIdx.x == 0) {
+            values[row * values_ld + i] = best.value;
+            ids[row * ids_ld + i] = best.at;
+        }
+        if (best.at == own.at && own.at >= 0)
+            own = next_of_thread(x, row, cols, own);
+    }
+}
+
+} // namespace
+
+void gpu_top(Device *dev, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
+{
+    if (rows_of(x) > 0)
+        launch(gpu_of(dev), logits_shape(rows_of(x), cols_of(x)), top_kernel, view(x), cols_of(x), (float *)values.p,
+               values.ld, (int32_t *)ids.p, ids.ld, (double *)log_sum.p, (int)cols_of(values));
+}

@@ -1,0 +1,124 @@
+/* view.h: tensors as kernels see them: eight numbers of a row at a time, as f32, whatever their dtype, so a kernel
+ * exists once for every precision. The branches on dtype and alignment are the same for all threads of a launch. */
+#pragma once
+
+#include "device/cuda/kernels/gpu.h"
+
+/* Numbers that a thread reads or writes at once: 16 bytes of bf16, twice 16 bytes of f32. */
+enum { LOT = 8 };
+
+struct View {
+    char *p; /* NULL: the tensor is absent */
+    int64_t ld;
+    int dtype;
+    bool wide; /* every lot that begins at a multiple of LOT columns begins at a multiple of 16 bytes */
+};
+
+/* f32, bf16 and f16. */
+static inline View view(Tensor t)
+{
+    size_t bytes = t.dtype == DT_F32 ? 4 : 2;
+    return { (char *)t.p, t.ld, t.dtype,
+             (uintptr_t)t.p % 16 == 0 && (rows_of(t) <= 1 || (size_t)t.ld * bytes % 16 == 0) };
+}
+
+static __device__ inline char *place(const View &v, int64_t row, int64_t col)
+{
+    return v.p + (row * v.ld + col) * (v.dtype == DT_F32 ? 4 : 2);
+}
+
+static __device__ inline float from_bf16(uint32_t x)
+{
+    x <<= 16;
+    float value;
+    memcpy(&value, &x, sizeof value);
+    return value;
+}
+
+static __device__ inline float load_one(const View &v, int64_t row, int64_t col)
+{
+    const char *at = place(v, row, col);
+    if (v.dtype == DT_F32)
+        return *(const float *)at;
+    uint16_t bits = *(const uint16_t *)at;
+    return v.dtype == DT_BF16 ? from_bf16(bits) : from_f16(bits);
+}
+
+static __device__ inline void store_one(const View &v, int64_t row, int64_t col, float x)
+{
+    char *at = place(v, row, col);
+    if (v.dtype == DT_F32)
+        *(float *)at = x;
+    else
+        *(uint16_t *)at = v.dtype == DT_BF16 ? to_bf16(x) : to_f16(x);
+}
+
+/* Two numbers of 16 bits. */
+static __device__ inline void unpack(float *x, unsigned word, int dtype)
+{
+    x[0] = dtype == DT_BF16 ? from_bf16(word & 0xFFFFu) : from_f16((uint16_t)word);
+    x[1] = dtype == DT_BF16 ? from_bf16(word >> 16) : from_f16((uint16_t)(word >> 16));
+}
+
+static __device__ inline unsigned pack(const float *x, int dtype)
+{
+    unsigned low = dtype == DT_BF16 ? to_bf16(x[0]) : to_f16(x[0]);
+    unsigned high = dtype == DT_BF16 ? to_bf16(x[1]) : to_f16(x[1]);
+    return low | high << 16;
+}
+
+/* x = numbers [col, col + n) of the row, n <= LOT; the others become 0. */
+static __device__ inline void load(float (&x)[LOT], const View &v, int64_t row, int64_t col, int n)
+{
+    const char *at = place(v, row, col);
+    if (!v.wide || n < LOT) {
+        UNROLL for (int i = 0; i < LOT; i++) x[i] = i < n ? load_one(v, row, col + i) : 0;
+    } else if (v.dtype == DT_F32) {
+        float4 a = ((const float4 *)at)[0], b = ((const float4 *)at)[1];
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+    } else {
+        uint4 a = *(const uint4 *)at;
+        unpack(x, a.x, v.dtype);
+        unpack(x + 2, a.y, v.dtype);
+        unpack(x + 4, a.z, v.dtype);
+        unpack(x + 6, a.w, v.dtype);
+    }
+}
+
+static __device__ inline void store(const View &v, int64_t row, int64_t col, int n, const float (&x)[LOT])
+{
+    char *at = place(v, row, col);
+    if (!v.wide || n < LOT) {
+        UNROLL for (int i = 0; i < LOT; i++) if (i < n) store_one(v, row, col + i, x[i]);
+    } else if (v.dtype == DT_F32) {
+        ((float4 *)at)[0] = { x[0], x[1], x[2], x[3] };
+        ((float4 *)at)[1] = { x[4], x[5], x[6], x[7] };
+    } else {
+        *(uint4 *)at = { pack(x, v.dtype), pack(x + 2, v.dtype), pack(x + 4, v.dtype), pack(x + 6, v.dtype) };
+    }
+}
+
+/* A lot that begins at any column, such as a head's. */
+static __device__ inline void load_any(float (&x)[LOT], View v, int64_t row, int64_t col, int n)
+{
+    v.wide = v.wide && col % LOT == 0;
+    load(x, v, row, col, n);
+}
+
+static __device__ inline void store_any(View v, int64_t row, int64_t col, int n, const float (&x)[LOT])
+{
+    v.wide = v.wide && col % LOT == 0;
+    store(v, row, col, n, x);
+}
+
+/* How many numbers of a row of `cols` the lot at `col` has. */
+static __device__ inline int lot(int64_t cols, int64_t col)
+{
+    return cols - col < LOT ? (int)(cols - col) : LOT;
+}
+
+/* beta · old + more, where beta 0 does not read. */
+static __device__ inline float blend(const View &v, int64_t row, int64_t col, float beta, float more)
+{
+    return beta == 0 ? more : beta * load_one(v, row, col) + more;
+}

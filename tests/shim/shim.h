@@ -1,0 +1,130 @@
+/* shim.h: CUDA for the host: what the kernels of src/device/cuda/kernels need of it, so that the compiler of the host
+ * builds their sources and tests run them on a machine without a GPU.
+ *
+ * The blocks of a grid run one after another. The threads of a block are fibers: each runs alone until it waits at a
+ * barrier, a shuffle or a vote, then another one goes on. The order of threads and blocks is forward, backward or
+ * shuffled anew after each barrier; so where a barrier is missing one order reads what another has not written, and the
+ * results differ. Shared memory holds NaN when a block begins.
+ *
+ * A kernel dies with a message where some threads wait for others that have ended. All 32 threads of a warp take part
+ * in each of its shuffles and votes. */
+#pragma once
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SHIM 1
+#define __global__
+#define __device__
+#define __host__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+typedef struct ShimIndex {
+    unsigned x, y, z;
+} ShimIndex;
+
+extern ShimIndex threadIdx, blockIdx, blockDim, gridDim;
+
+struct __align__(16) uint4
+{
+    unsigned x, y, z, w;
+};
+struct __align__(16) float4
+{
+    float x, y, z, w;
+};
+
+typedef enum ShimOrder { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED, SHIM_ORDERS } ShimOrder;
+void shim_set_order(ShimOrder order);
+
+void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *context);
+void *shim_shared(size_t bytes); /* of the block that runs: the same address for each of its threads */
+/* Waits for all threads of the warp; gives the 32 values that they brought. */
+const uint64_t *shim_meet(uint64_t value);
+
+template <class Body> static inline void shim_launch(ShimIndex grid, ShimIndex block, Body body)
+{
+    shim_run(
+        grid, block, [](void *context) { (*(Body *)context)(); }, &body);
+}
+
+void __syncthreads(void);
+
+static inline int shim_lane(void)
+{
+    return (int)((threadIdx.y * blockDim.x + threadIdx.x) % 32);
+}
+
+static inline void __syncwarp(void)
+{
+    (void)shim_meet(0);
+}
+
+template <class T> static inline T shim_value(T value, int lane)
+{
+    uint64_t bits = 0;
+    T result;
+    memcpy(&bits, &value, sizeof value);
+    bits = shim_meet(bits)[lane];
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+template <class T> static inline T __shfl_sync(unsigned, T value, int lane)
+{
+    return shim_value(value, lane);
+}
+
+template <class T> static inline T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    return shim_value(value, shim_lane() ^ mask);
+}
+
+template <class T> static inline T __shfl_up_sync(unsigned, T value, int distance)
+{
+    int lane = shim_lane();
+    return shim_value(value, lane < distance ? lane : lane - distance);
+}
+
+static inline unsigned __ballot_sync(unsigned, bool vote)
+{
+    const uint64_t *votes = shim_meet(vote);
+    unsigned mask = 0;
+    for (int lane = 0; lane < 32; lane++)
+        mask |= votes[lane] ? 1u << lane : 0;
+    return mask;
+}
+
+static inline unsigned __match_any_sync(unsigned, unsigned value)
+{
+    const uint64_t *values = shim_meet(value);
+    unsigned mask = 0;
+    for (int lane = 0; lane < 32; lane++)
+        mask |= values[lane] == value ? 1u << lane : 0;
+    return mask;
+}
+
+static inline unsigned atomicAdd(unsigned *at, unsigned more)
+{
+    unsigned before = *at;
+    *at += more;
+    return before;
+}
+
+static inline void __threadfence(void)
+{
+}
+
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+
+static inline float rsqrtf(float x)
+{
+    return 1 / sqrtf(x);
+}
