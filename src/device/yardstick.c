@@ -62,7 +62,7 @@ void yardstick_complete(Yardstick *y, double seconds)
 
 bool yardstick_due(const Yardstick *y, double share, double now)
 {
-    return y->n == 0 || y->spent + y->last <= ALLOWANCE + share * (now - y->opened);
+    return y->n < YARDSTICK_FEWEST || y->spent + y->last <= ALLOWANCE + share * (now - y->opened);
 }
 
 double yardstick_turn(Yardstick *y, double share)

@@ -30,8 +30,8 @@ void yardstick_measure(Yardstick *y, double seconds);
 /* Adds such samples until there are YARDSTICK_FEWEST. */
 void yardstick_complete(Yardstick *y, double seconds);
 /* To be called between pieces of work: measures for some 10 ms where the time of all samples stays below this share of
- * the time since yardstick_open, plus 0.2 s, so that a run has some samples soon. The first sample is always taken.
- * Returns the seconds that this took. */
+ * the time since yardstick_open, plus 0.2 s, so that a run has some samples soon. The first YARDSTICK_FEWEST are always
+ * taken. Returns the seconds that this took. */
 double yardstick_turn(Yardstick *y, double share);
 /* Whether yardstick_turn would measure at this time. */
 bool yardstick_due(const Yardstick *y, double share, double now);

@@ -46,8 +46,8 @@ grep -q '"profile": *\[{"op": *"[a-z_]*", *"share": *[0-9.]*, *"calls": *[0-9]*}
 expect 1 "$work/missing/trace.json" "$loam" bench step configs/t5-1.1-small.yaml $small --trace "$work/missing/trace.json"
 
 make_dataset
-"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=3 steps' 2>"$work/log" || fail "$(cat "$work/log")"
-"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=3 steps' --trace "$work/trace.json" 2>"$work/log" ||
+"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=5 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=5 steps' --trace "$work/trace.json" 2>"$work/log" ||
     fail "$(cat "$work/log")"
 is_trace "$work/trace.json" 'step 2' data 'microbatch 1' forward backward update
 grep -q 'step 2  its operations are in' "$work/log" || fail "$(cat "$work/log")"
