@@ -56,6 +56,38 @@ grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run
 grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: traces"
 
+# A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
+step() { "$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 'train.batch=2 samples' --seconds 0 "$@" --json >"$work/out"; }
+mkfifo "$work/fifo"
+timeout 60 cat "$work/fifo" >"$work/read" &
+step --trace "$work/fifo"
+wait $!
+[ -p "$work/fifo" ] && is_trace "$work/read" || fail "the pipe"
+ln -s trace.json "$work/link"
+step --trace "$work/link"
+[ -L "$work/link" ] && is_trace "$work/trace.json" || fail "the link"
+cp "$work/config.yaml" "$work/kept.yaml"
+expect 1 'config.yaml exists and is no trace of loam: give another name' step --trace "$work/config.yaml"
+expect 1 'config.yaml exists and is no trace of loam' "$loam" train "$work/config.yaml" run.dir="$work/none" --trace "$work/config.yaml"
+[ ! -e "$work/none" ] && cmp "$work/config.yaml" "$work/kept.yaml" || fail "training began"
+expect 1 '--seconds is -1, want seconds' step --seconds -1
+echo "ok: what a trace replaces"
+
+# A trace that cannot be written is told, and the run goes on: a file of the run, which is there by then, and a full disk.
+mkdir "$work/fresh"
+traced() { # NAME FILE
+    "$loam" train "$work/config.yaml" run.dir="$work/$1" 'train.length=3 steps' --trace "$2" 2>"$work/log" || fail "$1: $(cat "$work/log")"
+    grep -q 'step 2: its operations are not written, and training goes on: ' "$work/log" || fail "$1: $(cat "$work/log")"
+    grep -q '"kind":"train","step":3' "$work/$1/metrics.jsonl" || fail "$1: metrics"
+    diff -r "$work/run/checkpoints" "$work/$1/checkpoints" || fail "$1: another training"
+}
+traced fresh "$work/fresh/metrics.jsonl"
+if mknod "$work/full" c 1 7 2>/dev/null && : 2>/dev/null >>"$work/full"; then
+    traced disk "$work/full"
+    [ -c "$work/full" ] || fail "the device is gone"
+fi
+echo "ok: traces that cannot be written"
+
 # The scripts of docs/performance.md, with a tiny model.
 command -v python3 >/dev/null || exit 0
 bench/curves --loam "$loam" --out "$work/curves.svg" --seconds 0 --tokens 64 --lengths 16,32 --micro-batches 1,2 $small model.n_enc=1 \

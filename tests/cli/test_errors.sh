@@ -127,7 +127,7 @@ expect 1 'model.width=3: the model is what' "$loam" eval "$work/run" model.width
 spoil_model
 for json in '' --json; do
     # shellcheck disable=SC2086
-    expect 1 'give no finite one' "$loam" eval "$work/nan" "data.valid=$work/data-valid" data.input_length=64 $json
+    expect 1 'the model gives a loss of nan: are its weights finite?' "$loam" eval "$work/nan" "data.valid=$work/data-valid" data.input_length=64 $json
 done
 
 # Checkpoints that are not there.

@@ -1,5 +1,4 @@
 /* step.c: `loam bench step`: how long a training step takes, and each operation in it. */
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
@@ -83,7 +82,7 @@ static bool write_trace(Bench *b, GError **error)
 
 static bool measure(Bench *b, GError **error)
 {
-    return (trace == NULL || io_check_writable(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
+    return (trace == NULL || trace_check(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
            step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times, error) &&
            (trace == NULL || write_trace(b, error));
 }
@@ -94,6 +93,8 @@ bool bench_step(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
+    if (!(seconds >= 0 && seconds <= 3600))
+        return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
     Bench b = { 0 };
     bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) && measure(&b, error);
     if (done && as_json)

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/task_model.h"
 #include "eval/generate.h"
+#include "eval/not_finite.h"
 
 #include <math.h>
 #include <string.h>
@@ -68,8 +69,7 @@ static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, 
         return true;
     }
     if (!isfinite(generation->logprob))
-        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
-                         generation->logprob);
+        return fail_not_finite(w->loaded->model, "its answer a log-probability", generation->logprob, error);
     const int32_t *cu = (const int32_t *)(const void *)w->batch->cu->data,
                   *ids = (const int32_t *)(const void *)w->batch->ids->data;
     if (!w->alone)

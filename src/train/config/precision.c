@@ -65,6 +65,12 @@ bool precision_of_name(const char *name, const char *option, Precision *precisio
             *precision = dtypes_of(i, true, true);
             return true;
         }
+    const char *nearest = text_nearest(name, precision_names);
+    if (*name == '\0')
+        return fail_user(error, "%s is empty, want auto, f32, bf16 or fp16", option);
+    if (nearest)
+        return fail_user(error, "%s %s is unknown, did you mean %s? It is auto, f32, bf16 or fp16", option, name,
+                         nearest);
     return fail_user(error, "%s %s is unknown, want auto, f32, bf16 or fp16", option, name);
 }
 
