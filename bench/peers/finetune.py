@@ -217,7 +217,7 @@ def arguments():
     parser.add_argument("--tasks", type=names(list(CLASSES)), default=list(CLASSES))
     parser.add_argument("--dtypes", type=names(["f32", "bf16"]), default=["f32"])
     parser.add_argument("--loam", default="build/loam")
-    parser.add_argument("--examples", type=int, default=640, help="the first so many of each task")
+    parser.add_argument("--examples", type=int, default=256, help="the first so many of each task")
     parser.add_argument("--batch", type=int, default=32, help="examples of a step")
     parser.add_argument("--rate", type=float, default=5e-5, help="learning rate")
     parser.add_argument("--length", type=int, default=256, help="most tokens of an example")

@@ -458,6 +458,44 @@ static void a_base_without_classifier_gets_that_of_the_adapter(void)
     device_close(dev);
 }
 
+/* The same of a T5, whose classes read the decoder and have names of another beginning than the base's. */
+static void a_t5_gets_the_classifier_of_an_adapter(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *bare = g_build_filename(tmp, "bare", NULL),
+                    *adapter = g_build_filename(tmp, "adapter", NULL), *again = g_build_filename(tmp, "again", NULL);
+    ModelConfig config = adapted("self.q,cross.v,mlp.wo");
+    config.classifier = LABELS_SEQUENCE;
+    config.labels = (char *)(gintptr) "LABEL_0,LABEL_1,LABEL_2";
+    config.classifier_dense = true;
+    ModelConfig plain = tiny_config(&tiny_gated);
+    Model *base = model_open(dev, &plain, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(base), 3);
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 4);
+    fill_adapters(model);
+    g_assert_true(hf_export(base, NULL, (HfForm){ .dtype = "F32" }, bare, &error));
+    g_assert_true(hf_export_adapter(model, NULL, bare, adapter, &error));
+    json_t *json = read_json(adapter, HF_ADAPTER_CONFIG);
+    g_assert_cmpstr(json_string_value(json_object_get(json, "task_type")), ==, "SEQ_CLS");
+    Model *second = hf_import(dev, adapter, false, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(model_config(second)->n_dec, ==, 2);
+    g_assert_cmpstr(model_config(second)->labels, ==, config.labels);
+    g_assert_true(hf_export_adapter(second, NULL, bare, again, &error));
+    assert_holds(adapter, again);
+    g_free(config.lora.targets);
+    json_decref(json);
+    model_close(base);
+    model_close(model);
+    model_close(second);
+    io_remove_tree(tmp, NULL);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -475,5 +513,6 @@ int main(int argc, char **argv)
     g_test_add_func("/lora/what_loam_does_not_have_is_refused", what_loam_does_not_have_is_refused);
     g_test_add_func("/lora/a_base_without_classifier_gets_that_of_the_adapter",
                     a_base_without_classifier_gets_that_of_the_adapter);
+    g_test_add_func("/lora/a_t5_gets_the_classifier_of_an_adapter", a_t5_gets_the_classifier_of_an_adapter);
     return g_test_run();
 }
