@@ -257,6 +257,7 @@ bool verb_predict(int argc, char **argv, GError **error)
     const LoadedModelSource source = { .path = argv[1],
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
-                                       .threads = (int)config.train.threads };
+                                       .threads = (int)config.train.threads,
+                                       .device = config.train.device };
     return loaded_model_open(&loaded, &source, error) && predict(&loaded, &config, argv[1], error);
 }

@@ -43,7 +43,8 @@ static const OptionRow train_options[] = {
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
-      "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 natively, else in f32",
+      "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 natively, "
+      "else in f32",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
       "the residual stream is f32 under bf16 and fp16 too", NULL },
@@ -68,6 +69,9 @@ static const OptionRow train_options[] = {
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
+    { "train.device", OPT_STRING, ROW(device), "auto", 0, 0, OPT_FREE,
+      "where models compute: cpu; cuda or cuda:N, an NVIDIA GPU; auto: a GPU if one can be used, else the processor",
+      NULL },
 };
 #undef ROW
 
