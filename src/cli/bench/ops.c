@@ -3,8 +3,8 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/op_cases.h"
 #include "cli/cli.h"
-#include "train/config/config.h"
 #include "train/compute_device.h"
+#include "train/config/config.h"
 #include "train/step_timer.h"
 
 #include <inttypes.h>
