@@ -25,6 +25,13 @@ endif()
 add_library(grammar_lists MODULE tests/text/grammars/lists.c)
 set_target_properties(grammar_lists PROPERTIES PREFIX "" OUTPUT_NAME lists LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-grammars)
 target_link_libraries(grammar_lists PRIVATE PkgConfig::TREE_SITTER)
+# Two that claim the same files, in a folder of their own.
+foreach(name lists words)
+  add_library(rival_${name} MODULE tests/text/grammars/lists.c)
+  set_target_properties(rival_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-rivals)
+  target_link_libraries(rival_${name} PRIVATE PkgConfig::TREE_SITTER)
+endforeach()
+target_compile_definitions(rival_words PRIVATE LOAM_TEST_WORDS)
 
 set(with_reference "")
 foreach(floor ${LOAM_FLOORS})

@@ -29,7 +29,8 @@ typedef enum PhiloxPurpose {
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* next-sentence prediction: the second text if it is not the following one */
     PHILOX_SCORES = 10,  /* bootstrap resamples of loam scores */
-    PHILOX_DROPOUT = 16  /* + DropoutSite of nn/ctx.h */
+    PHILOX_DROPOUT = 16, /* + DropoutSite of nn/ctx.h, + 16 in the decoder */
+    PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
 } PhiloxPurpose;
 
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);
@@ -50,11 +51,25 @@ HOST_DEVICE static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uin
     return (PhiloxWords){ { c0, c1, c2, c3 } };
 }
 
-/* Dropout in every backend: an element is kept if its word >= philox_threshold(rate), and kept elements are multiplied
- * by 1 / (1 - rate); rate in [0, 1). */
-static inline uint32_t philox_threshold(float rate)
+/* Dropout in every backend. A block of four words decides on 8 elements: element i of it has bits
+ * [16 (i mod 2), 16 (i mod 2) + 16) of word i / 2, is kept if they are at least philox_threshold(rate), and is then
+ * multiplied by philox_kept(rate). So the rate, in [0, 1), is rounded to a multiple of 2⁻¹⁶, and the mean stays. */
+enum { PHILOX_ELEMENTS = 8 };
+
+static inline uint16_t philox_threshold(float rate)
 {
-    return (uint32_t)((double)rate * 4294967296.0);
+    uint32_t threshold = (uint32_t)((double)rate * 65536.0 + 0.5);
+    return (uint16_t)(threshold < 65535 ? threshold : 65535);
+}
+
+static inline float philox_kept(float rate)
+{
+    return (float)(65536.0 / (65536 - philox_threshold(rate)));
+}
+
+static inline uint16_t philox_element(PhiloxWords words, int64_t i)
+{
+    return (uint16_t)(words.w[i % PHILOX_ELEMENTS / 2] >> 16 * (i % 2));
 }
 
 /* A sequence of random numbers for code on the host: counter = (index, index >> 32, a, b). */

@@ -6,13 +6,15 @@
 
 #include <string.h>
 
-static const char usage[] = "loam export MODEL --to hf --out FOLDER";
+static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER";
 static const char about[] =
     "Writes a model for other programs. MODEL is a run directory (its newest checkpoint;\n"
     "RUN@best and RUN@12000 choose), a checkpoint or a Hugging Face folder.\n"
     "\n"
     "  hf    a folder that from_pretrained of transformers 4 and 5 opens, AutoTokenizer's too:\n"
-    "        config.json, model.safetensors, tokenizer.json\n"
+    "        config.json, model.safetensors, tokenizer.json; adapters (lora.*) are merged into the weights\n"
+    "  peft  the adapters alone, and the trained head of a classifier, as PeftModel.from_pretrained reads\n"
+    "        them: adapter_config.json, adapter_model.safetensors; --base says which model they belong to\n"
     "\n"
     "example: loam export runs/a --to hf --out hf-a\n";
 
@@ -50,26 +52,37 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
     return fail_user(error, "--shard-size %s: a size with its unit is wanted, such as 2GB, 500MB or 1GiB", text);
 }
 
-static bool export_hf(const char *path, const char *tokenizer, const HfForm *form, const char *out, GError **error)
+/* What is written where. */
+typedef struct Job {
+    const char *path, *tokenizer, *base, *out;
+    HfForm form;
+    bool adapter; /* --to peft */
+} Job;
+
+static bool export_model(const Job *job, GError **error)
 {
     g_auto(LoadedModel) loaded = { 0 };
     const Precision exact = precision_uniform(DT_F32);
-    const LoadedModelSource source = { .path = path, .tokenizer = tokenizer, .precision = &exact };
-    bool done = loaded_model_open(&loaded, &source, error) && hf_export(loaded.model, loaded.tok, *form, out, error);
+    const LoadedModelSource source = {
+        .path = job->path, .tokenizer = job->tokenizer, .precision = &exact, .device = "cpu"
+    };
+    bool done = loaded_model_open(&loaded, &source, error) &&
+                (job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
+                              : hf_export(loaded.model, loaded.tok, job->form, job->out, error));
     if (done && loaded.tok == NULL)
-        log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", path);
+        log_warning("no tokenizer lies beside %s: weights only; --tokenizer gives one", job->path);
     if (done)
-        g_print("%s\n", out);
+        g_print("%s\n", job->out);
     return done;
 }
 
 bool verb_export(int argc, char **argv, GError **error)
 {
-    g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL;
-    HfForm form = { 0 };
+    g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL, *base = NULL;
     const GOptionEntry entries[] = {
-        CLI_VALUE("to", to, "the form: hf", "FORM"),
+        CLI_VALUE("to", to, "the form: hf or peft", "FORM"),
         CLI_PATH("out", out, "the folder to write, absent or empty", "FOLDER"),
+        CLI_VALUE("base", base, "peft: folder or name of the model that the adapters belong to", "MODEL"),
         CLI_PATH("tokenizer", tokenizer, "instead of the one beside the model", "FILE"),
         CLI_VALUE("dtype", dtype, "of the tensors: f32, bf16 or f16 (f32)", "TYPE"),
         CLI_VALUE("shard-size", shard_size, "most in one file of tensors, such as 2GB (all)", "SIZE"),
@@ -79,8 +92,11 @@ bool verb_export(int argc, char **argv, GError **error)
         return false;
     if (argc != 2 || to == NULL || out == NULL)
         return fail_user(error, "want one MODEL, --to and --out; usage: %s", usage);
-    if (strcmp(to, "hf") != 0)
-        return fail_user(error, "--to %s is unknown, want hf", to);
-    return parse_dtype(dtype, &form, error) && parse_shard_size(shard_size, &form, error) &&
-           export_hf(argv[1], tokenizer, &form, out, error);
+    Job job = { .path = argv[1], .tokenizer = tokenizer, .base = base, .out = out, .adapter = strcmp(to, "peft") == 0 };
+    if (!job.adapter && strcmp(to, "hf") != 0)
+        return fail_user(error, "--to %s is unknown, want hf or peft", to);
+    if (job.adapter ? dtype || shard_size : base != NULL)
+        return fail_user(error, job.adapter ? "--dtype and --shard-size are of --to hf" : "--base is of --to peft");
+    return parse_dtype(dtype, &job.form, error) && parse_shard_size(shard_size, &job.form, error) &&
+           export_model(&job, error);
 }

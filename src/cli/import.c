@@ -1,7 +1,7 @@
 /* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
-#include "model/fairseq_lm.h"
+#include "model/fairseq.h"
 #include "model/hf/hf.h"
 #include "model/t5x.h"
 #include "text/tokenizer.h"
@@ -18,7 +18,7 @@ static const char about[] =
     "only to keep a copy.\n"
     "\n"
     "With --from t5x it reads a legacy checkpoint of T5X, the MessagePack file or its folder; with --from fairseq a\n"
-    "checkpoint (.pt) of a transformer_lm: weights only.\n"
+    "checkpoint (.pt) of a transformer_lm or of AST-T5: weights only.\n"
     "\n"
     "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 

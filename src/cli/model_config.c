@@ -1,6 +1,7 @@
 #include "cli/model_config.h"
 
 #include "base/file.h"
+#include "model/hf/hf.h"
 
 #include <string.h>
 
@@ -11,8 +12,12 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
         at && !g_file_test(path, G_FILE_TEST_EXISTS) ? g_strndup(path, (size_t)(at - path)) : g_strdup(path);
     g_autofree char *saved = g_build_filename(dir, "config.yaml", NULL), *init = g_strconcat("train.init=", path, NULL);
     for (int i = 0; i < n_overrides; i++)
-        if (g_str_has_prefix(overrides[i], "model."))
-            return fail_user(error, "%s: the model is what %s holds; leave model.* options out", overrides[i], path);
+        if ((g_str_has_prefix(overrides[i], "model.") && !g_str_has_prefix(overrides[i], "model.labels=")) ||
+            g_str_has_prefix(overrides[i], "lora."))
+            return fail_user(error,
+                             "%s: the model is what %s holds; leave model.* and lora.* options out (model.labels alone "
+                             "gives its classes other names)",
+                             overrides[i], path);
     if (io_exists(dir, "config.yaml")) {
         if (!config_load(config, saved, overrides, n_overrides, error))
             return false;
@@ -20,7 +25,7 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
         return true;
     }
     g_autoptr(GPtrArray) all = g_ptr_array_new();
-    if (io_exists(dir, "config.json") || io_exists(dir, "state.json"))
+    if (hf_is_folder(dir) || io_exists(dir, "state.json"))
         g_ptr_array_add(all, init);
     for (int i = 0; i < n_overrides; i++)
         g_ptr_array_add(all, overrides[i]);

@@ -134,7 +134,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
                     .micro = (int32_t)config_micro_samples(config),
                     .samples = config_batch_samples(config),
                     .epoch = loader ? loader_epoch_samples(loader) : 0 };
-    o->planned.n_sentinels = TOKENIZER_SENTINELS;
+    o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;
     o->enc = objective_enc_length(o->objective, &o->planned);
@@ -218,13 +218,15 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     MemoryPlan plan;
     if (!memory_plan(config, o->enc, o->dec, &plan, error) || !time_step(o, config, error))
         return false;
-    g_autofree char *memory = memory_describe(&plan), *params = text_grouped(model_config_params(&config->model)),
-                    *flops = text_count(o->step_flops), *precision = precision_describe(config_precision(config));
+    int64_t n_params = model_config_params(&config->model);
+    g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
+                    *trained = memory_describe_trained(&plan, n_params), *flops = text_count(o->step_flops),
+                    *precision = precision_describe(config_precision(config));
     add_time(lines, o);
     add_milestones(lines, o);
     add_line(lines, "precision", "%s", precision);
     add_line(lines, "memory", "%s", memory);
-    add_line(lines, "parameters", "%s", params);
+    add_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)

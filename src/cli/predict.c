@@ -1,5 +1,6 @@
 /* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
 #include "base/log.h"
+#include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/model_config.h"
 #include "cli/prompts.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define USAGE "loam predict MODEL [--jsonl | --raw] [--json] [--beams K] [group.key=value]… < LINES"
+#define USAGE "loam predict MODEL [--jsonl | --raw] [--json] [--beams K] [--out FILE] [group.key=value]… < LINES"
 
 static const char about[] =
     "Answers every line of standard input with one line: the text that the model writes. A line holds the fields of\n"
@@ -17,20 +18,25 @@ static const char about[] =
     "--raw\n"
     "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
     "for others give task.input, or --raw.\n\n"
-    "  echo \"a film to forget\" | loam predict runs/reviews\n";
+    "  echo \"a film to forget\" | loam predict runs/reviews\n"
+    "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";
 
 static gboolean as_jsonl, raw, as_json;
 static int64_t beams = 1;
+static char *out_path;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
     CLI_SWITCH("raw", raw, "a line is the whole input, without a template"),
     CLI_SWITCH("json", as_json, "one JSON object a line: input, prediction, logprob"),
     CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy)", "K"),
+    CLI_PATH("out", out_path,
+             "answers go to this file, as JSON lines; the same command goes on after those that it has", "FILE"),
     { 0 },
 };
 
 typedef struct Predictor {
     const LoadedModel *loaded;
+    AnswersFile *out; /* NULL means standard output */
     const Task *task; /* NULL means that lines are whole inputs */
     TaskEncoder encoder;
     AnswerOptions decoding;
@@ -123,18 +129,39 @@ static json_t *probabilities_json(const Predictor *p, const Answer *answer)
     return object;
 }
 
-static bool print_answer(const Predictor *p, const TaskExample *example, const Answer *answer, GError **error)
+static json_t *answer_json(const Predictor *p, const TaskExample *example, const Answer *answer)
 {
     bool replaced = false;
-    if (as_json) {
-        g_autofree char *text = valid_text(answer->text, &replaced);
-        return print_json_line(json_pack("{s:s*, s:s, s:s*, s:s, s:f, s:o*}", "id", example->id, "input",
-                                         example->input, "second", example->second, "prediction", text, "logprob",
-                                         answer->logprob, "probabilities", probabilities_json(p, answer)),
-                               error);
+    g_autofree char *text = valid_text(answer->text, &replaced);
+    return json_pack("{s:s*, s:s, s:s*, s:s, s:f, s:o*}", "id", example->id, "input", example->input, "second",
+                     example->second, "prediction", text, "logprob", answer->logprob, "probabilities",
+                     probabilities_json(p, answer));
+}
+
+static bool give_answer(const Predictor *p, const char *line, const TaskExample *example, const Answer *answer,
+                        GError **error)
+{
+    if (p->out)
+        return answers_file_add(p->out, answer_json(p, example, answer), line, strlen(line), error);
+    if (as_json)
+        return print_json_line(answer_json(p, example, answer), error);
+    g_autofree char *text = one_line(answer->text);
+    puts(text);
+    return true;
+}
+
+/* *first: the first of the lines that the file of answers has no answer to. */
+static bool skip_stored(const Predictor *p, const GPtrArray *lines, guint *first, GError **error)
+{
+    for (*first = 0; p->out && *first < lines->len; ++*first) {
+        const char *line = ((Prompt *)lines->pdata[*first])->text;
+        json_t *answer;
+        if (!answers_file_next(p->out, line, strlen(line), &answer, error))
+            return false;
+        if (answer == NULL)
+            return true;
+        json_decref(answer);
     }
-    g_autofree char *line = one_line(answer->text);
-    puts(line);
     return true;
 }
 
@@ -144,20 +171,24 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Answers lines [first, first + lines->len) of standard input, up to the first bad one. */
+/* Answers the lines from number `first` of standard input on, up to the first bad one. */
 static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GError **error)
 {
     g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
     g_autofree Answer *found = g_new0(Answer, lines->len);
     GError *bad = NULL;
+    guint begin = 0;
     answer_batch_clear(&p->batch);
-    for (guint i = 0; i < lines->len && !bad; i++)
+    if (!skip_stored(p, lines, &begin, error))
+        return false;
+    for (guint i = begin; i < lines->len && !bad; i++)
         if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
             fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
     int32_t n = answer_batch_count(&p->batch);
-    bool good = n == 0 || answer_batch_run(&p->batch, p->loaded, &p->encoder, &p->decoding, found, error);
+    bool good = n == 0 || answer_batch_run(&p->batch, 0, n, p->loaded->model, &p->encoder, &p->decoding, found, error);
     for (int32_t i = 0; i < n; i++) {
-        good = good && print_answer(p, examples->pdata[i], &found[i], error);
+        const char *line = ((Prompt *)lines->pdata[begin + (guint)i])->text;
+        good = good && give_answer(p, line, examples->pdata[i], &found[i], error);
         answer_clear(&found[i]);
     }
     good = good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
@@ -199,7 +230,8 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     const LoadedModel *loaded = p->loaded;
     const ModelConfig *model = model_config(loaded->model);
     if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
-        return fail_user(error, "%s has no decoder that writes text, and no classifier", model_path);
+        return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
+                         model_path);
     if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
         return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
                          model_path);
@@ -227,12 +259,23 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     return true;
 }
 
+static bool open_out(Predictor *p, const Config *config, GError **error)
+{
+    g_autofree char *task = task_settings(config, &p->encoder, beams),
+                    *settings = g_strdup_printf("%s%s%s", task, raw ? " raw" : "", as_jsonl ? " jsonl" : "");
+    return out_path == NULL ||
+           (p->out = answers_file_open(out_path, model_hash(p->loaded, settings), "standard input", error)) != NULL;
+}
+
 static bool predict(const LoadedModel *loaded, const Config *config, const char *model_path, GError **error)
 {
     Task task = { .name = "" };
     Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
     token_roles_complete(model_roles(loaded->model), loaded->tok);
-    bool good = open_task(&p, &task, config, model_path, error) && answer_input(&p, error);
+    bool good =
+        open_task(&p, &task, config, model_path, error) && open_out(&p, config, error) && answer_input(&p, error);
+    if (p.out)
+        good = answers_file_close(p.out, good, error);
     if (good)
         task_encoder_report(&p.encoder, "standard input");
     answer_batch_free(&p.batch);
@@ -259,5 +302,6 @@ bool verb_predict(int argc, char **argv, GError **error)
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads,
                                        .device = config.train.device };
-    return loaded_model_open(&loaded, &source, error) && predict(&loaded, &config, argv[1], error);
+    return loaded_model_open(&loaded, &source, error) && task_name_classes(&loaded, argv + 2, argc - 2, error) &&
+           predict(&loaded, &config, argv[1], error);
 }

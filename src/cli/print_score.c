@@ -5,16 +5,20 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* By ScoreTakes: predictions that a score does not know. */
-static const char *const invalid_names[] = { "none", "labels that no reference has", "no numbers, and count as -1",
+static const char *const invalid_names[] = { "too long or deep to be parsed, or their references are",
+                                             "labels that no reference has", "no numbers, and count as -1",
                                              "no tags, and count as O", "none" };
 
 static void print_lines(const ScoreKind *kind, const ScoreResult *result)
 {
     for (int i = 0; i < result->n_values; i++) {
         const ScoreValue *value = &result->values[i];
-        printf("%-13s %-23s %10.4f", i == 0 ? score_name(kind) : "", value->name, value->value);
+        const char *name = i == 0 ? score_name(kind) : "";
+        const int over = MAX((int)strlen(name) - 13, 0); /* a long name takes room of the next column */
+        printf("%-13s %-*s %10.4f", name, 23 - over, value->name, value->value);
         if (!isnan(value->low))
             printf("   %.4f to %.4f", value->low, value->high);
         putchar('\n');

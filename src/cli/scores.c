@@ -23,7 +23,7 @@ static const char about[] =
 #define MOST_RESAMPLES 1000000
 
 static gboolean list, as_json, stem, lowercase;
-static char *groups, *positive, *labels, *tokenizer, *smoothing;
+static char *groups, *positive, *labels, *tokenizer, *smoothing, *language;
 static int64_t resamples, seed = 1;
 static double confidence = 95, smooth_value;
 static int word_order;
@@ -41,6 +41,7 @@ static const GOptionEntry entries[] = {
     { "tokenizer", 0, 0, G_OPTION_ARG_STRING, &tokenizer, "BLEU: 13a (default), intl, char or none", "NAME" },
     { "smoothing", 0, 0, G_OPTION_ARG_STRING, &smoothing, "BLEU: exp (default), floor, add-k or none", "NAME" },
     { "smooth-value", 0, 0, G_OPTION_ARG_DOUBLE, &smooth_value, "of floor (0.1) and of add-k (1)", "X" },
+    { "language", 0, 0, G_OPTION_ARG_STRING, &language, "CodeBLEU: java, c_sharp, c, javascript or go", "NAME" },
     { "word-order", 0, 0, G_OPTION_ARG_INT, &word_order, "chrF: n-grams of up to N words; 2 is chrF++ (0)", "N" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a score", NULL },
     { 0 },
@@ -82,6 +83,7 @@ static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
                            .tokenizer = (BleuTokenizer)chosen_tokenizer,
                            .smoothing = (BleuSmoothing)chosen_smoothing,
                            .smooth_value = smooth_value,
+                           .language = language,
                            .word_order = word_order,
                            .resamples = resamples,
                            .confidence = confidence,
@@ -98,7 +100,7 @@ static void print_list(void)
 {
     const ScoreKind *kind;
     for (size_t i = 0; (kind = score_at(i)); i++)
-        printf("%-13s %-18s %s%s\n", score_name(kind), takes_names[score_takes(kind)], score_does(kind),
+        printf("%-20s %-18s %s%s\n", score_name(kind), takes_names[score_takes(kind)], score_does(kind),
                score_takes_groups(kind) ? " (--groups)" : "");
 }
 

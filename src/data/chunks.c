@@ -30,11 +30,11 @@ struct Chunks {
 
 static int64_t document_length(const Chunks *chunks, int64_t document)
 {
-    int64_t first, last, length = chunks->spec.separator >= 0;
+    int64_t first, last, length = (chunks->spec.separator >= 0) - chunks->spec.without_end;
     indexed_document(chunks->set, document, &first, &last);
     for (int64_t sequence = first; sequence < last; sequence++)
         length += indexed_length(chunks->set, sequence);
-    return length;
+    return MAX(length, 0);
 }
 
 static void cut_documents(Chunks *chunks)

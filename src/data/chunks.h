@@ -15,6 +15,7 @@ typedef struct ChunksSpec {
     int64_t min_length; /* chunks with fewer tokens are left out */
     int32_t vocab;      /* vocabulary size; ids not below it are errors */
     int32_t separator;  /* id put after every document; -1 means none */
+    bool without_end;   /* TEXT_DOCUMENTS: the last token of each document is left out */
     uint64_t seed;
     bool in_order;                 /* the order of the file in every epoch, nothing is shuffled */
     ObjectiveCutFn cut;            /* TEXT_CONCATENATED: NULL, or a callback that gives the bounds of each chunk, of

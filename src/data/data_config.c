@@ -15,7 +15,9 @@ static const OptionRow data_options[] = {
       "out, such as 949,50,1; empty: all for training",
       NULL },
     { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
-      "unit of the weights of data.train: shares of the samples, or epochs of each dataset in one epoch of the mixture",
+      "unit of the weights of data.train: shares of the samples; epochs of each dataset in one epoch of the mixture; "
+      "or "
+      "AST-T5's: shares of an epoch that ends with the first dataset that is read, in one order for all epochs",
       mixture_weights_names },
     { "data.mixture_temperature", OPT_F64, AT(mixture.temperature), "1", 0.01, 1e6, OPT_IDENTITY,
       "datasets without weights: share of each proportional to its size ^ (1 / temperature)", NULL },

@@ -26,6 +26,7 @@ typedef struct DataConfig {
     int64_t memory_tokens; /* tokens that the model puts before each sample, for which packing leaves room */
     int label_kind;        /* LabelKind of the classifier */
     int64_t n_labels;      /* its classes */
+    const char *labels;    /* their names, separated by commas; NULL and "" mean none */
     bool token_types;      /* second texts have a token type of their own */
 } DataConfig;
 

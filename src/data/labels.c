@@ -30,3 +30,23 @@ char *labels_name(const char *names, int64_t label)
     g_auto(GStrv) all = g_strsplit(names, ",", -1);
     return g_strdup(all[label]);
 }
+
+bool labels_have_names(LabelKind kind)
+{
+    return kind == LABELS_SEQUENCE || kind == LABELS_TOKENS;
+}
+
+bool labels_check(const char *names, const char *option, GError **error)
+{
+    g_auto(GStrv) all = g_strsplit(names ? names : "", ",", -1);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    if (names && !g_utf8_validate(names, -1, NULL))
+        return fail_user(error, "%s: the names of the classes are not UTF-8", option);
+    for (char **name = all; *name; name++) {
+        if (**name == '\0')
+            return fail_user(error, "%s: \"%s\" has an empty name between its commas", option, names);
+        if (!g_hash_table_add(seen, *name))
+            return fail_user(error, "%s: \"%s\" names the class %s twice", option, names, *name);
+    }
+    return true;
+}

@@ -1,6 +1,8 @@
 /* labels.h: what a classifier learns of a text, and the names of classes. */
 #pragma once
 
+#include "base/error.h"
+
 #include <stdint.h>
 
 typedef enum LabelKind {
@@ -21,3 +23,7 @@ int64_t labels_count(const char *names);
 int64_t labels_find(const char *names, const char *name);
 /* The name of a class below labels_count. g_free. */
 char *labels_name(const char *names, int64_t label);
+/* Whether this kind has named classes. */
+bool labels_have_names(LabelKind kind);
+/* An error that names `option` where a name is empty, stands twice or is not UTF-8. NULL and "" are no error. */
+bool labels_check(const char *names, const char *option, GError **error);

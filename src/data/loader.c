@@ -43,6 +43,8 @@ int64_t loader_fingerprint(const Loader *loader)
 int64_t loader_raw_tokens(const Loader *loader)
 {
     int64_t all = 0;
+    if (!loader->mixture && loader->objective->accepts)
+        return loader_labelled_tokens(loader);
     if (!loader->mixture)
         return loader->chunks ? chunks_tokens(loader->chunks) : indexed_tokens(loader->data->set);
     for (int k = 0; k < loader->mixture->n; k++)
@@ -207,7 +209,8 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
         return good;
     }
     PhiloxKey key = philox_key(loader->held_out ? HELD_OUT_SEED : loader->seed, PHILOX_SAMPLE_ORDER, 0);
-    at = (int64_t)philox_permute(key, (uint64_t)epoch, (uint64_t)at, (uint64_t)loader->n_rows);
+    uint64_t order = loader->fixed_order ? 0 : (uint64_t)epoch;
+    at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_rows);
     if (loader->plan)
         return add_packed_row(loader, epoch, at, out, error);
     return add_sample(loader, row, epoch, at, NULL, out, error);

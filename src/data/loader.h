@@ -19,6 +19,9 @@ typedef struct Loader Loader;
 Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
+/* Adds to `counts` (classes) how often each class is a label in the documents of a loader of labels, each document of
+ * each dataset counted once. */
+bool loader_count_labels(const Loader *loader, int64_t *counts, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
 /* Sets the id before the targets in the decoder's stream, which is the tokenizer's padding otherwise. To be called
  * before the first batch. */

@@ -9,6 +9,28 @@
 
 #define COMPAT_SURPLUS 1.005
 
+/* Whether the labels of a dataset are those that the objective and the classifier learn. A dataset whose PREFIX.json
+ * names none is judged by its notes (check_notes). */
+static bool check_labels(const Dataset *data, const DataConfig *config, GError **error)
+{
+    const LabelKind kind = data->meta.label_kind, wanted = (LabelKind)config->label_kind;
+    const Objective *objective = data_objective_row(config);
+    g_autofree char *labels = dataset_meta_labels(&data->meta);
+    if (kind == LABELS_NONE)
+        return true;
+    if (objective->accepts == NULL)
+        return fail_user(error, "the dataset %s holds %s, which data.objective=%s does not read: data.objective=labels",
+                         data->prefix, labels, objective->name);
+    if (kind != wanted)
+        return fail_user(error, "the dataset %s holds %s, and the model has model.classifier=%s", data->prefix, labels,
+                         label_kind_names[wanted]);
+    return !labels_have_names(kind) || g_strcmp0(data->meta.labels, config->labels) == 0 ||
+           fail_user(error,
+                     "the dataset %s holds %s, and the model has the classes %s (model.labels), in this order: prepare "
+                     "it for this model (loam task prepare train.init=MODEL), or give the model its names",
+                     data->prefix, labels, config->labels);
+}
+
 static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     if (data->meta.tokenizer_hash && strcmp(data->meta.tokenizer_hash, tokenizer_hash(tok)) != 0)
@@ -24,13 +46,13 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* The sentinels <extra_id_0>, <extra_id_1>, … whose ids rise or fall one by one. */
+/* The sentinels from the first on whose ids rise or fall one by one. */
 static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
     config->first_sentinel = first;
     config->sentinels_rise = first >= 0 && tokenizer_sentinel(tok, 1) > first;
-    while (n < TOKENIZER_SENTINELS && first >= 0 && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
+    while (n < tokenizer_sentinels(tok) && tokenizer_sentinel(tok, n) == objective_sentinel(config, n))
         n++;
     config->n_sentinels = n;
 }
@@ -173,8 +195,9 @@ static bool open_chunks(Loader *loader, GError **error)
                               .vocab = loader->config.vocab,
                               .separator =
                                   objective->separated && !loader->data->meta.append_eod ? loader->config.eos : -1,
+                              .without_end = objective->ends_itself && loader->data->meta.append_eod,
                               .seed = loader->seed,
-                              .in_order = loader->held_out,
+                              .in_order = loader->held_out || loader->fixed_order,
                               .cut = loader->config.row_samples > 0 ? objective->cut : NULL,
                               .config = &loader->config };
     loader->chunks = chunks_open(loader->data, &spec);
@@ -248,9 +271,11 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
+    loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
-    if (!loader->data || !check_dataset(loader->data, tok, error) || !plan_objective(loader, config, tok, error) ||
+    if (!loader->data || !check_dataset(loader->data, tok, error) || !check_labels(loader->data, config, error) ||
+        !plan_objective(loader, config, tok, error) ||
         !(config->compat ? open_compat(loader, config, error) : plan_rows(loader, error))) {
         loader_close(loader);
         return NULL;
@@ -301,8 +326,9 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     if (!mixture)
         return NULL;
     if (mixture->n == 1) {
+        Loader *one = open_one(config, mixture->paths[0], tok, seed, held_out, error);
         mixture_free(mixture);
-        return open_one(config, prefix, tok, seed, held_out, error);
+        return one;
     }
     Loader *loader = g_new0(Loader, 1);
     g_mutex_init(&loader->mutex);

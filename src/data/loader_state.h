@@ -25,6 +25,7 @@ typedef struct Loader {
     int64_t first_sample; /* in a mixture the dataset's number, shifted by LOADER_PART_SHIFT: samples of two datasets
                              never share dropout masks */
     bool held_out, static_masks;
+    bool fixed_order; /* rows have the same order and text in every epoch: MIXTURE_CONCAT_WEIGHTED */
     const Objective *objective;
     ObjectiveConfig config;   /* after Objective.plan */
     bool *continues;          /* (vocab) memory of config.continues; NULL where that is NULL */
@@ -38,5 +39,7 @@ typedef struct Loader {
     Example example;
 } Loader;
 
+/* Tokens of the texts of a dataset of labels, without the notes of what is right of them. */
+int64_t loader_labelled_tokens(const Loader *loader);
 /* The objective's decisions about a sample; `sample` is its number within an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);

@@ -1,6 +1,7 @@
 #include "data/mixture.h"
 
 #include "base/check.h"
+#include "data/language_weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +11,7 @@
 #define TENTHS       9         /* weights with more decimal places are not turned into integers */
 #define SMOOTH_PARTS (1 << 20) /* weights by temperature are multiples of 1 / SMOOTH_PARTS */
 
-const char *const mixture_weights_names[] = { "shares", "epochs", NULL };
+const char *const mixture_weights_names[] = { "shares", "epochs", "concat_weighted", NULL };
 
 /* ---- the list ---- */
 
@@ -93,7 +94,12 @@ static void start(Mixture *mixture)
 Mixture *mixture_parse(const char *text, GError **error)
 {
     Mixture *mixture = g_new0(Mixture, 1);
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    g_autofree char *list = language_weights_is(text) ? language_weights_train(text, error) : g_strdup(text);
+    if (!list) {
+        mixture_free(mixture);
+        return NULL;
+    }
+    g_auto(GStrv) parts = g_strsplit(list, ",", -1);
     bool alone = parts[0] == NULL || parts[1] == NULL, good = true;
     for (char **part = parts; good && *part; part++)
         good = add_part(mixture, g_strstrip(*part), alone, error);
@@ -120,6 +126,21 @@ static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
     int64_t epoch = 0;
     for (int k = 0; k < mixture->n; k++) {
         mixture->weights[k] = ceil(mixture->given[k] * (double)rows[k]);
+        epoch += (int64_t)mixture->weights[k];
+    }
+    return epoch;
+}
+
+/* ConcatWeightedDataset: with Z = min over datasets of rows / weight, an epoch has floor(weight * Z) rows of each. A
+ * dataset that would get none gets one. */
+static int64_t weigh_by_smallest(Mixture *mixture, const int64_t rows[])
+{
+    double z = INFINITY;
+    int64_t epoch = 0;
+    for (int k = 0; k < mixture->n; k++)
+        z = MIN(z, (double)rows[k] / mixture->weights[k]);
+    for (int k = 0; k < mixture->n; k++) {
+        mixture->weights[k] = MAX(floor(mixture->weights[k] * z), 1);
         epoch += (int64_t)mixture->weights[k];
     }
     return epoch;
@@ -162,6 +183,8 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
         weigh_by_size(mixture, rule, rows, tokens);
     else if (rule->weights == MIXTURE_EPOCHS)
         epoch = weigh_by_epochs(mixture, rows);
+    else if (rule->weights == MIXTURE_CONCAT_WEIGHTED)
+        epoch = weigh_by_smallest(mixture, rows);
     start(mixture);
     return epoch;
 }

@@ -9,9 +9,9 @@
 
 #define MIXTURE_MAX 254 /* datasets; Megatron's bound */
 
-/* What the weights of a list are: shares of the rows of the mixture, or epochs of the dataset in one epoch of the
- * mixture. */
-typedef enum MixtureWeights { MIXTURE_SHARES, MIXTURE_EPOCHS } MixtureWeights;
+/* What the weights of a list are: shares of the rows of the mixture; epochs of the dataset in one epoch of the mixture;
+ * or shares in an epoch that ends as soon as one dataset has been read, as AST-T5's ConcatWeightedDataset has it. */
+typedef enum MixtureWeights { MIXTURE_SHARES, MIXTURE_EPOCHS, MIXTURE_CONCAT_WEIGHTED } MixtureWeights;
 extern const char *const mixture_weights_names[];
 
 /* How weights are read where the list gives them, and how they are computed where it does not. */
@@ -38,7 +38,8 @@ typedef struct Mixture {
     int64_t anchor; /* row of marks[0]: 0 or a multiple of the period */
 } Mixture;
 
-/* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path. mixture_free frees. */
+/* Parses "PATH", "PATH,PATH" or "PATH:WEIGHT,PATH:WEIGHT", as Megatron's --data-path; or the path of a JSON file of
+ * weights, which language_weights_list turns into the last form. mixture_free frees. */
 Mixture *mixture_parse(const char *text, GError **error);
 void mixture_free(Mixture *mixture);
 /* Fails where the list gives weights and the rule has a temperature or a cap, which are for lists without. */

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "data/dataset/dataset.h"
+#include "data/language_weights.h"
 
 #include <string.h>
 
@@ -43,6 +44,8 @@ bool sources_check(const DataConfig *config, GError **error)
     double shares[SPLIT_PARTS];
     if (*config->split && !read_shares(config, shares, error))
         return false;
+    if (language_weights_is(config->train) && !g_file_test(config->train, G_FILE_TEST_EXISTS))
+        return true; /* a plan needs no data; opening it tells */
     Mixture *mixture = mixture_parse(config->train, error);
     bool good = mixture && mixture_check(mixture, &config->mixture, error);
     g_clear_pointer(&mixture, mixture_free);

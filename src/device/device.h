@@ -63,8 +63,7 @@ Device *device_open_null_of(Precision precision); /* a null device with the dtyp
 Device *device_open_reference(void);              /* tests only: tests/reference/reference.c */
 void device_close(Device *dev);
 
-/* Whether this processor has instructions that multiply bf16 (its isa is then "avx512_bf16" or "amx"); if not, bf16 is
- * widened to f32 for products. */
+/* Whether this processor multiplies bf16 faster than f32: with AMX or, but for Intel's, with AVX-512-BF16. */
 bool device_cpu_bf16(void);
 
 /* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be

@@ -164,7 +164,7 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
 /* Index of the sentinel with this id; -1 means that the id is no sentinel. */
 static int sentinel_index(const Tokenizer *tok, int32_t id)
 {
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
+    for (int i = 0; i < tokenizer_sentinels(tok); i++)
         if (tokenizer_sentinel(tok, i) == id)
             return i;
     return -1;

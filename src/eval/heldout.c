@@ -118,9 +118,8 @@ static bool count_bytes(const Tokenizer *tok, const bool *special, const Batch *
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error)
 {
     g_autofree bool *special = g_new0(bool, tokenizer_size(tok));
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
-        if (tokenizer_sentinel(tok, i) >= 0)
-            special[tokenizer_sentinel(tok, i)] = true;
+    for (int i = 0; i < tokenizer_sentinels(tok); i++)
+        special[tokenizer_sentinel(tok, i)] = true;
     bool good = true;
     Walk walk = walk_open(loader, n, 16, NULL);
     *bytes = 0;

@@ -1,5 +1,6 @@
 #include "eval/heldout.h"
 
+#include "data/language_weights.h"
 #include "data/sources.h"
 
 #include <string.h>
@@ -52,7 +53,11 @@ GPtrArray *heldout_sets_open(const DataConfig *config, const Tokenizer *tok, uin
     g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(set_free);
     if (*config->valid == '\0')
         return add_split(sets, config, tok, seed, error) ? g_steal_pointer(&sets) : NULL;
-    g_auto(GStrv) items = g_strsplit(config->valid, ",", -1);
+    g_autofree char *list =
+        language_weights_is(config->valid) ? language_weights_valid(config->valid, error) : g_strdup(config->valid);
+    if (!list)
+        return NULL;
+    g_auto(GStrv) items = g_strsplit(list, ",", -1);
     for (char **item = items; *item; item++) {
         char *text = g_strstrip(*item);
         size_t n = sources_valid_name(text);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <glib.h>
+#include <math.h>
 #include <string.h>
 
 #define ROW_SHARE  8    /* a chunk has room for the tokens of the batch / ROW_SHARE, where a row is a sequence */
@@ -90,8 +91,14 @@ static void add_choices(Rows *rows, const TokenStream *stream, const Batch *batc
     }
 }
 
+/* The token at which a classifier of sequences reads sequence s. */
+static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
+{
+    return last ? stream->cu[s + 1] - 1 : stream->cu[s];
+}
+
 /* The groups that have a loss. */
-static Rows rows_of(LabelKind kind, const Batch *batch)
+static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
     Rows rows = rows_new();
@@ -103,7 +110,8 @@ static Rows rows_of(LabelKind kind, const Batch *batch)
     }
     for (int32_t s = 0; kind <= LABELS_VALUE && s < stream->n_seq; s++)
         if (batch->labels[s] != -1) {
-            g_array_append_val(rows.tokens, stream->cu[s]);
+            const int32_t token = token_of(stream, s, last);
+            g_array_append_val(rows.tokens, token);
             end_group(&rows, batch->labels[s]);
         }
     for (int32_t s = 0; kind == LABELS_SPAN && s < stream->n_seq; s++)
@@ -135,7 +143,7 @@ double classifier_count(LabelKind kind, const float *class_weights, const Batch 
     double sum = 0;
     if (kind == LABELS_NONE)
         return 0;
-    Rows rows = rows_of(kind, batch);
+    Rows rows = rows_of(kind, false, batch);
     bool classes = kind == LABELS_SEQUENCE || kind == LABELS_TOKENS;
     for (guint i = 0; i < rows.targets->len; i++)
         sum += class_weights && classes ? (double)class_weights[AT(rows.targets, i)] : 1;
@@ -224,7 +232,7 @@ static Tensor dropped(const Chunk *chunk, Tensor x, const Dropout *drop)
 
 static LinearW projection(const HeadW *head)
 {
-    return (LinearW){ head->w, head->b };
+    return (LinearW){ .w = head->w, .b = head->b };
 }
 
 static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
@@ -254,7 +262,7 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 {
     const Ctx *cx = chunk->cx;
     const HeadW *head = chunk->c->head;
-    const LinearW grads = { head->dw, head->db };
+    const LinearW grads = { .w = head->dw, .b = head->db };
     Tensor d = chunk_tensor(chunk, dx.d[1], "classifier.d");
 
     linear_bwd(cx, d, chunk->logits, chunk->dropped, projection(head), grads, beta);
@@ -269,23 +277,95 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 
 /* ---- losses ---- */
 
-/* sums = beta sums + cross-entropy of logits (n, classes) with targets (n). */
-static void cross_entropy(const Chunk *chunk, Tensor sums, float beta, Tensor logits, int64_t room,
-                          const int32_t *targets, const float *class_weights, const XentSpec *xent)
+/* Tensors of a cross-entropy over n rows of logits. */
+typedef struct Rated {
+    Tensor logits, stats, ids, weights; /* (n, classes), (n, XENT_STATS), (n), (n) */
+} Rated;
+
+/* sums = beta sums + cross-entropy. */
+static void cross_entropy(const Chunk *chunk, Tensor sums, float beta, const Rated *rated, const XentSpec *xent)
+{
+    const Ctx *cx = chunk->cx;
+    op_xent(cx->dev, rated->logits, rated->stats, rated->ids, rated->weights, xent);
+    op_sum_rows(cx->dev, sums, rated->stats, beta);
+}
+
+/* For rows of logits (n, classes), in memory of `room` rows; each row has the weight 1. */
+static Rated rate(const Chunk *chunk, Tensor logits, int64_t room, const int32_t *targets)
 {
     const Ctx *cx = chunk->cx;
     const DType statistic = precision_statistic(cx->precision);
     int64_t n = logits.d[0];
-    Tensor stats = tensor_slice_rows(arena_tensor(cx->scratch, statistic, room, XENT_STATS, "classifier.stats"), 0, n),
-           weights = tensor_slice_rows(arena_vector(cx->scratch, statistic, room, "classifier.weights"), 0, n),
-           ids = indices_upload(cx->dev, cx->scratch, targets, n, room, "classifier.targets");
-    g_autofree float *own = g_new(float, (gsize)n);
+    Rated rated = {
+        .logits = logits,
+        .stats = tensor_slice_rows(arena_tensor(cx->scratch, statistic, room, XENT_STATS, "classifier.stats"), 0, n),
+        .weights = tensor_slice_rows(arena_vector(cx->scratch, statistic, room, "classifier.weights"), 0, n),
+        .ids = indices_upload(cx->dev, cx->scratch, targets, n, room, "classifier.targets")
+    };
+    op_fill(cx->dev, rated.weights, 1);
+    return rated;
+}
 
-    for (int64_t i = 0; i < n; i++)
-        own[i] = class_weights ? class_weights[targets[i]] : 1;
-    tensor_write(cx->dev, weights, own, DT_F32);
-    op_xent(cx->dev, logits, stats, ids, weights, xent);
-    op_sum_rows(cx->dev, sums, stats, beta);
+/* A label smoothing of ε as in torch.nn.CrossEntropyLoss, whose target distribution is 1 − ε + ε/K at the class and ε/K
+ * elsewhere: that of op_xent with s = ε (K − 1)/K. op_xent takes the entropy of that distribution from the loss, so it
+ * is added again. */
+static XentSpec smoothed(const XentSpec *xent, int64_t classes, double *entropy)
+{
+    XentSpec own = *xent;
+    double s = (double)xent->label_smoothing * (double)(classes - 1) / (double)classes;
+    double on = 1 - s, off = s / (double)(classes - 1);
+    *entropy = s > 0 ? -(on * log(on) + s * log(off)) : 0;
+    own.label_smoothing = (float)s;
+    return own;
+}
+
+/* Sums over the rows of a chunk, but for one statistic, or that one alone. */
+static Tensor part_sums(const Chunk *chunk, const Rated *rated, const XentSpec *xent, int statistic, bool alone)
+{
+    const Ctx *cx = chunk->cx;
+    Tensor sums = arena_vector(cx->scratch, DT_F64, XENT_STATS, "classifier.sums");
+    cross_entropy(chunk, sums, 0, rated, xent);
+    for (int i = 0; i < XENT_STATS; i++)
+        if ((i == statistic) != alone)
+            op_fill(cx->dev, tensor_slice_rows(sums, i, 1), 0);
+    return sums;
+}
+
+/* The weights of classes count in the loss, and not in XENT_CORRECT, which is taken of rows of weight 1. */
+static void weighted_loss(Chunk *chunk, Tensor sums, const Rated *rated, const int32_t *targets, const XentSpec *xent)
+{
+    const Ctx *cx = chunk->cx;
+    const XentSpec forward = { 0 };
+    g_autofree float *weights = g_new(float, (gsize)chunk->n);
+
+    op_total_add(cx->dev, sums, part_sums(chunk, rated, &forward, XENT_CORRECT, true));
+    for (int32_t i = 0; i < chunk->n; i++)
+        weights[i] = chunk->c->class_weights[targets[i]];
+    tensor_write(cx->dev, rated->weights, weights, DT_F32);
+    op_total_add(cx->dev, sums, part_sums(chunk, rated, xent, XENT_CORRECT, false));
+}
+
+/* Cross-entropy over the classes. */
+static void class_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xent)
+{
+    const Ctx *cx = chunk->cx;
+    const int32_t *targets = &AT(chunk->rows->targets, chunk->first);
+    const Rated rated = rate(chunk, chunk->logits, chunk->room, targets);
+    double entropy;
+    const XentSpec own = smoothed(xent, chunk->logits.d[1], &entropy);
+
+    if (chunk->c->class_weights && beta == 0)
+        op_fill(cx->dev, sums, 0);
+    if (chunk->c->class_weights)
+        weighted_loss(chunk, sums, &rated, targets, &own);
+    else
+        cross_entropy(chunk, sums, beta, &rated, &own);
+    if (entropy > 0) {
+        Tensor constant = arena_vector(cx->scratch, DT_F64, XENT_STATS, "classifier.entropy");
+        op_fill(cx->dev, constant, 0);
+        op_fill(cx->dev, tensor_slice_rows(constant, XENT_LOSS, 1), entropy * chunk->n);
+        op_total_add(cx->dev, sums, constant);
+    }
 }
 
 /* Cross-entropy over the rows of each group, for each column of the logits: they are scattered into a grid (groups ·
@@ -311,8 +391,9 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
            grid = tensor_matrix(memory.p, (DType)memory.dtype, (int64_t)groups * columns, widest);
     op_fill(cx->dev, column, UNSEEN);
     op_scatter(cx->dev, column, flat, at);
-    cross_entropy(chunk, sums, beta, grid, (int64_t)chunk->room * columns,
-                  &AT(chunk->rows->targets, chunk->first * columns), NULL, xent);
+    const Rated rated =
+        rate(chunk, grid, (int64_t)chunk->room * columns, &AT(chunk->rows->targets, chunk->first * columns));
+    cross_entropy(chunk, sums, beta, &rated, xent);
     if (xent->grad)
         op_gather(cx->dev, flat, column, at);
 }
@@ -344,8 +425,7 @@ static void chunk_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
     else if (c->kind == LABELS_SPAN || c->kind == LABELS_CHOICE)
         group_loss(chunk, sums, beta, xent);
     else
-        cross_entropy(chunk, sums, beta, chunk->logits, chunk->room, &AT(chunk->rows->targets, chunk->first),
-                      c->class_weights, xent);
+        class_loss(chunk, sums, beta, xent);
 }
 
 /* What a chunk keeps for its backward pass is temporary. */
@@ -372,7 +452,7 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
                      const XentSpec *xent)
 {
     const Ctx inner = chunk_context(cx);
-    Rows rows = cx->dev->computes ? rows_of(c->kind, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
+    Rows rows = cx->dev->computes ? rows_of(c->kind, c->last, batch) : rows_most(c->kind, chunk_room(cx, c->kind));
     size_t mark = arena_mark(cx->scratch);
 
     if (rows_groups(&rows) == 0 && xent->grad)
@@ -395,12 +475,12 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
 }
 
 /* Every sequence, or every token, a group of its own. */
-static Rows rows_all(LabelKind kind, const TokenStream *stream)
+static Rows rows_all(LabelKind kind, bool last, const TokenStream *stream)
 {
     Rows rows = rows_new();
     int32_t n = by_token(kind) ? stream->n_tokens : stream->n_seq;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t token = by_token(kind) ? i : stream->cu[i];
+        const int32_t token = by_token(kind) ? i : token_of(stream, i, last);
         g_array_append_val(rows.tokens, token);
         end_group(&rows, 0);
     }
@@ -411,7 +491,7 @@ void classifier_logits(const Ctx *cx, float *logits, Tensor x, const Classifier 
 {
     const Ctx inner = chunk_context(cx);
     int64_t columns = c->head->w.d[0];
-    Rows rows = rows_all(c->kind, batch_loss_stream(batch));
+    Rows rows = rows_all(c->kind, c->last, batch_loss_stream(batch));
     size_t mark = arena_mark(cx->scratch);
 
     for (int32_t first = 0; first < rows_groups(&rows);) {

@@ -168,7 +168,7 @@ static void encode(Decoder *d)
     stack_begin(&pass);
     Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
     for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
-        linear_fwd(&walk.cx, d->caches[walk.i].cross, encoder_output, walk.w.cross.kv);
+        attention_cross_kv(&walk.cx, d->caches[walk.i].cross, encoder_output, &walk.w.cross);
     stack_pass_clear(&pass);
 }
 

@@ -9,8 +9,8 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* of its parameters */
-    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes label
-                        smoothing and z-loss */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes
+                        z-loss */
     bool (*present)(const ModelConfig *config);
     /* Σ of the weights of the rows with a loss. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
@@ -136,6 +136,7 @@ static Classifier classifier_of(const ModelConfig *config, const HeadW *weights,
 {
     float rate = (float)model_config_classifier_dropout(config);
     return (Classifier){ .kind = (LabelKind)config->classifier,
+                         .last = model_config_shifts(config),
                          .head = weights,
                          .dropout_in = config->classifier_dense ? rate : 0,
                          .dropout = rate,
@@ -224,7 +225,9 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
 {
     const Head *head = &heads[id];
     double loss_scale = loss->loss_scale > 0 ? loss->loss_scale : 1;
-    const XentSpec xent = { .label_smoothing = head->vocabulary ? loss->label_smoothing : 0,
+    const bool smooth =
+        head->vocabulary || (id == HEAD_CLASSES && labels_have_names((LabelKind)model->config.classifier));
+    const XentSpec xent = { .label_smoothing = smooth ? loss->label_smoothing : 0,
                             .z_loss = head->vocabulary ? loss->z_loss : 0,
                             .scale = loss->grad
                                          ? (float)(loss_scale / (loss->n_targets[id] > 0 ? loss->n_targets[id] : 1))
@@ -252,6 +255,8 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
     op_fill(cx->dev, sums, 0);
     if (loss->grad)
         op_fill(cx->dev, dx, 0);
+    if (loss->class_weights && cx->dev->computes)
+        model->class_rows += classifier_count((LabelKind)model->config.classifier, NULL, batch);
     for (HeadId h = 0; h < HEAD_COUNT; h++)
         if (heads[h].present(&model->config))
             run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);

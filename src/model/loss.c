@@ -9,6 +9,7 @@ void loss_sums_add(LossSums *sums, const LossSums *more)
         sums->head[h].nll += more->head[h].nll;
         sums->head[h].correct += more->head[h].correct;
         sums->head[h].weight += more->head[h].weight;
+        sums->head[h].rows += more->head[h].rows;
     }
 }
 
@@ -35,7 +36,8 @@ double loss_sums_mean(const LossSums *sums, HeadId head)
 
 double loss_sums_accuracy(const LossSums *sums, HeadId head)
 {
-    return sums->head[head].correct / sums->head[head].weight;
+    const HeadSums *own = &sums->head[head];
+    return own->correct / (own->rows > 0 ? own->rows : own->weight);
 }
 
 double loss_sums_total(const LossSums *sums)

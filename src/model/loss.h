@@ -25,13 +25,14 @@ typedef struct HeadNames {
 const HeadNames *loss_names(HeadId head);
 
 typedef struct ModelLoss {
-    float label_smoothing, z_loss; /* of HEAD_TOKENS */
-    double n_targets[HEAD_COUNT];  /* rows with a loss in all microbatches of the step: the gradient of a head is that
-                                      of its summed loss / n_targets; 0 counts as 1 */
-    const float *class_weights;    /* (classes) factor on the loss of each class of HEAD_CLASSES; NULL means 1 */
-    double loss_scale;             /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
-    uint64_t seed;                 /* of the dropout masks of this update */
-    bool train;                    /* dropout on */
+    float label_smoothing;        /* of HEAD_TOKENS, and of HEAD_CLASSES over the classes of sequences and tokens */
+    float z_loss;                 /* of HEAD_TOKENS */
+    double n_targets[HEAD_COUNT]; /* rows with a loss in all microbatches of the step: the gradient of a head is that
+                                     of its summed loss / n_targets; 0 counts as 1 */
+    const float *class_weights;   /* (classes) factor on the loss of each class of HEAD_CLASSES; NULL means 1 */
+    double loss_scale;            /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
+    uint64_t seed;                /* of the dropout masks of this update */
+    bool train;                   /* dropout on */
     bool grad;
     bool recompute; /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
@@ -39,12 +40,13 @@ typedef struct ModelLoss {
 /* Adds the batch's rows with a loss to loss->n_targets, a row of a weighted class as its weight. */
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
 
-/* Sums over the rows of a head: op_xent's statistics, in the order of XENT_LOSS, XENT_NLL … */
+/* Sums over the rows of a head, each with its weight: op_xent's statistics. */
 typedef struct HeadSums {
     double loss;    /* with label smoothing and z-loss */
     double nll;     /* nats */
-    double correct; /* rows whose target has the largest logit */
-    double weight;  /* rows with a loss */
+    double correct; /* rows whose target has the largest logit, each counted as 1 whatever the weight of its class */
+    double weight;  /* of the rows with a loss */
+    double rows;    /* number of rows with a loss; 0 means `weight`, which it is where classes have no weights */
 } HeadSums;
 
 typedef struct LossSums {
@@ -58,7 +60,7 @@ int loss_sums_heads(const LossSums *sums);
 HeadId loss_sums_main(const LossSums *sums);
 /* Means over a head's rows; NaN where there are none. */
 double loss_sums_mean(const LossSums *sums, HeadId head);
-double loss_sums_accuracy(const LossSums *sums, HeadId head);
+double loss_sums_accuracy(const LossSums *sums, HeadId head); /* each row counts as 1 */
 /* The loss that is trained: the sum of the means of the heads that have rows; NaN where none has. */
 double loss_sums_total(const LossSums *sums);
 bool loss_sums_finite(const LossSums *sums);

@@ -3,12 +3,12 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "device/profile.h"
+#include "model/lora.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 enum { SUMS = HEAD_COUNT * XENT_STATS };
-_Static_assert(sizeof(LossSums) == SUMS * sizeof(double), "HeadSums are the statistics of op_xent");
 
 static void open_slots(Model *model, int n_slots)
 {
@@ -27,6 +27,7 @@ static void close_slots(Model *model)
         stack_pass_clear(&model->slots[i].encoder);
         stack_pass_clear(&model->slots[i].decoder);
         stream_close(model->slots[i].with_memory);
+        stream_close(model->slots[i].shifted);
     }
     g_free(model->slots);
     workspace_clear(&model->work, model->dev);
@@ -47,10 +48,10 @@ static bool is_frozen(const char *name, const char *const *patterns)
     return false;
 }
 
-static bool freeze(ParamSpec *specs, int n, const char *const *patterns, GError **error)
+static bool freeze(const ModelConfig *config, ParamSpec *specs, int n, const char *const *patterns, GError **error)
 {
     for (int i = 0; i < n; i++) {
-        specs[i].frozen = is_frozen(specs[i].name, patterns);
+        specs[i].frozen = is_frozen(specs[i].name, patterns) || !lora_trains(config, &specs[i]);
         for (int j = 0; j < i && specs[i].group >= 0; j++)
             if (specs[j].bucket == specs[i].bucket && specs[j].group == specs[i].group &&
                 specs[j].frozen != specs[i].frozen)
@@ -71,7 +72,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     int n_specs;
     g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
     g_autofree int *uses = model_bucket_uses(config, stage);
-    if (!freeze(specs, n_specs, frozen, error))
+    if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
     ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
     if (params == NULL) {
@@ -124,6 +125,23 @@ const ModelConfig *model_config(const Model *model)
     return &model->config;
 }
 
+bool model_name_classes(Model *model, const char *labels, GError **error)
+{
+    ModelConfig *config = &model->config;
+    if (!labels_have_names((LabelKind)config->classifier))
+        return fail_user(error, "model.labels: \"%s\": the model has no classes to name", labels);
+    if (labels_count(labels) != labels_count(config->labels))
+        return fail_user(error,
+                         "model.labels: \"%s\" are %" PRId64 " names, and the model has %" PRId64 " classes (%s)",
+                         labels, labels_count(labels), labels_count(config->labels), config->labels);
+    if (!labels_check(labels, "model.labels", error))
+        return false;
+    char *own = g_strdup(labels);
+    g_free(config->labels);
+    config->labels = own;
+    return true;
+}
+
 ParamStore *model_params(Model *model)
 {
     return model->params;
@@ -151,10 +169,18 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 void model_take_sums(Model *model, LossSums *sums)
 {
     LossSums taken = { 0 };
+    double found[HEAD_COUNT][XENT_STATS] = { 0 };
 
-    tensor_download(model->dev, &taken, model->sums);
+    tensor_download(model->dev, found, model->sums);
     op_fill(model->dev, model->sums, 0);
     device_synchronise(model->dev);
+    for (int h = 0; h < HEAD_COUNT; h++)
+        taken.head[h] = (HeadSums){ .loss = found[h][XENT_LOSS],
+                                    .nll = found[h][XENT_NLL],
+                                    .correct = found[h][XENT_CORRECT],
+                                    .weight = found[h][XENT_WEIGHT] };
+    taken.head[HEAD_CLASSES].rows = model->class_rows;
+    model->class_rows = 0;
     loss_sums_add(sums, &taken);
 }
 

@@ -1,5 +1,6 @@
 #include "model/model_config.h"
 
+#include "model/lora.h"
 #include "nn/ctx.h"
 
 static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
@@ -22,6 +23,7 @@ static const char *const init_names[] = {
 };
 static const char *const rule_names[] = { [RELPOS_T5] = "t5", [RELPOS_AST] = "ast", NULL };
 static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NULL };
+static const char *const target_keys[] = { "module", NULL };
 /* 0 means that of the blocks, else an Activation + 1. */
 static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
 
@@ -103,6 +105,15 @@ const OptionRow model_options[] = {
     ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances fall into buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
     ROW("rel_encoder_only", OPT_BOOL, rel_encoder_only, "false", 0, 0, OPT_IDENTITY, "the decoder has no relative position bias", NULL),
     ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else all blocks of the encoder share one, and all of the decoder", NULL),
+#undef ROW
+#define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
+    {                                                                                                                  \
+        "lora." name, type, offsetof(ModelConfig, lora.field), initial, min, max, class, help, choices                 \
+    }
+    ROW("rank",             OPT_I64, rank, "0", 0, 4096, OPT_IDENTITY, "train adapters of this rank (r of PEFT) beside frozen linear layers, and the head of a classifier; 0: train the weights themselves", NULL),
+    ROW("alpha",            OPT_F64, alpha, "8", 0, 1e6, OPT_IDENTITY, "an adapter's output is multiplied by alpha / rank (lora_alpha of PEFT)", NULL),
+    ROW("targets",          OPT_LIST, targets, "", 0, 0, OPT_IDENTITY, "linear layers of the blocks that get an adapter, separated by commas: names of transformers' modules as in PEFT (q,v or query,value), or all-linear; empty: queries and values", target_keys),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "dropout rate on the input of an adapter", NULL),
 };
 /* clang-format on */
 
@@ -129,6 +140,7 @@ ModelConfig model_config_copy(const ModelConfig *config)
     ModelConfig copy = *config;
     copy.preset = g_strdup(config->preset);
     copy.labels = g_strdup(config->labels);
+    copy.lora.targets = g_strdup(config->lora.targets);
     copy.sparsity.local = g_strdup(config->sparsity.local);
     copy.sparsity.global = g_strdup(config->sparsity.global);
     return copy;
@@ -138,6 +150,7 @@ void model_config_clear(ModelConfig *config)
 {
     g_clear_pointer(&config->preset, g_free);
     g_clear_pointer(&config->labels, g_free);
+    g_clear_pointer(&config->lora.targets, g_free);
     g_clear_pointer(&config->sparsity.local, g_free);
     g_clear_pointer(&config->sparsity.global, g_free);
 }
@@ -162,6 +175,11 @@ double model_config_activation_dropout(const ModelConfig *config)
 double model_config_classifier_dropout(const ModelConfig *config)
 {
     return config->classifier_dropout < 0 ? config->dropout : config->classifier_dropout;
+}
+
+bool model_config_shifts(const ModelConfig *config)
+{
+    return config->classifier != LABELS_NONE && config->n_dec > 0;
 }
 
 int64_t model_config_outputs(const ModelConfig *config)
@@ -245,6 +263,15 @@ static bool check_family(const ModelConfig *config, GError **error)
     return true;
 }
 
+/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder alone.
+ */
+static bool has_classifier(const ModelConfig *config)
+{
+    bool of_t5 = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE ||
+                 config->classifier == LABELS_SPAN;
+    return config->family == FAMILY_BERT || (config->family == FAMILY_T5 && of_t5);
+}
+
 /* A classifier reads the pooler, the transform, a linear of its own, or what the last block gives. */
 static bool check_classifier(const ModelConfig *config, GError **error)
 {
@@ -252,8 +279,8 @@ static bool check_classifier(const ModelConfig *config, GError **error)
     bool classes = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_TOKENS;
     if (config->classifier == LABELS_NONE)
         return true;
-    if (config->family != FAMILY_BERT)
-        return fail_user(error, "model.classifier is of family bert, not %s", family_names[config->family]);
+    if (!has_classifier(config))
+        return fail_user(error, "model.classifier=%s is of family bert, not %s", kind, family_names[config->family]);
     if (config->sentence_head || config->head_bias)
         return fail_user(error, "model.classifier=%s takes the place of model.sentence_head and model.head_bias", kind);
     if (config->pooler + config->head_transform + config->classifier_dense > 1)
@@ -268,7 +295,7 @@ static bool check_classifier(const ModelConfig *config, GError **error)
                          "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
                          "separated by commas",
                          config->labels ? config->labels : "", kind);
-    return true;
+    return !classes || labels_check(config->labels, "model.labels", error);
 }
 
 static bool check_attention(const ModelConfig *config, GError **error)
@@ -300,7 +327,8 @@ static bool check_attention(const ModelConfig *config, GError **error)
 
 bool model_config_check(const ModelConfig *config, GError **error)
 {
-    if (!check_family(config, error) || !check_attention(config, error) || !check_classifier(config, error))
+    if (!check_family(config, error) || !check_attention(config, error) || !check_classifier(config, error) ||
+        !lora_check(&config->lora, error))
         return false;
     if (config->rel_buckets % 4 != 0)
         return fail_user(error, "model.rel_buckets is %" G_GINT64_FORMAT ": it must be a multiple of 4",

@@ -31,6 +31,14 @@ typedef enum InitScheme {
     INIT_SCHEME_FAN_OUT
 } InitScheme;
 
+/* Low-rank adapters (model/lora.h): the options lora.NAME. */
+typedef struct LoraConfig {
+    int64_t rank;   /* r; 0 means no adapters */
+    double alpha;   /* an adapter's output is multiplied by alpha / r */
+    char *targets;  /* the linear layers with an adapter, by the names of lora_layers: "self.q,self.v" */
+    double dropout; /* rate on an adapter's input */
+} LoraConfig;
+
 /* A field has the name of its option, model.NAME, whose help says more; sparsity has the options model.sparse_*. */
 typedef struct ModelConfig {
     char *preset; /* "t5-1.1-small"; "" means none */
@@ -107,9 +115,11 @@ typedef struct ModelConfig {
     double activation_dropout; /* rate in the feed-forward network; below 0 means `dropout` if inner_dropout, else 0 */
     bool inner_dropout;        /* T5: dropout in the feed-forward network and after the final norm */
     double norm_eps;
+
+    LoraConfig lora;
 } ModelConfig;
 
-extern const OptionRow model_options[]; /* "model.*" over ModelConfig */
+extern const OptionRow model_options[]; /* "model.*" and "lora.*" over ModelConfig */
 extern const int n_model_options;
 extern const OptionRename model_renames[];
 extern const OptionTable model_table; /* all of these, for a configuration that is a ModelConfig */
@@ -133,6 +143,8 @@ double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
 double model_config_classifier_dropout(const ModelConfig *config);
+/* Whether a classifier reads the output of a decoder, whose tokens are those of the encoder moved by one. */
+bool model_config_shifts(const ModelConfig *config);
 /* Number of the classifier's outputs for each token, sequence or choice; 0 where there is no classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
 /* Whether there is a learned embedding of each position. */

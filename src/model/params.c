@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "model/init.h"
+#include "model/lora.h"
 
 /* Sizes that a dimension of a parameter may have. */
 #define DIMS(DIM)                                                                                                      \
@@ -211,8 +212,10 @@ static void add_blocks(SpecList *list, Stage stage, bool decoder)
 
     for (int i = part.first; i < part.end; i++) {
         g_autofree char *name_prefix = g_strdup_printf("%s.%d.", decoder ? "decoder" : "encoder", i);
+        int first = list->n;
         add_scope(list, block_params, G_N_ELEMENTS(block_params), block_bucket + i, features(config, decoder, i),
                   name_prefix);
+        list->n += lora_add_specs(&config->lora, list->specs + first, list->n - first, name_prefix);
     }
 }
 
@@ -238,7 +241,8 @@ int *model_bucket_uses(const ModelConfig *config, Stage stage)
 ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_specs)
 {
     size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
-                  2 * G_N_ELEMENTS(stack_params) + (size_t)(stage.end - stage.first) * G_N_ELEMENTS(block_params);
+                  2 * G_N_ELEMENTS(stack_params) +
+                  (size_t)(stage.end - stage.first) * (G_N_ELEMENTS(block_params) + LORA_SPECS);
     SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
     g_autofree int *uses = model_bucket_uses(config, stage);
     unsigned has = features(config, false, 0);

@@ -92,7 +92,7 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
         batch_add_sequence(batch,
                            &(BatchSequence){ .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights });
     model_pass(dry, batch, &forward);
-    bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
+    bool ok = workspace_grow(&model->work, model->dev, &dry->work, error);
     batch_clear(batch);
     model_close_dry(dry);
     return ok;

@@ -4,6 +4,8 @@
 #include "device/profile.h"
 #include "model/transformer.h"
 
+#include <string.h>
+
 static Slot *slot_at(Model *model, int index, SlotState expected)
 {
     CHECK(index >= 0 && index < model->work.n_slots, "slot %d of %d", index, model->work.n_slots);
@@ -30,6 +32,30 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
     return kept;
 }
 
+/* The decoder's stream: the batch's, or of a classifier that reads a decoder the encoder's tokens, in each sequence
+ * after decoder_start and without the last one, as transformers feeds T5ForSequenceClassification; NULL without a
+ * decoder. */
+static const TokenStream *decoder_stream(const Model *model, Slot *slot, const Batch *batch)
+{
+    const TokenStream *enc = &batch->enc;
+    TokenStream *kept = slot->shifted;
+
+    if (!model_config_shifts(&model->config))
+        return batch->dec.max_tokens > 0 ? &batch->dec : NULL;
+    if (kept == NULL || kept->max_tokens != enc->max_tokens || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len) {
+        stream_close(kept);
+        kept = slot->shifted = stream_memory_new(enc, 0, 0);
+    }
+    stream_copy_behind_memory(kept, enc, 0);
+    for (int32_t s = 0; s < kept->n_seq; s++) {
+        int32_t first = kept->cu[s], n = kept->cu[s + 1] - first;
+        memmove(kept->ids + first + 1, kept->ids + first, (size_t)(n - 1) * sizeof *kept->ids);
+        kept->ids[first] = MAX(model->roles.decoder_start, 0);
+    }
+    return kept;
+}
+
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
 {
     Tokens tokens = tokens_upload(model->dev, save, enc);
@@ -48,7 +74,8 @@ static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss)
 {
     Slot *slot = slot_at(model, index, SLOT_FREE);
-    const bool encodes = batch->enc.max_tokens > 0, decodes = batch->dec.max_tokens > 0;
+    const bool encodes = batch->enc.max_tokens > 0;
+    const TokenStream *dec = decoder_stream(model, slot, batch);
 
     CHECK(slot->save->base || !model->dev->computes, "model_reserve comes before the first batch");
     arena_reset(slot->save, 0);
@@ -65,8 +92,8 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
         if (stack_blocks(&model->encoder) > 0)
             stack_begin(&slot->encoder);
     }
-    if (decodes && stack_blocks(&model->decoder) > 0) {
-        slot->decoder.tokens = tokens_upload(model->dev, slot->save, &batch->dec);
+    if (dec && stack_blocks(&model->decoder) > 0) {
+        slot->decoder.tokens = tokens_upload(model->dev, slot->save, dec);
         stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
         stack_begin(&slot->decoder);
     }
@@ -95,7 +122,8 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
     const ModelConfig *config = &model->config;
     const int32_t enc_len = batch->enc.max_len;
 
-    CHECK((config->n_enc > 0) == (batch->enc.max_tokens > 0) && (config->n_dec > 0) == (batch->dec.max_tokens > 0),
+    CHECK((config->n_enc > 0) == (batch->enc.max_tokens > 0) &&
+              (config->n_dec > 0 && !model_config_shifts(config)) == (batch->dec.max_tokens > 0),
           "a batch of %d and %d rows for %d and %d blocks", batch->enc.max_tokens, batch->dec.max_tokens,
           (int)config->n_enc, (int)config->n_dec);
     Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);

@@ -1,6 +1,7 @@
 #include "model/stack.h"
 
 #include "device/profile.h"
+#include "model/lora.h"
 
 #include <math.h>
 
@@ -20,7 +21,9 @@ static ModelSpec model_spec(const ModelConfig *config)
                         .dropout = (float)config->dropout,
                         .attention_dropout = (float)model_config_attention_dropout(config),
                         .activation_dropout = (float)model_config_activation_dropout(config),
-                        .final_dropout = (float)(config->inner_dropout ? config->dropout : 0) };
+                        .final_dropout = (float)(config->inner_dropout ? config->dropout : 0),
+                        .lora_scale = (float)lora_scale(&config->lora),
+                        .lora_dropout = (float)config->lora.dropout };
 }
 
 /* The LayerSpec of the embedding and the final norm. */

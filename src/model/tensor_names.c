@@ -1,6 +1,7 @@
 #include "model/tensor_names.h"
 
 #include "base/check.h"
+#include "model/lora.h"
 #include "model/params.h"
 
 #include <string.h>
@@ -34,8 +35,40 @@ static char *filled(const char *prefix, const char *pattern, const GPtrArray *wo
     return g_string_free(name, FALSE);
 }
 
+/* The module, "encoder.layer.3.attention.self.query", of which the first member of the adapter's layer is all, or a
+ * part where the layer is a fusion group that the module holds whole. NULL: the architecture has no such module.
+ * g_free. */
+static char *adapted_module(const TensorNames *names, const char *ours)
+{
+    size_t prefix;
+    LoraSite site = lora_site_of(ours, &prefix);
+    char *module = NULL;
+    if (site == LORA_SITES)
+        return NULL;
+    const char *const *members = lora_layers[site].members;
+    for (size_t m = 0; m < G_N_ELEMENTS(lora_layers[site].members) && members[m] && module == NULL; m++) {
+        g_autofree char *member = g_strdup_printf("%.*s%s", (int)prefix, ours, members[m]), *weight = NULL;
+        const TensorName *name = tensor_name_of(names, member, &weight);
+        bool group = strcmp(members[m], lora_layers[site].name) != 0;
+        if (name && (name->n_parts > 0) == group && name->part == 0)
+            module = g_strndup(weight, strlen(weight) - strlen(".weight"));
+    }
+    return module;
+}
+
+static const TensorName *adapter_name(const TensorNames *names, const char *ours, char **theirs)
+{
+    static const TensorName plain = { 0 };
+    g_autofree char *module = adapted_module(names, ours);
+    *theirs =
+        module ? g_strconcat(module, g_str_has_suffix(ours, LORA_A) ? ".lora_A.weight" : ".lora_B.weight", NULL) : NULL;
+    return module ? &plain : NULL;
+}
+
 const TensorName *tensor_name_of(const TensorNames *names, const char *ours, char **theirs)
 {
+    if (lora_is_adapter(ours))
+        return adapter_name(names, ours, theirs);
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     const TensorName *const lists[] = { names->body, names->heads };
 

@@ -7,7 +7,8 @@
 
 /* A parameter and the tensor that holds it. # stands for a number, * for letters and numbers without a dot; both names
  * have the same # and *, in the same order. The first entry that fits a parameter counts. A parameter NAME.bias that no
- * entry fits has the tensor of NAME, with .bias in place of .weight. */
+ * entry fits has the tensor of NAME, with .bias in place of .weight. The adapter NAME.lora_a has the tensor of NAME
+ * with .lora_A.weight in place of .weight, as PEFT names it. */
 typedef struct TensorName {
     const char *ours;   /* "encoder.#.self.q" */
     const char *theirs; /* "encoder.layer.#.attention.self.query.weight" */

@@ -18,6 +18,7 @@ typedef struct Slot {
     const Batch *batch; /* owned by the caller */
     ModelLoss loss;
     TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
+    TokenStream *shifted;        /* the decoder's stream of a model with model_config_shifts; else NULL */
     StackPass encoder, decoder;  /* encoder.tokens is set in every stage that has cross-attention */
     Tensor encoder_output;       /* (E,C) computed or received by this stage; absent until then */
     StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
@@ -33,7 +34,8 @@ struct Model {
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
-    Tensor sums; /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
+    Tensor sums;       /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
+    double class_rows; /* rows of HEAD_CLASSES in the passes since then that had weights of classes */
 };
 
 /* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */

@@ -47,6 +47,24 @@ bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, 
            reserve(&work->recompute, dev, &measured->recompute, error);
 }
 
+static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **error)
+{
+    if (arena->base && arena->size >= measured->peak)
+        return true;
+    device_free(dev, arena->base);
+    arena_init(arena, arena->name, NULL, 0);
+    return reserve(arena, dev, measured, error);
+}
+
+bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error)
+{
+    for (int i = 0; i < work->n_slots; i++)
+        if (!grow(&work->save[i], dev, &measured->save[0], error))
+            return false;
+    return grow(&work->scratch, dev, &measured->scratch, error) &&
+           grow(&work->recompute, dev, &measured->recompute, error);
+}
+
 void workspace_clear(Workspace *work, Device *dev)
 {
     release(work, dev);

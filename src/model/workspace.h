@@ -16,6 +16,8 @@ typedef struct Workspace {
 void workspace_init(Workspace *work, int n_slots);
 /* Gives each arena memory of the size of the peak of `measured`'s arena; every slot that of measured's slot 0. */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
+/* As workspace_reserve; an arena that is large enough keeps its memory. */
+bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 void workspace_clear(Workspace *work, Device *dev);
 /* Bytes that workspace_reserve takes. */
 size_t workspace_bytes(const Workspace *work, const Workspace *measured);

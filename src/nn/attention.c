@@ -65,39 +65,69 @@ static void rotate(const Ctx *cx, const Projections *p, bool inverse)
     op_rotary(cx->dev, p->k, angles, cx->tokens->position_ids, head_dim, inverse);
 }
 
+void attention_cross_kv(const Ctx *cx, Tensor kv, Tensor encoder_out, const AttentionW *w)
+{
+    Projections p = { .kv = kv };
+
+    slice_kv(&p);
+    linear_fwd(cx, kv, encoder_out, w->kv);
+    lora_fwd(cx, p.k, encoder_out, w->k.lora, LORA_CROSS_K);
+    lora_fwd(cx, p.v, encoder_out, w->v.lora, LORA_CROSS_V);
+}
+
+static void cross_query(const Ctx *cx, Tensor q, Tensor n, const AttentionW *w)
+{
+    linear_fwd(cx, q, n, w->q);
+    lora_fwd(cx, q, n, w->q.lora, LORA_CROSS_Q);
+}
+
+/* What self-attention computes as one product with w->qkv: queries, keys and values, or with context-dependent queries
+ * keys and values alone. */
+static Tensor fused(const Projections *p, const AttentionW *w)
+{
+    return tensor_present(w->context.q) ? p->kv : p->qkv;
+}
+
 static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_out, const AttentionW *w,
                         ContextQuerySave *context)
 {
     if (tensor_present(encoder_out)) {
-        linear_fwd(cx, p->q, n, w->q);
-        linear_fwd(cx, p->kv, encoder_out, w->kv);
+        cross_query(cx, p->q, n, w);
+        attention_cross_kv(cx, p->kv, encoder_out, w);
         return;
     }
-    if (tensor_present(w->context.q)) {
+    if (tensor_present(w->context.q))
         context_query_fwd(cx, p->q, n, &w->context, context);
-        linear_fwd(cx, p->kv, n, w->qkv);
-    } else {
-        linear_fwd(cx, p->qkv, n, w->qkv);
-    }
+    linear_fwd(cx, fused(p, w), n, w->qkv);
+    lora_fwd(cx, fused(p, w), n, w->qkv.lora, LORA_SELF_QKV);
+    lora_fwd(cx, p->q, n, w->q.lora, LORA_SELF_Q);
+    lora_fwd(cx, p->k, n, w->k.lora, LORA_SELF_K);
+    lora_fwd(cx, p->v, n, w->v.lora, LORA_SELF_V);
     rotate(cx, p, false);
 }
 
 static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Projections *dp, const AttentionW *w,
                         const AttentionW *g, float beta, const AttentionSave *save)
 {
-    if (tensor_present(save->encoder_out)) {
-        linear_bwd(cx, dn, dp->q, save->n, w->q, g->q, beta);
-        linear_bwd_weight(cx, dp->kv, save->encoder_out, g->kv, beta);
+    Tensor n = save->n, encoder_out = save->encoder_out;
+
+    if (tensor_present(encoder_out)) {
+        linear_bwd(cx, dn, dp->q, n, w->q, g->q, beta);
+        lora_bwd(cx, dn, dp->q, n, w->q.lora, g->q.lora, beta, LORA_CROSS_Q);
+        linear_bwd_weight(cx, dp->kv, encoder_out, g->kv, beta);
         linear_bwd_input(cx, dencoder_out, 1, dp->kv, w->kv);
+        lora_bwd(cx, dencoder_out, dp->k, encoder_out, w->k.lora, g->k.lora, beta, LORA_CROSS_K);
+        lora_bwd(cx, dencoder_out, dp->v, encoder_out, w->v.lora, g->v.lora, beta, LORA_CROSS_V);
         return;
     }
     rotate(cx, dp, true);
-    if (tensor_present(w->context.q)) {
-        linear_bwd(cx, dn, dp->kv, save->n, w->qkv, g->qkv, beta);
-        context_query_bwd(cx, dn, dp->q, save->n, &w->context, &g->context, beta, &save->context);
-    } else {
-        linear_bwd(cx, dn, dp->qkv, save->n, w->qkv, g->qkv, beta);
-    }
+    linear_bwd(cx, dn, fused(dp, w), n, w->qkv, g->qkv, beta);
+    lora_bwd(cx, dn, fused(dp, w), n, w->qkv.lora, g->qkv.lora, beta, LORA_SELF_QKV);
+    lora_bwd(cx, dn, dp->q, n, w->q.lora, g->q.lora, beta, LORA_SELF_Q);
+    lora_bwd(cx, dn, dp->k, n, w->k.lora, g->k.lora, beta, LORA_SELF_K);
+    lora_bwd(cx, dn, dp->v, n, w->v.lora, g->v.lora, beta, LORA_SELF_V);
+    if (tensor_present(w->context.q))
+        context_query_bwd(cx, dn, dp->q, n, &w->context, &g->context, beta, &save->context);
 }
 
 static RelposSpec relpos_from(const Ctx *cx, int32_t first)
@@ -114,6 +144,11 @@ static Tensor own_bias(const Ctx *cx, Arena *arena, Tensor table, int32_t first,
     RelposSpec spec = relpos_from(cx, first);
     op_relpos_fwd(cx->dev, bias, table, &spec);
     return bias;
+}
+
+static LoraSite output_site(bool self)
+{
+    return self ? LORA_SELF_O : LORA_CROSS_O;
 }
 
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
@@ -139,6 +174,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     linear_fwd(cx, out, save->o, w->o);
+    lora_fwd(cx, out, save->o, w->o.lora, output_site(self));
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
@@ -175,10 +211,12 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
     Tensor dattended = arena_tensor(cx->scratch, cx->precision.compute, n, width, "attention.dattended");
     Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->encoder_out, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
-    DropoutSite out_site = tensor_present(save->encoder_out) ? SITE_CROSS_OUT : SITE_SELF_OUT;
+    bool self = !tensor_present(save->encoder_out);
+    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, beta, &save->norm);
     linear_bwd(cx, dattended, dout, save->o, w->o, g->o, beta);
+    lora_bwd(cx, dattended, dout, save->o, w->o.lora, g->o.lora, beta, output_site(self));
     attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
     sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
@@ -198,11 +236,13 @@ static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, Tensor 
 }
 
 /* y = the result of the sublayer, from o. */
-static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, NormSave *unused)
+static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, LoraSite site,
+                         NormSave *unused)
 {
     Tensor out = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "attention.out");
 
     linear_fwd(cx, out, o, w->o);
+    lora_fwd(cx, out, o, w->o.lora, site);
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 
@@ -223,7 +263,7 @@ void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const A
     if (tensor_present(bias))
         bias = tensor_slice_cols(bias, bias.d[1] - spec.max_k, spec.max_k);
     attend_cache(cx, o, p.q, bias, cache, &spec);
-    project_step(cx, y, x, o, w, &unused);
+    project_step(cx, y, x, o, w, output_site(true), &unused);
     arena_reset(cx->scratch, mark);
 }
 
@@ -236,8 +276,8 @@ void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w
     Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
     AttnSpec spec = attention_spec(cx, false);
 
-    linear_fwd(cx, q, n, w->q);
+    cross_query(cx, q, n, w);
     attend_cache(cx, o, q, NO_TENSOR, cache, &spec);
-    project_step(cx, y, x, o, w, &unused);
+    project_step(cx, y, x, o, w, output_site(false), &unused);
     arena_reset(cx->scratch, mark);
 }

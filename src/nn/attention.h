@@ -66,6 +66,9 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
 void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save);
 
+/* kv (E,2K): keys and values of the encoder output (E,C) for cross-attention. */
+void attention_cross_kv(const Ctx *cx, Tensor kv, Tensor encoder_out, const AttentionW *w);
+
 /* A step of decoding: one new token in each of S sequences. */
 typedef struct DecodeStep {
     Sequences queries; /* of length 1 */
@@ -79,7 +82,7 @@ typedef struct DecodeStep {
  * column of bias (H,T) is that of distance 0. */
 void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, Tensor cache,
                          const DecodeStep *step);
-/* attention_fwd of cross-attention for the new tokens x; cache (E,2K) is the product of the encoder output and w->kv.
+/* attention_fwd of cross-attention for the new tokens x; cache (E,2K) is what attention_cross_kv gives.
  * Each sequence of cx->tokens is a prompt, whose tokens are the new ones of its beams or samples: they share the
  * prompt's encoder output. */
 void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, Tensor cache);

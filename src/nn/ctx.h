@@ -49,7 +49,8 @@ typedef struct ModelSpec {
     float embed_scale;  /* factor on the token embedding */
     float dropout;      /* rate of the embedding and of the outputs of sublayers */
     float attention_dropout, activation_dropout,
-        final_dropout; /* rates of *_PROBS, of SITE_MLP_HIDDEN, of SITE_FINAL */
+        final_dropout;              /* rates of *_PROBS, of SITE_MLP_HIDDEN, of SITE_FINAL */
+    float lora_scale, lora_dropout; /* of adapters: see lora_fwd */
 } ModelSpec;
 
 /* Fixed for a layer. */

@@ -4,9 +4,16 @@
 
 #include "nn/ctx.h"
 
+/* A low-rank adapter of a linear layer (LoRA, Hu et al. 2022); both tensors are absent where the layer has none. */
+typedef struct LoraW {
+    Tensor a; /* (r,in) */
+    Tensor b; /* (out,r) */
+} LoraW;
+
 typedef struct LinearW {
     Tensor w; /* (out,in) */
     Tensor b; /* (out), or absent */
+    LoraW lora;
 } LinearW;
 
 /* y (N,out) = x (N,in) wᵀ + b. */
@@ -17,6 +24,31 @@ void linear_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, Linear
 void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, LinearW w);
 /* g.w = beta g.w + dyᵀ x; g.b = beta g.b + Σ over rows of dy. */
 void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta);
+
+/* The linear layers of a block that an adapter may belong to; part of the key of the adapter's dropout, so these values
+ * never change. QKV and WI are whole fusion groups: one adapter for all of their rows. */
+typedef enum LoraSite {
+    LORA_SELF_Q,
+    LORA_SELF_K,
+    LORA_SELF_V,
+    LORA_SELF_QKV,
+    LORA_SELF_O,
+    LORA_CROSS_Q,
+    LORA_CROSS_K,
+    LORA_CROSS_V,
+    LORA_CROSS_O,
+    LORA_WI_0,
+    LORA_WI_1,
+    LORA_WI,
+    LORA_WO,
+    LORA_SITES
+} LoraSite;
+
+/* y (N,out) += scale dropout(x) aᵀ bᵀ, where scale = ModelSpec.lora_scale and x is (N,in); nothing without an adapter.
+ */
+void lora_fwd(const Ctx *cx, Tensor y, Tensor x, LoraW w, LoraSite site);
+/* dx += the gradient of lora_fwd; g: gradients of the adapter, g = beta g + new. */
+void lora_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LoraW w, LoraW g, float beta, LoraSite site);
 
 /* RMSNorm: y = x rstd w. LayerNorm: y = (x - mean) rstd w + b. */
 typedef struct NormW {

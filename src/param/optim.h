@@ -12,7 +12,8 @@ typedef enum ScheduleKind {
     SCHEDULE_LINEAR,
     SCHEDULE_COSINE,
     SCHEDULE_INVERSE_SQRT,
-    SCHEDULE_POLYNOMIAL
+    SCHEDULE_POLYNOMIAL,
+    SCHEDULE_PLATEAU
 } ScheduleKind;
 extern const char *const schedule_names[]; /* "constant", …, NULL */
 
@@ -20,6 +21,7 @@ typedef struct Schedule {
     int kind;          /* ScheduleKind */
     double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
     double power;      /* of the polynomial schedule */
+    double scale;      /* of the plateau schedule: product of the factors of all drops so far, 1 before the first */
     double warmup;     /* length of the warm-up in updates, or in tokens if warmup_in_tokens */
     double total;      /* length of training in updates, or in tokens if total_in_tokens */
     bool warmup_in_tokens, total_in_tokens;
@@ -28,6 +30,8 @@ typedef struct Schedule {
 /* With u the updates, or tokens, done and w the warm-up: lr·u/w for u <= w, then the formula of the schedule
  * (docs/options.md), never below min_lr. tokens: tokens read up to the end of this update. */
 double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);
+/* Whether the warm-up is over. */
+bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens);
 
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
@@ -37,8 +41,10 @@ typedef struct OptimConfig {
     double lr, min_lr; /* learning rate at its peak, and at the end of the schedule */
     int schedule;      /* ScheduleKind */
     Amount warmup;
-    double power;     /* of the polynomial schedule */
-    double clip_norm; /* gradients of a larger global norm are scaled down to it; 0 means never */
+    double power;             /* of the polynomial schedule */
+    double plateau_factor;    /* of the plateau schedule: factor of a drop */
+    int64_t plateau_patience; /* evaluations without a better train.best before a drop */
+    double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means never */
     double weight_decay;
     int decay;                                     /* DecayScope */
     double beta1, beta2, eps;                      /* -1 means the optimizer's own default */

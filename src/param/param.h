@@ -24,7 +24,8 @@ typedef struct ParamSpec {
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
     bool decay;  /* a matrix: gets weight decay under `optim.decay: matrices` */
-    bool frozen; /* never updated: no gradient, master weights or optimizer state; the same for all of a fusion group */
+    bool frozen; /* never updated: no gradient and no optimizer state, but master weights, which a checkpoint saves; the
+                    same for all of a fusion group */
 } ParamSpec;
 
 /* A part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, columns likewise. A vector has the box of a

@@ -47,7 +47,7 @@ static void lay_out(Bucket *bucket, Region region, DType dtype, DType exact, Are
         end = group_end(bucket, first);
         for (int i = first; i < end; i++)
             rows += bucket->params[i].spec.rows;
-        if ((region != REGION_WEIGHTS && spec->frozen) || (region == REGION_MASTERS && is_exact(spec)))
+        if ((region == REGION_GRADIENTS && spec->frozen) || (region == REGION_MASTERS && is_exact(spec)))
             continue;
         Tensor all = spec->cols ? arena_tensor(arena, dtype, rows, spec->cols, spec->name)
                                 : arena_vector(arena, region == REGION_WEIGHTS ? exact : dtype, rows, spec->name);

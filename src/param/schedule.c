@@ -4,10 +4,13 @@
 
 #include <math.h>
 
-const char *const schedule_names[] = {
-    [SCHEDULE_CONSTANT] = "constant",         [SCHEDULE_LINEAR] = "linear",         [SCHEDULE_COSINE] = "cosine",
-    [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt", [SCHEDULE_POLYNOMIAL] = "polynomial", NULL
-};
+const char *const schedule_names[] = { [SCHEDULE_CONSTANT] = "constant",
+                                       [SCHEDULE_LINEAR] = "linear",
+                                       [SCHEDULE_COSINE] = "cosine",
+                                       [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt",
+                                       [SCHEDULE_POLYNOMIAL] = "polynomial",
+                                       [SCHEDULE_PLATEAU] = "plateau",
+                                       NULL };
 
 /* Fraction of the decay that is done, 0 to 1. Where the warm-up is counted in updates and the length in tokens, or the
  * other way round, the end of the warm-up is converted by the mean number of tokens of an update so far. */
@@ -37,9 +40,16 @@ double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens)
         return floor + (peak - floor) * 0.5 * (1 + cos(M_PI * r));
     case SCHEDULE_POLYNOMIAL:
         return floor + (peak - floor) * pow(1 - r, schedule->power);
+    case SCHEDULE_PLATEAU:
+        return fmax(floor, peak * schedule->scale);
     case SCHEDULE_INVERSE_SQRT:
         return fmax(floor, peak * sqrt(fmax(1, w) / u));
     }
     CHECK(false, "schedule %d", schedule->kind);
     return 0;
+}
+
+bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens)
+{
+    return (schedule->warmup_in_tokens ? (double)tokens : (double)update) >= schedule->warmup;
 }

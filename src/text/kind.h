@@ -15,6 +15,7 @@ typedef struct TokenizerFacts {
                                model read from a tokenizer.json, those of the file are used instead */
     const char *pattern;    /* set by the caller, for tiktoken only: name of the pre-tokenizer pattern (gpt2, cl100k,
                                o200k); NULL means the pattern that files with this number of ranks have */
+    const char *layout;     /* set by the caller, for tiktoken only: see tokenizer_open_ranks */
     uint64_t settings;      /* hash of the settings read from a tokenizer_config.json beside the file, where they
                                change how text is split; 0 means they do not */
 } TokenizerFacts;

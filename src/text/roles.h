@@ -8,7 +8,8 @@
 
 G_BEGIN_DECLS
 
-#define TOKENIZER_SENTINELS 100 /* T5's <extra_id_0> to <extra_id_99> */
+#define TOKENIZER_SENTINELS     100  /* T5's <extra_id_0> to <extra_id_99>: what a tokenizer without sentinels gets */
+#define TOKENIZER_MAX_SENTINELS 4096 /* at most; AST-T5 has 1,024 */
 
 typedef enum TokenRole { ROLE_PAD, ROLE_UNK, ROLE_EOS, ROLE_BOS, ROLE_CLS, ROLE_SEP, ROLE_MASK, TOKEN_ROLES } TokenRole;
 

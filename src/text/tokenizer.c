@@ -15,6 +15,7 @@ void tokenizer_close(Tokenizer *tok)
     json_decref(tok->settings);
     if (tok->model)
         tok->kind->close(tok->model);
+    g_clear_pointer(&tok->sentinels, g_array_unref);
     if (tok->sentinel_of)
         g_hash_table_unref(tok->sentinel_of);
     g_free(tok->path);
@@ -67,8 +68,13 @@ int tokenizer_id(const Tokenizer *tok, const char *piece)
 
 int tokenizer_sentinel(const Tokenizer *tok, int index)
 {
-    CHECK(index >= 0 && index < TOKENIZER_SENTINELS, "sentinel %d of %d", index, TOKENIZER_SENTINELS);
-    return tok->sentinels[index];
+    CHECK(index >= 0, "sentinel %d", index);
+    return index < tokenizer_sentinels(tok) ? g_array_index(tok->sentinels, int, index) : -1;
+}
+
+int tokenizer_sentinels(const Tokenizer *tok)
+{
+    return (int)tok->sentinels->len;
 }
 
 /* -1 if the id is no sentinel's. */

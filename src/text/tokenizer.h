@@ -8,14 +8,17 @@
 typedef struct Tokenizer Tokenizer;
 
 /* Opens a tokenizer's file, a folder that holds one, or "bytes" (ByT5). Tokens added by a tokenizer_config.json or
- * added_tokens.json in the same folder belong to it. Sentinels <extra_id_0..99> are those of the vocabulary; a
- * SentencePiece model without them and without a beginning-of-sequence token, as T5's is, gets them above its last
- * piece. Thread-safe once open. */
+ * added_tokens.json in the same folder belong to it. Sentinels are those of the vocabulary: <extra_id_0>, <extra_id_1>,
+ * …, or AST-T5's <sen001>, <sen002>, …; a SentencePiece model without them and without a beginning-of-sequence token,
+ * as T5's is, gets <extra_id_0..99> above its last piece. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
-/* Opens a rank file of tiktoken; text is split into words by the pattern of this name: gpt2, cl100k or o200k. */
-Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error);
-/* Adds sentinels above the last id, <extra_id_i> = size - 1 - i, unless there are some. Not thread-safe. */
-void tokenizer_add_sentinels(Tokenizer *tok);
+/* Opens a rank file of tiktoken. pattern: the name of the one by which text is split into words: gpt2, cl100k or o200k;
+ * NULL means that of the published file with so many ranks. layout: NULL means that ids are ranks; "ast-t5" means <s>,
+ * <pad>, </s> and <unk>, then the ranks and the special tokens of the published file without gaps, then <sen000> …
+ * <sen1023>. */
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error);
+/* Adds n sentinels above the last id, <extra_id_i> = size - 1 - i, unless there are some. Not thread-safe. */
+void tokenizer_add_sentinels(Tokenizer *tok, int n);
 /* Path of the file in a folder that tokenizer_open would read; NULL, with the reason, if there is none or it cannot be
  * read. g_free. */
 char *tokenizer_find(const char *folder, GError **error);
@@ -41,7 +44,8 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 #define tokenizer_bos(tok) tokenizer_role(tok, ROLE_BOS)
 #define tokenizer_eos(tok) tokenizer_role(tok, ROLE_EOS)
 int tokenizer_id(const Tokenizer *tok, const char *piece); /* id of "[MASK]"; -1 if there is no such piece */
-int tokenizer_sentinel(const Tokenizer *tok, int index);   /* id of <extra_id_index>; -1 if there is none */
+int tokenizer_sentinels(const Tokenizer *tok);             /* number of sentinels; 0 means none */
+int tokenizer_sentinel(const Tokenizer *tok, int index);   /* id of a sentinel, counted from 0; -1 if there is none */
 const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>"; "" for an unused id */
 /* xxh3-64, as 16 hexadecimal digits, of everything that decides about the ids of a corpus: the files, settings beside
  * them, added tokens that are not special. Datasets and checkpoints record it. */

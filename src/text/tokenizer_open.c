@@ -194,6 +194,8 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
         return false;
     if (tok->facts.pattern && tok->kind != &kind_tiktoken)
         return fail_user(error, "only a rank file of tiktoken takes a pattern");
+    if (tok->facts.layout && tok->kind != &kind_tiktoken)
+        return fail_user(error, "only a rank file of tiktoken takes a layout");
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
@@ -204,25 +206,28 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
     return read_settings(tok, error);
 }
 
-static char *sentinel_name(int i)
+/* The name of sentinel i: T5's, or AST-T5's, whose <sen000> starts and ends targets instead. */
+static char *sentinel_name(bool of_ast_t5, int i)
 {
-    return g_strdup_printf("<extra_id_%d>", i);
+    return of_ast_t5 ? g_strdup_printf("<sen%03d>", i + 1) : g_strdup_printf("<extra_id_%d>", i);
 }
 
-static void set_sentinel(Tokenizer *tok, int i, int id)
+static void append_sentinel(Tokenizer *tok, int id)
 {
-    tok->sentinels[i] = id;
-    g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GINT_TO_POINTER(i + 1));
+    g_array_append_val(tok->sentinels, id);
+    g_hash_table_insert(tok->sentinel_of, GINT_TO_POINTER(id), GUINT_TO_POINTER(tok->sentinels->len));
 }
 
-void tokenizer_add_sentinels(Tokenizer *tok)
+void tokenizer_add_sentinels(Tokenizer *tok, int n)
 {
-    if (tok->sentinels[0] >= 0)
+    if (tok->sentinels->len > 0)
         return;
-    for (int i = TOKENIZER_SENTINELS - 1; i >= 0; i--) {
-        g_autofree char *name = sentinel_name(i);
-        set_sentinel(tok, i, tok->size);
-        add_token(tok, (AddedToken){ .content = name, .id = tok->size, .special = true });
+    int first = tok->size + n - 1;
+    for (int i = 0; i < n; i++)
+        append_sentinel(tok, first - i);
+    for (int i = n - 1; i >= 0; i--) {
+        g_autofree char *name = sentinel_name(false, i);
+        add_token(tok, (AddedToken){ .content = name, .id = first - i, .special = true });
     }
     open_finder(tok);
 }
@@ -230,20 +235,23 @@ void tokenizer_add_sentinels(Tokenizer *tok)
 static bool place_sentinels(Tokenizer *tok, GError **error)
 {
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
-    memset(tok->sentinels, 0xff, sizeof tok->sentinels);
-    bool own = tokenizer_id(tok, "<extra_id_0>") >= 0;
-    for (int i = 0; own && i < TOKENIZER_SENTINELS; i++) {
-        g_autofree char *name = sentinel_name(i);
+    tok->sentinels = g_array_new(FALSE, FALSE, sizeof(int));
+    bool of_ast_t5 = tokenizer_id(tok, "<sen000>") >= 0;
+    bool own = of_ast_t5 || tokenizer_id(tok, "<extra_id_0>") >= 0;
+    for (int i = 0; own && i < TOKENIZER_MAX_SENTINELS; i++) {
+        g_autofree char *name = sentinel_name(of_ast_t5, i);
         int id = tokenizer_id(tok, name);
+        if (id < 0 && i >= TOKENIZER_SENTINELS)
+            break;
         if (id < 0)
-            return fail_user(error, "it has a piece <extra_id_0>, but no %s", name);
-        set_sentinel(tok, i, id);
+            return fail_user(error, "it has a piece %s, but no %s", of_ast_t5 ? "<sen000>" : "<extra_id_0>", name);
+        append_sentinel(tok, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
             add_token(tok, (AddedToken){ .content = name, .id = id, .special = true });
     }
     open_finder(tok);
     if (tok->facts.adds_sentinels)
-        tokenizer_add_sentinels(tok);
+        tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
     return true;
 }
 
@@ -279,14 +287,15 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
 
 Tokenizer *tokenizer_open(const char *path, GError **error)
 {
-    return tokenizer_open_ranks(path, NULL, error);
+    return tokenizer_open_ranks(path, NULL, NULL, error);
 }
 
-Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, GError **error)
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
     tok->facts.pattern = pattern;
+    tok->facts.layout = layout;
     tok->path = find_file(path, error);
     g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
     if (data == NULL)

@@ -21,8 +21,8 @@ struct Tokenizer {
     int roles[TOKEN_ROLES]; /* ids; -1 means none */
     json_t *settings;       /* the tokenizer_config.json beside the file; NULL means there is none */
     AddedTokens *finder;
-    int sentinels[TOKENIZER_SENTINELS]; /* ids; -1 means none */
-    GHashTable *sentinel_of;            /* id -> index of the sentinel + 1 */
+    GArray *sentinels;       /* int: ids of sentinel 0, 1, … */
+    GHashTable *sentinel_of; /* id -> index of the sentinel + 1 */
 };
 
 /* The i-th of tok->added. */

@@ -48,7 +48,7 @@ static bool check_options(const TokenizerTrainer *trainer, const TokenizerTraini
         { "max-sentences", TRAINER_LINES, training->max_sentences != 0 },
         { "character-coverage", TRAINER_LINES, training->character_coverage != 0 },
         { "byte-fallback", TRAINER_LINES, training->byte_fallback },
-        { "sentinels", TRAINER_WORDS, training->sentinels },
+        { "sentinels", TRAINER_WORDS, training->sentinels != 0 },
         { "min-frequency", TRAINER_WORDS, training->min_frequency != 0 },
         { "max-piece", TRAINER_WORDS, training->max_piece != 0 },
         { "memory", TRAINER_WORDS, training->memory != 0 },
@@ -75,6 +75,8 @@ static bool check_ranges(const TokenizerTraining *training, GError **error)
         { "a memory (MiB)", training->memory, 0, TOKENIZER_MAX_MEMORY },
         { "an alphabet", training->limit_alphabet, 0, INT32_MAX },
         { "a number of workers", training->workers, 0, 4096 },
+        { "a number of sentinels", training->sentinels ? training->sentinels : TOKENIZER_SENTINELS, TOKENIZER_SENTINELS,
+          TOKENIZER_MAX_SENTINELS },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++)
         if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
@@ -90,7 +92,8 @@ static bool take_family(const TokenizerTrainer *trainer, TokenizerTraining *trai
         const TokenFamily *family = token_family_find(training->family, error);
         if (family == NULL)
             return false;
-        training->sentinels |= family->sentinels;
+        if (family->sentinels && training->sentinels == 0)
+            training->sentinels = TOKENIZER_SENTINELS;
         if (training->special_tokens == NULL)
             training->special_tokens = family->special_tokens[trainer->spelling];
     }

@@ -24,7 +24,7 @@ typedef struct TokenizerTraining {
     const char *const *special_tokens; /* "PIECE" or "ROLE=PIECE", NULL-terminated: the first ids, in this order */
 
     /* byte-level BPE and WordPiece */
-    bool sentinels;        /* <extra_id_0..99> above the last piece */
+    int sentinels;         /* so many sentinels <extra_id_i> above the last piece; 0 means none */
     int64_t min_frequency; /* pairs that occur less often are not merged; default 2 */
     int max_piece;         /* longest piece, in bytes (BPE) or characters (WordPiece); 0 means any */
     int64_t memory;        /* MiB for counting words and learning merges; default 2048 */

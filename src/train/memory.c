@@ -7,6 +7,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+static int64_t count_trained(const ParamStore *params)
+{
+    int64_t n = 0;
+    for (int i = 0; i < params_count(params); i++) {
+        const ParamSpec *spec = params_spec(params, i);
+        n += spec->frozen ? 0 : spec->rows * MAX(spec->cols, 1);
+    }
+    return n;
+}
+
 static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                     GError **error)
 {
@@ -21,6 +31,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->weights = bytes.weights + bytes.masters;
     plan->gradients = bytes.gradients;
     plan->optimizer = optimizer ? optimizer_bytes(optimizer) : 0;
+    plan->trained = count_trained(model_params(model));
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
     return ok;
@@ -54,6 +65,12 @@ char *memory_describe(const MemoryPlan *plan)
                     *activations = text_bytes(plan->activations);
     return g_strdup_printf("%s: weights %s, gradients %s, optimizer %s, activations %s", total, weights, gradients,
                            optimizer, activations);
+}
+
+char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
+{
+    g_autofree char *trained = text_grouped(plan->trained);
+    return plan->trained == params ? g_strdup("") : g_strdup_printf(", %s of them trained", trained);
 }
 
 /* The number after `key` in a file of the kernel; NO_LIMIT where there is none ("max", or no such file). */

@@ -5,6 +5,7 @@
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
+    int64_t trained;                                            /* parameters that are not frozen */
 } MemoryPlan;
 
 /* Runs one step on the null device, which counts bytes. model.vocab must be resolved; input_length and target_length
@@ -12,6 +13,8 @@ typedef struct MemoryPlan {
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
 /* "1.2 GiB: weights 293.6 MiB, gradients …". g_free. */
 char *memory_describe(const MemoryPlan *plan);
+/* ", 294,912 of them trained" where some of so many parameters are frozen, else "". g_free. */
+char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
 /* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the
  * address space (ulimit -v) less what `threads` compute threads take of it: call stacks, and the heaps of malloc. */
 bool memory_check(const MemoryPlan *plan, int threads, GError **error);

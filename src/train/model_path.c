@@ -4,12 +4,15 @@
 #include "base/hub.h"
 #include "base/log.h"
 #include "model/hf/hf.h"
+#include "model/lora.h"
+#include "model/lora_merge.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* "is none", or "are latest, 12000, 11000": the names that RUN@NAME accepts. g_free. */
@@ -54,7 +57,7 @@ static bool fail_no_checkpoint(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
-    if (io_exists(path, "config.json"))
+    if (hf_is_folder(path))
         return fail_user(
             error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",
             path);
@@ -149,9 +152,9 @@ static bool open_checkpoint(const char *folder, void *context, GError **error)
 
 static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path, GError **error)
 {
-    if (io_exists(path, "config.json")) {
+    if (hf_is_folder(path)) {
         if (tokenizer_path)
-            *tokenizer_path = tokenizer_find(path, NULL);
+            *tokenizer_path = hf_find_tokenizer(path);
         return hf_import(open->dev, path, open->gradients, error);
     }
     g_autofree char *folder = checkpoint_open(path, open_checkpoint, open, error);
@@ -239,8 +242,8 @@ static bool read_config(const char *folder, void *config, GError **error)
 bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_path, char **run, GError **error)
 {
     *run = NULL;
-    if (io_exists(path, "config.json")) {
-        *tokenizer_path = tokenizer_find(path, NULL);
+    if (hf_is_folder(path)) {
+        *tokenizer_path = hf_find_tokenizer(path);
         return hf_shape(path, config, error);
     }
     g_autofree char *folder = checkpoint_open(path, read_config, config, error);
@@ -265,7 +268,7 @@ char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
         g_autofree char *ours = options_value(&model_table, to, row), *its = options_value(&model_table, from, row);
-        if (!g_strv_contains(free_options, row->name))
+        if (!g_strv_contains(free_options, row->name) && !g_str_has_prefix(row->name, "lora."))
             g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
                                    ours);
     }
@@ -285,19 +288,41 @@ static bool has_alike(ParamStore *params, const ParamSpec *spec)
     return its && its->rows == spec->rows && its->cols == spec->cols;
 }
 
+/* The parameters of a classifier itself, not those of what it reads. */
+static bool is_classifier(const ParamSpec *spec)
+{
+    return spec->bucket == BUCKET_POOLER &&
+           (g_str_has_prefix(spec->name, "classifier") || g_str_has_prefix(spec->name, "span"));
+}
+
+/* Whether a head parameter of one model means the same in the other: a classifier does of its own kind. */
+static bool means_alike(Model *a, Model *b, const ParamSpec *spec)
+{
+    return has_alike(model_params(b), spec) &&
+           !(is_classifier(spec) && model_config(a)->classifier != model_config(b)->classifier);
+}
+
 /* Names of the head parameters of `a` that `b` lacks: "pooler, pooler.bias"; NULL means none. g_free. */
 static char *heads_beyond(Model *a, Model *b)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     for (int i = 0; i < params_count(model_params(a)); i++) {
         const ParamSpec *spec = params_spec(model_params(a), i);
-        if (is_head(spec) && !has_alike(model_params(b), spec))
+        if (is_head(spec) && !means_alike(a, b, spec))
             g_string_append_printf(names, "%s%s", names->len ? ", " : "", spec->name);
     }
     return names->len ? g_string_free(g_steal_pointer(&names), false) : NULL;
 }
 
-bool model_copy_weights(Model *to, Model *from, GError **error)
+/* Whether the adapters of both models have the same parameters and the same meaning. */
+static bool same_adapters(const LoraConfig *a, const LoraConfig *b)
+{
+    double difference = a->alpha - b->alpha;
+    return a->rank == b->rank && (a->rank == 0 || (fabs(difference) == 0 && strcmp(a->targets, b->targets) == 0));
+}
+
+/* Copies the parameters; `from` has no adapters, or those of `to`. */
+static bool copy_weights(Model *to, Model *from, GError **error)
 {
     g_autofree char *differences = model_shape_differences(model_config(to), model_config(from));
     if (differences)
@@ -306,7 +331,8 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
         int source = params_index(sources, spec->name);
-        if (is_head(spec) && !has_alike(sources, spec))
+        if ((is_head(spec) && !means_alike(to, from, spec)) ||
+            (lora_is_adapter(spec->name) && !has_alike(sources, spec)))
             continue;
         if (source < 0)
             return fail_user(error, "it has no %s", spec->name);
@@ -317,9 +343,24 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
         params_copy(params, i, sources, source);
     }
     g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
-    if (fresh)
+    const int kind = model_config(to)->classifier, its_kind = model_config(from)->classifier;
+    if (fresh && kind != its_kind && its_kind != LABELS_NONE)
+        log_warning("the weights are of a classifier of another kind (%s, this one is %s); started fresh: %s",
+                    label_kind_names[its_kind], label_kind_names[kind], fresh);
+    else if (fresh)
         log_warning("not among the weights, and started fresh: %s", fresh);
-    if (left)
+    if (left && !(fresh && strcmp(fresh, left) == 0))
         log_warning("among the weights, but not in this model, and left behind: %s", left);
     return true;
+}
+
+bool model_copy_weights(Model *to, Model *from, GError **error)
+{
+    const LoraConfig *theirs = &model_config(from)->lora;
+    if (theirs->rank == 0 || same_adapters(&model_config(to)->lora, theirs))
+        return copy_weights(to, from, error);
+    Model *merged = lora_merged(from, error);
+    bool done = merged && copy_weights(to, merged, error);
+    model_close(merged);
+    return done;
 }

@@ -39,8 +39,10 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
 /* Describes the options that determine the shape or the meaning of weights and have other values in `from`: "its
  * model.width is 512, this model's is 256; …". NULL means that none has. g_free. */
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
-/* Copies every parameter; an error names the first one that differs in name or shape. Parameters of heads (the pooler
- * and the language-model head) that only one of the models has are left as they are, with a warning. */
+/* Copies every parameter; an error names the first one that differs in name or shape. Adapters (lora.*) are copied to a
+ * model that has the same; else they are merged into the weights, and adapters of `to` are left as they are. Parameters
+ * of heads (the pooler and the language-model head) that only one of the models has are left as they are, with a
+ * warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
 
 /* Calls `open` for the checkpoint that PATH names: for a run directory the newest undamaged one (run_open_newest).

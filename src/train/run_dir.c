@@ -153,6 +153,14 @@ bool run_link(const char *dir, const char *name, int64_t step, GError **error)
     return io_replace_link(link, target, error);
 }
 
+int64_t run_linked(const char *dir, const char *name)
+{
+    g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    g_autofree char *target = g_file_read_link(link, NULL);
+    bool named = target && g_str_has_prefix(target, "step-") && g_ascii_isdigit(target[5]);
+    return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
+}
+
 bool run_remove_unfinished(const char *dir, GError **error)
 {
     g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);

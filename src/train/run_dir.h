@@ -31,6 +31,8 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
 bool run_set_aside(const char *dir, int64_t step, GError **error);
 /* Points the link DIR/checkpoints/NAME at the checkpoint of a step. */
 bool run_link(const char *dir, const char *name, int64_t step, GError **error);
+/* The step of the checkpoint that the link DIR/checkpoints/NAME points at; -1 means that there is no such link. */
+int64_t run_linked(const char *dir, const char *name);
 /* Removes the folders that interrupted saves left behind. */
 bool run_remove_unfinished(const char *dir, GError **error);
 /* Removes all checkpoints except the keep_last newest ones, multiples of keep_every (0 means none) and the step `best`;

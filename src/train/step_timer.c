@@ -52,7 +52,7 @@ bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
         return false;
     timer->objective = data_objective_row(&config->data);
     timer->planned = data_objective(&config->data);
-    timer->planned.n_sentinels = TOKENIZER_SENTINELS;
+    timer->planned.n_sentinels = (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) ||
         !timer->objective->plan(&timer->planned, error) || !config_resolve_precision(config, error))
         return false;

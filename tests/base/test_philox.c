@@ -32,6 +32,21 @@ static void hidden_and_attention_counters(void)
     expect_words(philox_attention(key, sample, 5, 7, 9), words.w[0], words.w[1], words.w[2], words.w[3]);
 }
 
+/* A rate is rounded to a multiple of 2^-16, and the mean of what is kept and multiplied stays 1. */
+static void dropout_keeps_the_mean(void)
+{
+    static const float rates[] = { 0, 1e-6f, 0.1f, 0.3f, 0.5f, 0.999f, 0.9999999f };
+    for (guint i = 0; i < G_N_ELEMENTS(rates); i++) {
+        double kept = (65536.0 - philox_threshold(rates[i])) / 65536;
+        g_assert_cmpfloat_with_epsilon(kept, 1 - (double)rates[i], rates[i] > 0.9999f ? 1 / 65536.0 : 0.5 / 65536);
+        g_assert_cmpfloat_with_epsilon(kept * (double)philox_kept(rates[i]), 1, 1e-7);
+    }
+    g_assert_cmpuint(philox_threshold(0.25f), ==, 0x4000);
+    PhiloxWords words = { { 0x00020001, 0x00040003, 0x00060005, 0x00080007 } };
+    for (int i = 0; i < PHILOX_ELEMENTS; i++)
+        g_assert_cmpint(philox_element(words, PHILOX_ELEMENTS + i), ==, i + 1);
+}
+
 static void keys_differ(void)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -187,18 +202,12 @@ static void permute_mixes_large_ranges(void)
     g_assert_cmpuint(philox_permute(key, 0, 12345, UINT64_MAX), !=, 12345);
 }
 
-static void threshold_is_the_rate(void)
-{
-    g_assert_cmpuint(philox_threshold(0), ==, 0);
-    g_assert_cmpuint(philox_threshold(0.5f), ==, 0x80000000);
-    g_assert_cmpuint(philox_threshold(0.25f), ==, 0x40000000);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/philox/answers_as_random123_does", known_answers);
     g_test_add_func("/philox/hidden_and_attention_use_the_documented_counters", hidden_and_attention_counters);
+    g_test_add_func("/philox/dropout_keeps_the_mean", dropout_keeps_the_mean);
     g_test_add_func("/philox/keys_of_seed_purpose_and_layer_differ", keys_differ);
     g_test_add_func("/philox/a_sequence_follows_its_counter", sequence_follows_the_counter);
     g_test_add_func("/philox/derived_numbers_are_stable", derived_numbers_are_stable);
@@ -208,6 +217,5 @@ int main(int argc, char **argv)
     g_test_add_func("/philox/normal_has_the_right_moments", normal_moments);
     g_test_add_func("/philox/permute_is_a_bijection", permute_is_a_bijection);
     g_test_add_func("/philox/permute_mixes_large_ranges", permute_mixes_large_ranges);
-    g_test_add_func("/philox/threshold_is_the_rate", threshold_is_the_rate);
     return g_test_run();
 }

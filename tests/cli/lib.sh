@@ -61,3 +61,23 @@ train: { length: 40 steps, batch: 8 samples, micro_batch: 4 samples, log_every: 
 optim: { name: adamw, lr: 3e-3, schedule: linear, warmup: 4 steps }
 YAML
 }
+
+# A table marks.tsv (text, mark, number) of sentences in a made-up language, and a tokenizer of 30 pieces of them, tok.model;
+# sentences with the word "tuka" are good, the others bad.
+make_marks() {
+    awk 'BEGIN {
+        srand(3)
+        n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
+        print "text\tmark\tnumber"
+        for (row = 1; row <= 400; row++) {
+            line = ""
+            good = row % 2
+            at = 1 + int(rand() * 4)
+            for (i = 1; i <= 4; i++)
+                line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(rand() * n)])
+            print line "\t" (good ? "good" : "bad") "\t" row
+        }
+    }' >marks.tsv
+    cut -f 1,2 marks.tsv | tr '\t' ' ' >corpus.txt
+    "$loam" tokenizer train --type unigram --vocab-size 30 --out tok.model corpus.txt 2>err || fail "$(cat err)"
+}

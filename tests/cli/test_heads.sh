@@ -96,6 +96,20 @@ above choices.scores 90 accuracy
 [ "$(printf '1\tbari\ttuka\tloni\n' | "$loam" predict runs/choices)" = 1 ] || fail "a choice"
 echo "ok: choices"
 
+# T5's classifier reads the decoder, which runs over the input once more.
+"$loam" tokenizer train --type unigram --vocab-size 33 --out t5.model corpus.txt 2>err || fail "$(cat err)"
+mv base.yaml bert.yaml
+sed -e 's/^model:.*/model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0, classifier: sequence }/' -e 's/path: tok/path: t5.model/' bert.yaml >base.yaml
+train t5 task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}'
+above t5.scores 90 accuracy
+grep -q T5ForSequenceClassification hf-t5/config.json || fail "$(cat hf-t5/config.json)"
+sed -i 's/classifier: sequence/classifier: span/' base.yaml
+train t5-answers train.length='300 steps' task.data=answers.jsonl task.valid=20% 'task.input={question}' 'task.second={text}' task.answers=answers task.scores=squad2
+grep -q T5ForQuestionAnswering hf-t5-answers/config.json || fail "$(cat hf-t5-answers/config.json)"
+expect 1 'model.classifier=tokens is of family bert' "$loam" train base.yaml run.dir=runs/bad model.classifier=tokens task.data=tags.jsonl 'task.input={words}' task.tags=tags
+mv bert.yaml base.yaml
+echo "ok: T5's heads: $(head -n 1 t5.scores)"
+
 # Frozen parts: no states, the same weights; a run of two parts ends with the bytes of one.
 marks="task.data=marks.tsv task.columns=text,mark task.valid=20% task.input={text} task.label={mark}"
 for name in frozen halves; do
@@ -121,7 +135,8 @@ echo "ok: weights of classes; other verbs on a classifier"
 printf 'text\tmark\nbari\tgood\nkoti\t\n' >bad.tsv
 expect 1 'bad.tsv:3: "" is no name of a class' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'
 expect 1 'give task.label' "$loam" train base.yaml run.dir=runs/bad task.data=marks.tsv task.columns=text,mark 'task.input={text}' 'task.target={mark}'
-expect 1 'trains a classifier' "$loam" train base.yaml run.dir=runs/bad data.objective=labels data.train=runs/marks/task/train
+"$loam" prepare --tokenizer tok --out plain corpus.txt >/dev/null 2>err || fail "$(cat err)"
+expect 1 'trains a classifier' "$loam" train base.yaml run.dir=runs/bad data.objective=labels data.train=plain
 for tag in '' 'B PER'; do
     printf '{"tokens": ["c"], "tags": ["%s"]}\n' "$tag" >tags.jsonl
     expect 1 "tags.jsonl:1: tags: \"$tag\" is not one word" "$loam" train base.yaml run.dir=runs/bad task.data=tags.jsonl 'task.input={tokens}' task.tags=tags

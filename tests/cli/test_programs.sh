@@ -44,6 +44,14 @@ printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Bra
 expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 
+# A file that a rival grammar finds at most half as many errors in is of the rival's language.
+mkdir "$work/rivals"
+echo '(a b (c))' >"$work/rivals/plain.list"
+echo '(a1 b2 (c3) 123 456)' >"$work/rivals/digits.list"
+echo '(word (only))' >"$work/rivals/own.word"
+expect 0 "words                 2" "$loam" prepare --ast --grammars "$(dirname "$loam")/test-rivals" --tokenizer bytes --out "$work/r" "$work/rivals"
+grep -q "^lists  *1 " "$work/out" || fail "$(cat "$work/out")"
+
 expect 1 "exclude each other" "$loam" prepare --ast --append-eod --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
@@ -58,3 +66,42 @@ expect 1 "it was damaged" "$loam" inspect dataset "$work/bad" --check
 cp "$work/five.tree" "$work/short.tree" && cp "$work/five.bin" "$work/short.bin" && cp "$work/five.idx" "$work/short.idx" &&
     cp "$work/five.json" "$work/short.json" && truncate -s -8 "$work/short.tree"
 expect 1 "short.tree" "$loam" inspect dataset "$work/short"
+
+# Masked spans of a batch are coloured on a terminal alone, and the text is the same.
+cat >"$work/code.yaml" <<YAML
+tokenizer: { path: bytes }
+data: { train: $work/five, objective: subtree_corruption, input_length: 32, noise_density: 0.25 }
+train: { batch: 4 samples, micro_batch: 4 samples }
+YAML
+escape=$(printf '\033')
+expect 0 "text (" "$loam" inspect batch "$work/code.yaml"
+grep -qF "$escape" "$work/out" && fail "colours in a file"
+cp "$work/out" "$work/plain"
+CLICOLOR_FORCE=1 expect 0 "$escape[4;31m" "$loam" inspect batch "$work/code.yaml"
+sed "s/$escape\[[0-9;]*m//g" "$work/out" | cmp - "$work/plain" || fail "the colours change the text"
+NO_COLOR=1 CLICOLOR_FORCE=1 expect 0 "text (" "$loam" inspect batch "$work/code.yaml"
+cmp "$work/out" "$work/plain" || fail "colours in spite of NO_COLOR"
+
+# A dataset for each language, their shares, and AST-T5's layout: runs read both.
+cp "$work/src"/*.list "$work/rivals"
+for i in {1..40}; do printf 'Words that are no program, %s of them.\n' "$i" >"$work/rivals/$i.md"; done
+own=(--ast --grammars "$(dirname "$loam")/test-rivals" --segment 31 --tokenizer bytes --valid 20%)
+expect 0 "l_weights.json: data.train takes it" "$loam" prepare "${own[@]}" --by-language --text-share 0.25 --out "$work/l" "$work/rivals"
+grep -q '"text": 0.25$' "$work/l_weights.json" || fail "text has another share: $(cat "$work/l_weights.json")"
+[ -s "$work/l_lists.tree" ] && [ -s "$work/l_text-valid.idx" ] || fail "no datasets of languages: $(ls "$work")"
+expect 0 "ft/lists/train" "$loam" prepare "${own[@]}" --ast-format ffrecord --out "$work/ft" "$work/rivals"
+[ -s "$work/ft/lists/ndtypes/train.bin" ] && [ -s "$work/ft/lists/ndtypes/ffr/train.ffr" ] && grep -q '^p000031 ' "$work/ft/dict_ndtype.txt" ||
+    fail "not AST-T5's layout: $(find "$work/ft")"
+"$loam" inspect dataset "$work/l_lists" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.own"
+"$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
+sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||
+    fail "the trees differ by their format"
+for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
+    expect 0 "valid_text" "$loam" train "$work/code.yaml" data.train="$weights" data.valid="$weights" run.dir="$work/run-$(basename "$weights")" \
+        model.n_enc=1 model.n_dec=1 model.width=16 model.ffn=16 model.heads=2 model.head_dim=8 'train.length=3 steps' 'train.log_every=1 steps' \
+        'optim.warmup=1 steps' train.threads=1
+done
+echo '{"python": -1}' >"$work/bad.json"
+expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
+expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"

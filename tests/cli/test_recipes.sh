@@ -18,6 +18,7 @@ declare -A parameters=(
     [t5-1.1-small]=76,961,152
     [ast-t5-vanilla]=277,863,168
     [ast-t5]=277,863,168
+    [ast-t5-one-machine]=15,520,768
     [bert-base-t5-experiments]=110,106,428
     [t5-1.1-small-pile]=76,961,152
     [t5-1.1-large-pile]=783,150,080
@@ -48,6 +49,26 @@ toy() {
         "tokenizer.path=$work/tok.model data.train=$data data.valid=$valid data.input_length=64" \
         "data.target_length=0 data.compat_samples=auto train.threads=1 train.eval_samples=4 run.dir=$work/$1"
 }
+
+# AST-T5's two configurations, option by option (docs/coming-from/ast-t5.md): what the plan says of them.
+says() { # RECIPE OPTION VALUE…
+    "$loam" plan --options "configs/recipes/$1.yaml" >"$work/plan" 2>"$work/err" || fail "plan $1: $(cat "$work/err")"
+    local recipe=$1
+    shift
+    while [ $# -gt 0 ]; do
+        [ "$(setting "$1")" = "$2" ] || fail "$recipe: $1 is $(setting "$1"), not $2"
+        shift 2
+    done
+    echo "ok: $recipe has the options of its model"
+}
+both=(objective subtree_corruption input_length 1024 subtree_span_length 10 mixture_weights concat_weighted sentinels 1024
+    length '1M steps' batch '1024 samples' micro_batch '8 samples' precision fp16 scaler fairseq log_every '200 steps' fairseq_log true
+    save_every '5k steps' keep_last 3 keep_every 125000 label_smoothing 0 lr 0.0002 beta1 0.9 beta2 0.98 eps 1e-06
+    weight_decay 0.01 decay all clip_norm 2 schedule linear warmup '10k steps' seed 1
+    init fan_out dropout 0.1 post_norm true embed_norm true rel_buckets 128 rel_rule ast rel_encoder_only true rel_per_block true vocab 101289)
+says ast-t5 "${both[@]}" subtrees true noise_density 0.25 empty_spans 0.1 subtree_least_split 5 subtree_most_split 100 \
+    identifier_probability 0.5 identifier_share 0.5 valid '""'
+says ast-t5-vanilla "${both[@]}" subtrees false noise_density 0.15 empty_spans 0 eval_every '5k steps'
 
 for recipe in configs/recipes/*.yaml configs/*.yaml; do
     [ "$recipe" = configs/demo.yaml ] && continue # `make run` is its test

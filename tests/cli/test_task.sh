@@ -1,22 +1,7 @@
 # Fine-tuning: from a table to a run, its scores and its predictions; resumed, from other models, mixed with another task.
 . tests/cli/lib.sh "$1"
 cd "$work" # relative paths of the run's data must do
-# Sentences of a made-up language. Those with the word "tuka" are good, the others bad.
-awk 'BEGIN {
-    srand(3)
-    n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
-    print "text\tmark\tnumber"
-    for (row = 1; row <= 400; row++) {
-        line = ""
-        good = row % 2
-        at = 1 + int(rand() * 4)
-        for (i = 1; i <= 4; i++)
-            line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(rand() * n)])
-        print line "\t" (good ? "good" : "bad") "\t" row
-    }
-}' >marks.tsv
-cut -f 1,2 marks.tsv | tr '\t' ' ' >corpus.txt
-"$loam" tokenizer train --type unigram --vocab-size 30 --out tok.model corpus.txt 2>err || fail "$(cat err)"
+make_marks
 cat >config.yaml <<YAML
 run: { dir: runs/a, seed: 7 }
 model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
@@ -38,9 +23,22 @@ cmp scores again || fail "other scores: $(cat again)"
 awk '/^accuracy/ { exit !($3 > 90) }' scores || fail "it learned little: $(cat scores)"
 echo "ok: its scores are those of its predictions: $(head -n 1 scores)"
 
+# Predictions that are there are not made again: a torn file goes on and ends with the same bytes; one of other answers stays.
 cp predictions.jsonl before.jsonl
-expect 1 'predictions.jsonl exists and is not empty: give another --out, or remove the file' "$loam" eval runs/a --task --out predictions.jsonl
-cmp before.jsonl predictions.jsonl || fail "predictions were written over"
+head -c 3000 before.jsonl >predictions.jsonl
+"$loam" eval runs/a --task --out predictions.jsonl >again 2>err || fail "$(cat err)"
+cmp before.jsonl predictions.jsonl && cmp scores again && grep -q 'predictions.jsonl has [1-9][0-9]* answers: going on after them' err || fail "$(cat err)"
+sed 's/"prediction":"[a-z]*"/"prediction":"bad"/' before.jsonl >changed.jsonl
+cp changed.jsonl predictions.jsonl
+"$loam" eval runs/a --task --out predictions.jsonl >again 2>err || fail "$(cat err)"
+awk '/^accuracy/ { exit !($3 < 70) }' again && cmp changed.jsonl predictions.jsonl || fail "stored predictions were not used: $(cat again)"
+for other in 'task.target=it is {mark}' data.target_length=12; do
+    expect 1 "predictions.jsonl:1 is not this model's answer to line 1 of" "$loam" eval runs/a --task --out predictions.jsonl "$other"
+done
+expect 1 "predictions.jsonl:1 is not this model's answer to line 1 of" "$loam" eval runs/a --task --out predictions.jsonl --beams 2
+cmp changed.jsonl predictions.jsonl || fail "predictions were written over"
+cp before.jsonl predictions.jsonl
+echo "ok: predictions are gone on with"
 
 printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/a >out 2>err || fail "predict: $(cat err)"
 [ "$(cat out)" = "good
@@ -49,6 +47,26 @@ echo '{"text": "loni loni tuka gufi"}' | "$loam" predict runs/a --jsonl --json >
 grep -q '"input":"mark: loni loni tuka gufi","prediction":"good"' out || fail "$(cat out)"
 echo 'mark: loni loni tuka gufi' | "$loam" predict runs/a --raw >out && [ "$(cat out)" = good ] || fail "--raw: $(cat out)"
 echo "ok: predictions of lines, of objects and of whole inputs"
+# Thousands of lines to a file: killed, torn, gone on with; another input or another model is refused.
+for i in $(seq 30); do sed -n '2,$p' marks.tsv | cut -f 1; done >many
+"$loam" predict runs/a --json <many >whole 2>err || fail "$(cat err)"
+status=0
+(LOAM_FAULT=write:60 "$loam" predict runs/a --out many.jsonl <many || exit $?) 2>err || status=$?
+[ "$status" = 137 ] && [ "$(wc -l <many.jsonl)" -gt 20 ] && [ "$(wc -l <many.jsonl)" -lt 11000 ] || fail "status $status, $(wc -l <many.jsonl) answers"
+truncate -s -5 many.jsonl
+"$loam" predict runs/a --out many.jsonl <many 2>err || fail "$(cat err)"
+grep -q 'many.jsonl has [1-9][0-9]* answers: going on after them' err || fail "$(cat err)"
+sed 's/,"of":"[0-9a-f]*"}$/}/' many.jsonl | cmp - whole || fail "other answers"
+cp many.jsonl kept
+"$loam" predict runs/a --out many.jsonl <many 2>err && cmp many.jsonl kept || fail "a whole file: $(cat err)"
+{ cat many; echo tuka; } | "$loam" predict runs/a --out many.jsonl 2>err && [ "$(wc -l <many.jsonl)" = 12001 ] || fail "a line more: $(cat err)"
+got=0
+sed '5s/^/tuka /' many | "$loam" predict runs/a --out many.jsonl 2>err || got=$?
+[ "$got" = 1 ] && grep -q "many.jsonl:5 is not this model's answer to line 5 of standard input" err || fail "$got $(cat err)"
+got=0
+head -n 3 many | "$loam" predict runs/a --out many.jsonl 2>err || got=$?
+[ "$got" = 1 ] && [ "$(wc -l <many.jsonl)" = 12001 ] && grep -q 'many.jsonl:4 is not' err || fail "$got $(cat err)"
+echo "ok: answers to 12,000 lines, gone on with"
 printf '{"text": "loni"}\n{"word": "x"}\n' >lines
 got=0
 "$loam" predict runs/a --jsonl <lines >out 2>err || got=$?

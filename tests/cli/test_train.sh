@@ -50,7 +50,7 @@ echo '{"input": [5, 6, 1], "target": [7, 1]}' >>"$work/pairs"
 head -c 400 "$work/scores" >"$work/torn"
 "$loam" eval "$run" --score "$work/pairs" --out "$work/torn" 2>"$work/log"
 cmp "$work/scores" "$work/torn" || fail "a torn file of scores"
-grep -q 'torn has [1-9] lines: going on' "$work/log" || fail "nothing was gone on with: $(cat "$work/log")"
+grep -q 'torn has [1-9] answers: going on' "$work/log" || fail "nothing was gone on with: $(cat "$work/log")"
 # Of another model, of another input, of fewer lines, or no answers at all: none is gone on with, and none is touched.
 expect 1 "scores:1 is not this model's answer to line 1 of $work/pairs: give another --out, or remove the file" \
     "$loam" eval "$run@20" --score "$work/pairs" --out "$work/scores"

@@ -295,6 +295,42 @@ static void names_of_classes_are_found_and_counted(void)
     g_assert_cmpint(labels_find("bad,good", "goo"), ==, -1);
 }
 
+/* PREFIX.json of a dataset of labels, and what is wrong with one. */
+static void a_dataset_keeps_the_names_of_its_classes(void)
+{
+    g_autofree char *path = g_build_filename(folder, "labels.json", NULL);
+    GError *error = NULL;
+    DatasetMeta meta = dataset_meta_of(tok, false), read = { 0 };
+    meta.label_kind = LABELS_TOKENS;
+    meta.labels = (char *)"O,B-\xc3\x89";
+    g_assert_true(dataset_meta_write(&meta, path, &error));
+    g_assert_true(dataset_meta_read(&read, path, &error));
+    g_assert_cmpint(read.label_kind, ==, LABELS_TOKENS);
+    g_assert_cmpstr(read.labels, ==, meta.labels);
+    dataset_meta_clear(&read);
+    static const struct {
+        const char *kind, *names, *said;
+    } bad[] = {
+        { "sequence", NULL, "labels: the kind sequence and no names" },
+        { "value", "a,b", "labels: the kind value and names of classes" },
+        { "words", "a,b", "labels: the kind \"words\" is unknown to this program" },
+        { "tokens", "a,a", "\"a,a\" names the class a twice" },
+        { "tokens", "a,", "\"a,\" has an empty name between its commas" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        json_t *root = json_load_file(path, 0, NULL);
+        json_object_set_new(root, "labels", json_pack("{s:s, s:s*}", "kind", bad[i].kind, "names", bad[i].names));
+        char *text = json_dumps(root, 0);
+        g_autofree char *other = g_build_filename(folder, "bad.json", NULL);
+        g_assert_true(g_file_set_contents(other, text, -1, NULL));
+        g_assert_false(dataset_meta_read(&read, other, &error));
+        g_assert_nonnull(strstr(error->message, bad[i].said));
+        g_clear_error(&error);
+        free(text);
+        json_decref(root);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -310,6 +346,7 @@ int main(int argc, char **argv)
     g_test_add_func("/labelled/notes_of_another_classifier_are_refused", notes_of_another_classifier_are_refused);
     g_test_add_func("/labelled/conll_sentences_are_records_of_lists", conll_sentences_are_records_of_lists);
     g_test_add_func("/labelled/names_of_classes_are_found_and_counted", names_of_classes_are_found_and_counted);
+    g_test_add_func("/labelled/a_dataset_keeps_the_names_of_its_classes", a_dataset_keeps_the_names_of_its_classes);
     int status = g_test_run();
     tokenizer_close(tok);
     folder_remove(folder);

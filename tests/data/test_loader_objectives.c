@@ -308,6 +308,40 @@ static void no_two_samples_of_a_mixture_share_a_number(void)
     loader_close(mixed);
 }
 
+/* Rows of each dataset over several epochs of AST-T5's mixture: each goes on where it stopped, in one order. */
+static void concat_weighted_slides_through_one_order(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *both = g_strdup_printf("%s:.75,%s:.25", prefix, prefix);
+    config = config_of("clm", 64);
+    config.mixture.weights = MIXTURE_CONCAT_WEIGHTED;
+    Loader *one = open_loader(false), *mixed = loader_open(&config, both, tok, SEED, false, &error);
+    g_assert_no_error(error);
+    int64_t rows = loader_epoch_samples(one), counts[2] = { 0 };
+    g_assert_cmpint(loader_epoch_samples(mixed), ==, rows + rows / 3);
+    g_autofree guint *first = g_new0(guint, 2 * rows); /* of each dataset: hashes of the rows of its first epoch */
+    Batch *batch = loader_batch(mixed, 1);
+    for (int64_t row = 0; row < 5 * (rows + rows / 3); row++) {
+        get(mixed, row, 1, batch);
+        const TokenStream *dec = &batch->dec;
+        int of = dec->sample[0] >> 39 ? 1 : 0;
+        int64_t within = counts[of]++;
+        guint hash = 5381;
+        for (int32_t i = 0; i < dec->n_tokens; i++)
+            hash = hash * 33 + (guint)dec->ids[i];
+        if (within < rows)
+            first[of * rows + within] = hash;
+        else
+            g_assert_cmpuint(first[of * rows + within % rows], ==, hash);
+    }
+    g_assert_cmpint(counts[0], ==, 5 * rows);
+    g_assert_cmpint(counts[1], ==, 5 * (rows / 3));
+    g_assert_true(memcmp(first, first + rows, (size_t)rows * sizeof *first) != 0);
+    batch_free(batch);
+    loader_close(one);
+    loader_close(mixed);
+}
+
 /* ---- natural text ---- */
 
 /* Lines as documents. */
@@ -435,6 +469,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loader/static_masks_are_the_same_in_every_epoch", static_masks_are_the_same_in_every_epoch);
     g_test_add_func("/loader/a_mixture_is_a_function_of_the_index_too", a_mixture_is_a_function_of_the_index_too);
     g_test_add_func("/loader/no_two_samples_of_a_mixture_share_a_number", no_two_samples_of_a_mixture_share_a_number);
+    g_test_add_func("/loader/concat_weighted_slides_through_one_order", concat_weighted_slides_through_one_order);
     g_test_add_func("/loader/memory_finds_room", memory_finds_room);
     g_test_add_func("/loader/rows_are_full", rows_are_full);
     add_where_present(SHARED "tokenizers/t5/spiece.model", "/loader/rows_of_books_are_full", rows_of_books_are_full);

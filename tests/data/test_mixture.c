@@ -128,6 +128,9 @@ static void sizes_make_weights(void)
                   (double[]){ sqrt(200) / capped, sqrt(100) / capped, sqrt(200) / capped });
     assert_shares("a:.5,b:.3,c:.2", (MixtureRule){ 0 }, 13, (double[]){ .5, .3, .2 });
     assert_shares("a:.5,b:.3,c:2", (MixtureRule){ .weights = MIXTURE_EPOCHS }, 10, (double[]){ .2, .2, .6 });
+    /* Z = min(4 / .5, 6 / .3, 3 / .2) = 8: 4, 2 and 1 rows, the integers below 4, 2.4 and 1.6 */
+    assert_shares("a:.5,b:.3,c:.2", (MixtureRule){ .weights = MIXTURE_CONCAT_WEIGHTED }, 7,
+                  (double[]){ 4 / 7., 2 / 7., 1 / 7. });
 }
 
 /* Without weights an epoch of the mixture takes every row of every dataset once. */

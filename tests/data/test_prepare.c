@@ -362,20 +362,20 @@ static void fields_apart_make_a_dataset_each(void)
     PrepareStats alone = prepare(once_path, "summary-alone", (PrepareOptions){ .corpus = { .fields = summary } });
     assert_same_dataset("apart_text_document", "text-alone");
     assert_same_dataset("apart_summary_document", "summary-alone");
-    g_assert_cmpint(stats.fields[0].train.documents, ==, 400);
-    g_assert_cmpint(stats.fields[1].train.documents, ==, alone.all.train.documents);
-    g_assert_cmpint(stats.fields[1].train.tokens, ==, alone.all.train.tokens);
+    g_assert_cmpint(stats.outputs[0].train.documents, ==, 400);
+    g_assert_cmpint(stats.outputs[1].train.documents, ==, alone.all.train.documents);
+    g_assert_cmpint(stats.outputs[1].train.tokens, ==, alone.all.train.tokens);
     g_assert_cmpint(stats.duplicates, ==, 400);
     g_assert_cmpint(stats.empty, ==, 58);
     stats = prepare(once_path, "apart",
                     (PrepareOptions){
                         .valid = 0.2, .split_sentences = true, .corpus = { .fields = fields, .fields_apart = true } });
-    g_assert_cmpint(stats.fields[0].valid.documents, >, 40);
+    g_assert_cmpint(stats.outputs[0].valid.documents, >, 40);
     g_autofree char *valid = g_build_filename(folder, "apart_summary_sentence-valid", NULL);
     Dataset *data = dataset_open(valid, NULL);
-    g_assert_cmpint(indexed_documents(data->set), ==, stats.fields[1].valid.documents);
-    g_assert_cmpint(stats.fields[1].valid.documents, <=, stats.fields[0].valid.documents);
-    g_assert_cmpint(stats.fields[1].valid.documents, >, stats.fields[0].valid.documents / 2);
+    g_assert_cmpint(indexed_documents(data->set), ==, stats.outputs[1].valid.documents);
+    g_assert_cmpint(stats.outputs[1].valid.documents, <=, stats.outputs[0].valid.documents);
+    g_assert_cmpint(stats.outputs[1].valid.documents, >, stats.outputs[0].valid.documents / 2);
     dataset_close(data);
 }
 

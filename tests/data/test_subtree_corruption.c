@@ -358,6 +358,39 @@ static void few_sentinels_leave_the_rest_as_it_is(void)
     example_clear(&example);
 }
 
+/* With 1,024 sentinels the worst case of targets is far above the usual; a shorter target_length leaves spans as they
+ * are. */
+static void targets_may_be_shorter_than_the_worst_case(void)
+{
+    const SubtreeCorruptionSettings settings = usual;
+    ObjectiveConfig config = { .input_length = 601,
+                               .target_length = 172,
+                               .noise_density = 0.25,
+                               .eos = EOS,
+                               .first_sentinel = FIRST_SENTINEL,
+                               .n_sentinels = 1024,
+                               .vocab = V,
+                               .own = objective_own(&settings, sizeof settings) };
+    g_autoptr(GError) error = NULL;
+    g_assert_true(subtree_corruption_objective.plan(&config, &error));
+    g_assert_cmpint(config.target_length, ==, 172);
+    Example example;
+    int full = 0;
+    example_init(&example, &config);
+    for (uint64_t round = 0; round < 200; round++) {
+        Program *program = draw_program(round, 600);
+        make(&config, &program->text, round, &example);
+        full += example.n_targets >= 168;
+        program_free(program);
+    }
+    g_assert_cmpint(full, >, 10);
+    example_clear(&example);
+    config.target_length = 100;
+    config.raw_length = 0;
+    g_assert_false(subtree_corruption_objective.plan(&config, &error));
+    g_assert_nonnull(strstr(error->message, "cannot hold"));
+}
+
 /* ---- through the loader ---- */
 
 static char *folder;
@@ -443,6 +476,7 @@ int main(int argc, char **argv)
     CASE(a_tree_of_very_many_nodes_is_ignored);
     CASE(an_example_is_a_function_of_seed_and_sample);
     CASE(few_sentinels_leave_the_rest_as_it_is);
+    CASE(targets_may_be_shorter_than_the_worst_case);
     CASE(trees_reach_the_objective_from_the_dataset);
     int failed = g_test_run();
     tokenizer_close(tok);

@@ -100,6 +100,45 @@ static const Case cases[] = {
       NULL },
     { "cnn_dailymail", "test.csv", "id,article,highlights\n1,\"Long, and\nwide.\",Short .\n",
       "summarize: Long, and\nwide.", "Short .", NULL },
+    { "humaneval", "HumanEval.jsonl",
+      "{\"task_id\":\"HumanEval/0\",\"prompt\":\"def f(a):\\n\",\"entry_point\":\"f\",\"canonical_solution\":\"    "
+      "return "
+      "a\\n\",\"test\":\"def check(candidate):\\n    pass\\n\"}\n",
+      "def f(a):\n", "    return a\n", NULL },
+    { "humaneval_plus", "HumanEvalPlus.jsonl",
+      "{\"task_id\":\"HumanEval/0\",\"prompt\":\"def f(a):\\n\",\"entry_point\":\"f\",\"canonical_solution\":\"    "
+      "return "
+      "a\\n\",\"base_input\":[[1]],\"plus_input\":[[-123456789012345678901234567890, NaN, -Infinity, "
+      "\"\\\"1234567890123456789012 NaN\"]],"
+      "\"atol\":0}\n",
+      "def f(a):\n", "    return a\n", NULL },
+    { "mbpp", "mbpp.jsonl",
+      "{\"text\":\"Write f.\",\"code\":\"def f():\\r\\n  return "
+      "1\",\"task_id\":11,\"test_setup_code\":\"\",\"test_list\":"
+      "[\"assert f() == 1\",\"assert f() > 0\"],\"challenge_test_list\":[]}\n",
+      "\"\"\"\nWrite f.\nassert f() == 1\n\"\"\"\n", "def f():\r\n  return 1", NULL },
+    { "mbpp_sanitized", "sanitized-mbpp.json",
+      "[{\"source_file\":\"a.ipynb\",\"task_id\":2,\"prompt\":\"Write f.\",\"code\":\"def f(): return "
+      "1\",\"test_imports\":[],"
+      "\"test_list\":[\"assert f() == 1\"]},\n {\"task_id\":3}]",
+      "\"\"\"\nWrite f.\nassert f() == 1\n\"\"\"\n", "def f(): return 1", NULL },
+    { "mbpp_plus", "MbppPlus.jsonl",
+      "{\"task_id\":\"Mbpp/2\",\"prompt\":\"\\\"\\\"\\\"\\nWrite "
+      "f.\\n\\\"\\\"\\\"\\n\",\"entry_point\":\"f\",\"canonical_solution\":"
+      "\"\\ndef f(): return 1\",\"base_input\":[[]],\"plus_input\":[],\"atol\":0}\n",
+      "\"\"\"\nWrite f.\n\"\"\"\n", "\ndef f(): return 1", NULL },
+    { "concode", "dev.json", "{\"code\": \"void f ( ) { }\", \"nl\": \"do it con_elem_sep int a\"}\n",
+      "do it con_elem_sep int a", "void f ( ) { }", NULL },
+    { "bugs2fix", "valid.buggy-fixed.buggy,valid.buggy-fixed.fixed", "That is good.\n", "That is good.", "Das ist gut.",
+      NULL },
+    { "java_cs", "valid.java-cs.txt.java,valid.java-cs.txt.cs", "That is good.\n", "That is good.", "Das ist gut.",
+      NULL },
+    { "cs_java", "valid.java-cs.txt.cs,valid.java-cs.txt.java", "That is good.\n", "That is good.", "Das ist gut.",
+      NULL },
+    { "defect", "valid.jsonl",
+      "{\"project\":\"qemu\",\"commit_id\":\"a\",\"target\":1,\"func\":\"\\nint f()\\n\\n{\\n\\treturn 1; "
+      "}\\n\",\"idx\":8}\n",
+      "defect: int f() { return 1; }", "true", NULL },
     { "hyperpartisan", "dev.jsonl", "{\"text\":\"News.\",\"label\":\"true\",\"index\":3}\n", "News.", "true", NULL },
 };
 
@@ -175,7 +214,7 @@ static void tasks__all_are_tested_and_find_themselves(void)
 {
     const Task *task;
     for (size_t i = 0; (task = task_at(i)); i++) {
-        bool tested = strcmp(task->scores, "rouge") == 0 || task->merge_ids;
+        bool tested = strcmp(task->scores, "rouge") == 0 || task->merge_ids || task->lookup;
         for (size_t c = 0; c < G_N_ELEMENTS(cases); c++)
             tested |= strcmp(cases[c].task, task->name) == 0;
         g_test_message("%s", task->name);
@@ -183,6 +222,26 @@ static void tasks__all_are_tested_and_find_themselves(void)
         g_assert_true(task_find(task->name) == task);
         g_assert_cmpint(task->input_length, >, 0);
         g_assert_cmpint(task->target_length, >, 0);
+    }
+}
+
+/* Those that docs/heads.md names; all tasks of pairs of sentences are among them. */
+static void tasks__encoders_have_texts_of_the_benchmarks(void)
+{
+    static const char *const pairs[] = { "mrpc",          "qqp", "stsb", "mnli",  "mnli_mismatched",
+                                         "qnli",          "rte", "wnli", "boolq", "cb",
+                                         "superglue_rte", "ax",  "axb",  "axg" };
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        g_autofree char *named = g_strconcat("task.name=", pairs[i], NULL);
+        char *settings[] = { named, NULL };
+        TaskConfig config = task_config_of(settings);
+        g_autoptr(GError) error = NULL;
+        Task task;
+        config.classifies = true;
+        task_configure(&task, &config, &error);
+        g_assert_no_error(error);
+        g_assert_nonnull(task.second);
+        task_config_clear(&config);
     }
 }
 
@@ -258,15 +317,73 @@ static void cnn__a_full_stop_ends_a_line(void)
     g_free(prediction);
 }
 
+/* BigCloneBench: pairs name functions of data.jsonl. */
+static void clone__functions_come_from_the_file_beside(void)
+{
+    char *folder = folder_new();
+    g_autofree char *functions = file_write_text(folder, "data.jsonl",
+                                                 "{\"func\": \"int a()\\n{ }\", \"idx\": \"13\"}\n"
+                                                 "{\"func\": \"int b() { }\\n\", \"idx\": 27}\n");
+    const Case c = { "clone_bcb", "valid.txt", "13\t27\t1\n", "clone code1: int a() { } code2: int b() { }",
+                     "true",      NULL };
+    check_case(folder, &c);
+    char *settings[] = { (char[]){ "task.name=clone_bcb" }, NULL };
+    TaskConfig config = task_config_of(settings);
+    g_autofree char *path = file_write_text(folder, "test.txt", "27\t13\t0\n27\t99\t0\n");
+    g_autoptr(GError) error = NULL;
+    Task task;
+    TaskExample example;
+    Record record;
+    const TaskFile file = { .path = path };
+    g_assert_true(task_configure(&task, &config, &error));
+    TaskReader *reader = task_reader_open(&task, &config, &file, false, &error);
+    g_assert_true(task_reader_next(reader, &example, &record, &error));
+    g_assert_cmpstr(example.targets->pdata[0], ==, "false");
+    task_example_clear(&example);
+    g_assert_false(task_reader_next(reader, &example, &record, &error));
+    g_assert_nonnull(strstr(error->message, "test.txt:2: idx2: "));
+    g_assert_nonnull(strstr(error->message, "data.jsonl has no object whose idx is 99"));
+    task_reader_close(reader);
+    task_config_clear(&config);
+    folder_remove(folder);
+}
+
+/* A folder stands for its files, of which a task with parallel files has several. */
+static void folders__hold_parallel_files(void)
+{
+    char *folder = folder_new();
+    g_autofree char *data = g_strconcat("task.data=", folder, NULL),
+                    *train_path =
+                        g_strconcat(folder, "/train.java-cs.txt.java,", folder, "/train.java-cs.txt.cs", NULL),
+                    *valid_path =
+                        g_strconcat(folder, "/valid.java-cs.txt.java,", folder, "/valid.java-cs.txt.cs", NULL);
+    char *settings[] = { (char[]){ "task.name=java_cs" }, data, NULL };
+    TaskConfig config = task_config_of(settings);
+    g_autoptr(GError) error = NULL;
+    TaskFile train, valid;
+    Task task;
+    g_assert_true(task_configure(&task, &config, &error));
+    g_assert_true(task_files(&task, &config, &train, &valid, &error));
+    g_assert_cmpstr(train.path, ==, train_path);
+    g_assert_cmpstr(valid.path, ==, valid_path);
+    g_free(train.path);
+    g_free(valid.path);
+    task_config_clear(&config);
+    folder_remove(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/data/tasks/texts", tasks__give_the_texts_of_t5);
     g_test_add_func("/data/tasks/scrolls", tasks__scrolls_take_input_and_output);
     g_test_add_func("/data/tasks/all", tasks__all_are_tested_and_find_themselves);
+    g_test_add_func("/data/tasks/encoders", tasks__encoders_have_texts_of_the_benchmarks);
     g_test_add_func("/data/tasks/stsb", stsb__rounds_to_fifths);
     g_test_add_func("/data/tasks/wsc", wsc__a_subset_of_the_words_is_the_referent);
     g_test_add_func("/data/tasks/hyperpartisan", hyperpartisan__anything_but_true_is_false);
     g_test_add_func("/data/tasks/cnn", cnn__a_full_stop_ends_a_line);
+    g_test_add_func("/data/tasks/clone", clone__functions_come_from_the_file_beside);
+    g_test_add_func("/data/tasks/folders", folders__hold_parallel_files);
     return g_test_run();
 }

@@ -265,6 +265,25 @@ static void attention_of_no_sequences_is_zero(void)
     }
 }
 
+/* Activations that grow like x: the slope is 1 above, 0 below, also where x² is no f32. */
+static void activations_of_huge_numbers_have_a_slope(void)
+{
+    static const Activation acts[] = { ACT_GELU_TANH, ACT_GELU_ERF, ACT_SILU, ACT_RELU };
+    static float x[] = { 30, 1e4f, 1e20f, 1e30f, -30, -1e4f, -1e20f, -1e30f };
+    enum { COUNT = G_N_ELEMENTS(x) };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    float ones[COUNT], slope[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        ones[i] = 1;
+    for (size_t act = 0; act < G_N_ELEMENTS(acts); act++) {
+        op_act_bwd(dev, tensor_matrix(slope, DT_F32, 1, COUNT), NO_TENSOR, tensor_matrix(ones, DT_F32, 1, COUNT),
+                   tensor_matrix(x, DT_F32, 1, COUNT), NO_TENSOR, acts[act], &(Dropout){ .rate = 0 });
+        for (int i = 0; i < COUNT; i++)
+            g_assert_cmpfloat_with_epsilon(slope[i], x[i] > 0, 1e-6);
+    }
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -276,5 +295,6 @@ int main(int argc, char **argv)
         g_test_add_func("/cpu_threads/kernels_and_products_share_an_instruction_set",
                         kernels_and_products_share_an_instruction_set);
     g_test_add_func("/cpu_threads/attention_of_no_sequences_is_zero", attention_of_no_sequences_is_zero);
+    g_test_add_func("/cpu_threads/activations_of_huge_numbers_have_a_slope", activations_of_huge_numbers_have_a_slope);
     return g_test_run();
 }

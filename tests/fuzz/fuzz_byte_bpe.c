@@ -38,6 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autoptr(GError) error = NULL;
     Tokenizer *tok = tokenizer_open(path, &error);
     CHECK((tok == NULL) == (error != NULL), "an error is told");
+    Tokenizer *laid = chosen == 3 ? tokenizer_open_ranks(path, NULL, "ast-t5", NULL) : NULL;
+    CHECK(chosen != 3 || (laid == NULL) == (tok == NULL), "a layout is no matter of the file");
+    if (laid)
+        encode(laid, true);
+    tokenizer_close(laid);
     if (tok) {
         encode(tok, false);
         encode(tok, true);

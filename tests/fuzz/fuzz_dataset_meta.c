@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (good) {
         CHECK(dataset_meta_write(&meta, path, NULL) && dataset_meta_read(&again, path, NULL), "not written as read");
         CHECK(strcmp(meta.tokenizer_hash, again.tokenizer_hash) == 0 && meta.vocab == again.vocab &&
-                  meta.counts.tokens == again.counts.tokens,
+                  meta.counts.tokens == again.counts.tokens && meta.label_kind == again.label_kind &&
+                  g_strcmp0(meta.labels, again.labels) == 0,
               "%s", meta.tokenizer_hash);
         dataset_meta_clear(&meta);
         dataset_meta_clear(&again);

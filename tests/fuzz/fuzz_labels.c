@@ -22,6 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         tokens[n_text + i] = data[3 + i];
     if (!labels_objective.accepts(&config, n_text, tokens + n_text, n_notes))
         return 0;
+    int64_t counts[8] = { 0 }, counted = 0;
+    labelled_count((LabelKind)config.label_kind, tokens + n_text, n_notes, counts);
+    for (int i = 0; i < 8; i++) {
+        CHECK(counts[i] == 0 || i < config.n_labels, "class %d of %d", i, (int)config.n_labels);
+        counted += counts[i];
+    }
+    CHECK(counted <= n_text, "%d labels of %d tokens", (int)counted, (int)n_text);
     Example example;
     const Choice choice = { .n_first = n_text };
     const Text text = { .tokens = tokens, .n = n_text + n_notes };

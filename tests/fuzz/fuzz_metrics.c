@@ -1,6 +1,7 @@
 /* Any bytes as the metrics.jsonl of a run that is resumed: what is left are whole lines, and a second resume leaves
- * them alone. The first byte is the step. */
+ * them alone; and as those of a run whose scores are collected. The first byte is the step. */
 #include "fuzz_folder.h"
+#include "train/result.h"
 #include "train/trainer/metrics.h"
 
 #include <string.h>
@@ -19,12 +20,25 @@ static char *resume(int64_t step, size_t *bytes)
     return left;
 }
 
+/* The figures of a step are those of that step alone. */
+static void collect(int64_t step)
+{
+    RunResult result;
+    GError *error = NULL;
+    bool read = run_result_read(&result, fuzz_folder(), step, &error);
+    CHECK(read, "%s", error->message);
+    CHECK(result.step == step || (result.step == -1 && result.figures->len == 0), "step %lld", (long long)result.step);
+    g_autofree char *text = run_result_describe(&result, "accuracy");
+    run_result_clear(&result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes == 0)
         return 0;
     size_t once_bytes, twice_bytes;
     fuzz_put("metrics.jsonl", data + 1, bytes - 1);
+    collect(data[0]);
     g_autofree char *once = resume(data[0], &once_bytes), *twice = resume(data[0], &twice_bytes);
     CHECK(once_bytes < bytes && once_bytes == twice_bytes && memcmp(once, twice, once_bytes) == 0,
           "%zu bytes, then %zu, then %zu", bytes - 1, once_bytes, twice_bytes);

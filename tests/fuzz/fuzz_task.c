@@ -79,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autofree char *name = g_strconcat("task", suffixes[task.source.format], NULL);
     g_autofree char *path = g_build_filename(fuzz_folder(), name, NULL);
     fuzz_keep(name, data + 1, bytes - 1);
+    if (task.lookup)
+        fuzz_keep(task.lookup, data + 1, bytes - 1);
     const TaskConfig config = { .on_error = data[0] & 0x80 ? TASK_SKIP : TASK_STOP };
     const TaskFile file = { .path = path };
     g_autoptr(GError) error = NULL;

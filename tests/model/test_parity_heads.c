@@ -2,8 +2,10 @@
  * tools/make-parity-heads.py: logits, losses, gradients; and that an export holds the same model. */
 #include "base/file.h"
 #include "expected.h"
+#include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
+#include "model/lora.h"
 #include "param/store.h"
 
 #include <jansson.h>
@@ -143,15 +145,21 @@ static double element(Tensor t, int64_t i)
 static void check_grads(Model *model, const TensorNames *names, const TensorFile *expected, double tolerance)
 {
     ParamStore *params = model_params(model);
+    bool adapted = model_config(model)->lora.rank > 0;
+    const char *prefix = adapted ? HF_ADAPTER_PREFIX : "";
     double norms = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < params_count(params); i++) {
             const Param *param = params_get(params, i);
+            const FileTensor *tensor = NULL;
             g_autofree char *theirs = NULL;
             const TensorName *name = tensor_name_of(names, param->spec.name, &theirs);
-            g_autofree char *key = g_strconcat("grad.", theirs, NULL);
+            g_autofree char *key = g_strconcat("grad.", prefix, theirs, NULL);
+            if (!param->spec.frozen)
+                tensor = tensor_file_find(expected, key);
+            if (param->spec.frozen || (adapted && tensor == NULL && !lora_is_adapter(param->spec.name)))
+                continue; /* of a head PEFT trains the classifier alone */
             g_autofree float *truth = g_new(float, (gsize)tensor_count(param->g));
-            const FileTensor *tensor = tensor_file_find(expected, key);
             double away = 0, norm = 0;
             g_assert_nonnull(tensor);
             tensor_name_read(tensor, name, &param->spec, truth, NULL);
@@ -216,14 +224,12 @@ static void matches_hugging_face(gconstpointer data)
     ModelLoss loss = { .grad = true };
     model_reserve(model, 2 * (int32_t)json_array_size(samples), LENGTH, 0, &loss, NULL, &error);
     g_assert_no_error(error);
-    if (!c->reference && !c->split)
+    if (!c->reference && !c->split && model_config(model)->lora.rank == 0)
         check_export(model, folder);
     check_logits(model, samples, expected, tolerance);
     LossSums sums = run(model, samples, c->split);
     check_loss(&sums, expected, tolerance);
-    ModelConfig config = { 0 };
-    const HfArchitecture *arch = hf_config_read(folder, &config, &error);
-    const TensorNames names = hf_names(arch, model_config(model));
+    const TensorNames names = hf_names(hf_architecture_near(model_config(model)), model_config(model));
     check_grads(model, &names, expected, 3 * tolerance);
     json_decref(samples);
     model_close(model);
@@ -249,10 +255,15 @@ static void class_weights_weigh_loss_and_mean(void)
     g_autofree float *logits = g_new(float, (gsize)n * 3);
     model_classify(model, batch, logits);
     double sum = 0, all = 0;
+    int correct = 0;
     for (int s = 0; s < n; s++) {
         double z = 0, w = (double)weights[batch->labels[s]];
-        for (int k = 0; k < 3; k++)
+        int best = 0;
+        for (int k = 0; k < 3; k++) {
             z += exp((double)logits[3 * s + k]);
+            best = logits[3 * s + k] > logits[3 * s + best] ? k : best;
+        }
+        correct += best == batch->labels[s];
         sum += w * (log(z) - (double)logits[3 * s + batch->labels[s]]);
         all += w;
     }
@@ -262,9 +273,105 @@ static void class_weights_weigh_loss_and_mean(void)
     grads_begin(model_params(model), 1);
     model_loss(model, batch, &loss, &sums);
     g_assert_cmpfloat_with_epsilon(loss_sums_total(&sums), sum / all, 1e-6);
+    g_assert_cmpint(correct, >, 0); /* rows of unequal weights, some right and some wrong */
+    g_assert_cmpint(correct, <, n);
+    g_assert_cmpfloat(loss_sums_accuracy(&sums, HEAD_CLASSES), ==, (double)correct / n);
     batch_free(batch);
     json_decref(samples);
     model_close(model);
+    device_close(dev);
+}
+
+/* torch.nn.CrossEntropyLoss(label_smoothing) of the stored logits, and the sums of its gradient over the rows, which
+ * are the gradient of the bias. */
+typedef struct Smoothed {
+    const char *folder;
+    float smoothing;
+    double loss, bias[3];
+} Smoothed;
+
+static void label_smoothing_is_that_of_torch(void)
+{
+    static const Smoothed cases[] = {
+        { "bert-sequence", 0.1f, 1.3552219161014525, { 0.24155682093537442, -0.5377285392867662, 0.2961717183513919 } },
+        { "bert-sequence",
+          0.3f,
+          1.368480589103775,
+          { 0.22489015426870773, -0.45439520595343286, 0.22950505168472513 } },
+        { "bert-tokens", 0.1f, 1.491553481464206, { 0.34963475834515023, -0.1697158979894155, -0.17991886035573462 } },
+        { "bert-tokens",
+          0.3f,
+          1.4976691606863304,
+          { 0.34407920278959464, -0.15304923132274886, -0.19102997146684575 } },
+    };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const Case c = { .folder = (char *)cases[i].folder };
+        GError *error = NULL;
+        g_autofree char *folder = g_build_filename(FIXTURES, c.folder, NULL);
+        Model *model = hf_import(dev, folder, true, &error);
+        g_assert_no_error(error);
+        json_t *samples = read_samples(&c);
+        const int n = (int)json_array_size(samples);
+        ModelLoss loss = { .grad = true, .label_smoothing = cases[i].smoothing };
+        model_reserve(model, 2 * n, LENGTH, 0, &loss, NULL, &error);
+        g_assert_no_error(error);
+        Batch *batch = batch_for(samples, model_config(model), 0, n);
+        LossSums sums = { 0 };
+        loss_count(&loss, model_config(model), batch);
+        grads_begin(model_params(model), 1);
+        model_loss(model, batch, &loss, &sums);
+        g_assert_cmpfloat_with_epsilon(loss_sums_total(&sums), cases[i].loss, 2e-6);
+        Tensor bias = params_find(model_params(model), "classifier.bias")->g;
+        for (int k = 0; k < 3; k++)
+            g_assert_cmpfloat_with_epsilon(element(bias, k), cases[i].bias[k], 2e-6);
+        batch_free(batch);
+        json_decref(samples);
+        model_close(model);
+    }
+    device_close(dev);
+}
+
+/* transformers before 4.0 gave these classes a pooler that they do not read. */
+static void a_pooler_that_nothing_reads_is_left_out(void)
+{
+    static const char *const folders[][2] = { { "bert-tokens", "bert." },
+                                              { "bert-span", "bert." },
+                                              { "roberta-sequence", "roberta." } };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        GError *error = NULL;
+        g_autofree char *folder = g_build_filename(FIXTURES, folders[i][0], NULL),
+                        *tmp = g_dir_make_tmp("loam-pooler-XXXXXX", NULL);
+        g_autofree char *config_from = g_build_filename(folder, "config.json", NULL),
+                        *from = g_build_filename(folder, "model.safetensors", NULL),
+                        *config_to = g_build_filename(tmp, "config.json", NULL),
+                        *to = g_build_filename(tmp, "model.safetensors", NULL);
+        g_autofree char *config = io_read_file(config_from, 1 << 20, NULL, &error);
+        g_assert_true(io_write_file(config_to, config, strlen(config), &error));
+        TensorFile *file = safetensors_open(from, &error);
+        SafeWriter *writer = safetensors_writer_new();
+        for (int t = 0; t < tensor_file_count(file); t++) {
+            const FileTensor *tensor = tensor_file_get(file, t);
+            safetensors_writer_add(writer, tensor->name, tensor->dtype, tensor->rank, tensor->shape, tensor->data);
+        }
+        Model *model = hf_import(dev, folder, false, &error);
+        const int64_t shape[] = { model_config(model)->width, model_config(model)->width };
+        g_autofree float *zeros = g_new0(float, (gsize)(shape[0] * shape[1]));
+        g_autofree char *weight = g_strconcat(folders[i][1], "pooler.dense.weight", NULL),
+                        *bias = g_strconcat(folders[i][1], "pooler.dense.bias", NULL);
+        safetensors_writer_add(writer, weight, "F32", 2, shape, zeros);
+        safetensors_writer_add(writer, bias, "F32", 1, shape, zeros);
+        g_assert_true(safetensors_writer_write(writer, to, &error));
+        safetensors_writer_free(writer);
+        tensor_file_close(file);
+        Model *with = hf_import(dev, tmp, false, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(params_elements(model_params(with)), ==, params_elements(model_params(model)));
+        model_close(with);
+        model_close(model);
+        io_remove_tree(tmp, NULL);
+    }
     device_close(dev);
 }
 
@@ -273,7 +380,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (size_t f = 0; f < G_N_ELEMENTS(families); f++)
         for (size_t h = 0; h < G_N_ELEMENTS(heads); h++)
-            for (int way = 0; way < 3 && (f < 3 || h == 2); way++) { /* of T5 the tags alone */
+            for (int way = 0; way < 3 && (f < 3 || h < 4); way++) { /* T5 has no choices */
                 static const char *const ways[] = { "on_cpu", "on_reference", "a_sample_at_a_time" };
                 Case *c = g_new0(Case, 1);
                 c->folder = g_strdup_printf("%s-%s", families[f], heads[h]);
@@ -282,6 +389,17 @@ int main(int argc, char **argv)
                 c->split = way == 2;
                 g_test_add_data_func(c->title, c, matches_hugging_face);
             }
+    static const char *const adapted[] = { "bert-sequence", "modernbert-tokens" };
+    for (size_t a = 0; a < G_N_ELEMENTS(adapted); a++)
+        for (int reference = 0; reference < 2; reference++) {
+            Case *c = g_new0(Case, 1);
+            c->folder = g_strdup_printf("../lora/%s", adapted[a]);
+            c->reference = reference;
+            c->title = g_strdup_printf("/heads/peft-%s/%s", adapted[a], reference ? "on_reference" : "on_cpu");
+            g_test_add_data_func(c->title, c, matches_hugging_face);
+        }
     g_test_add_func("/heads/class_weights_weigh_loss_and_mean", class_weights_weigh_loss_and_mean);
+    g_test_add_func("/heads/label_smoothing_is_that_of_torch", label_smoothing_is_that_of_torch);
+    g_test_add_func("/heads/a_pooler_that_nothing_reads_is_left_out", a_pooler_that_nothing_reads_is_left_out);
     return g_test_run();
 }

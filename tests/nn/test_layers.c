@@ -9,6 +9,7 @@
 #define ATTENTION  10
 #define FFN        7
 #define VOCAB      9
+#define RANK       3
 #define STEP       2e-5
 #define TOLERANCE  1e-8 /* of a gradient tensor's norm, per element */
 #define MAX_VARS   24
@@ -117,6 +118,33 @@ static void linear_backward(Fixture *f)
     linear_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo, f->g.mlp.wo, f->beta);
 }
 
+/* Between `in` and `out` channels. */
+static void add_lora(Fixture *f, const char *name, int64_t out, int64_t in, LinearW *w, LinearW *g)
+{
+    add_var(f, name, PARAMETER, RANK, in, &w->lora.a, &g->lora.a);
+    add_var(f, name, PARAMETER, out, RANK, &w->lora.b, &g->lora.b);
+    op_scale(f->cx.dev, w->lora.b, w->lora.b, 0.2f); /* scores of attention that are no steps */
+}
+
+static void lora_setup(Fixture *f)
+{
+    add_x(f);
+    add_lora(f, "lora", WIDTH, WIDTH, &f->w.mlp.wo, &f->g.mlp.wo);
+}
+
+static double lora_loss(Fixture *f)
+{
+    op_fill(f->cx.dev, f->y, 0);
+    lora_fwd(&f->cx, f->y, f->x, f->w.mlp.wo.lora, LORA_WO);
+    return sum_of_products(f->y, f->dy);
+}
+
+static void lora_backward(Fixture *f)
+{
+    op_fill(f->cx.dev, f->dx, 0);
+    lora_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo.lora, f->g.mlp.wo.lora, f->beta, LORA_WO);
+}
+
 static void norm_setup(Fixture *f)
 {
     add_x(f);
@@ -172,6 +200,18 @@ static void self_setup(Fixture *f)
     add_self(f);
 }
 
+/* Adapters of parts of the fused product, of all of it and of the output. */
+static void self_lora_setup(Fixture *f)
+{
+    AttentionW *w = &f->w.self, *g = &f->g.self;
+    self_setup(f);
+    add_lora(f, "self.q.lora", ATTENTION, WIDTH, &w->q, &g->q);
+    add_lora(f, "self.k.lora", ATTENTION, WIDTH, &w->k, &g->k);
+    add_lora(f, "self.v.lora", ATTENTION, WIDTH, &w->v, &g->v);
+    add_lora(f, "self.qkv.lora", 3 * ATTENTION, WIDTH, &w->qkv, &g->qkv);
+    add_lora(f, "self.o.lora", WIDTH, ATTENTION, &w->o, &g->o);
+}
+
 static void context_setup(Fixture *f)
 {
     ContextQueryW *w = &f->w.self.context, *g = &f->g.self.context;
@@ -222,6 +262,16 @@ static void cross_setup(Fixture *f)
     add_cross(f);
 }
 
+static void cross_lora_setup(Fixture *f)
+{
+    AttentionW *w = &f->w.cross, *g = &f->g.cross;
+    cross_setup(f);
+    add_lora(f, "cross.q.lora", ATTENTION, WIDTH, &w->q, &g->q);
+    add_lora(f, "cross.k.lora", ATTENTION, WIDTH, &w->k, &g->k);
+    add_lora(f, "cross.v.lora", ATTENTION, WIDTH, &w->v, &g->v);
+    add_lora(f, "cross.o.lora", WIDTH, ATTENTION, &w->o, &g->o);
+}
+
 static double cross_loss(Fixture *f)
 {
     attention_fwd(&f->cx, f->y, f->x, f->encoder_out, NO_TENSOR, &f->w.cross, &f->saved.cross);
@@ -246,6 +296,15 @@ static void mlp_setup(Fixture *f)
 {
     add_x(f);
     add_mlp(f);
+}
+
+static void mlp_lora_setup(Fixture *f)
+{
+    mlp_setup(f);
+    add_lora(f, "mlp.wi_0.lora", FFN, WIDTH, &f->w.mlp.wi_0, &f->g.mlp.wi_0);
+    add_lora(f, "mlp.wi_1.lora", FFN, WIDTH, &f->w.mlp.wi_1, &f->g.mlp.wi_1);
+    add_lora(f, "mlp.wi.lora", 2 * FFN, WIDTH, &f->w.mlp.wi, &f->g.mlp.wi);
+    add_lora(f, "mlp.wo.lora", WIDTH, FFN, &f->w.mlp.wo, &f->g.mlp.wo);
 }
 
 static double mlp_loss(Fixture *f)
@@ -337,6 +396,10 @@ static Batch *new_batch(void)
 
 static const Case cases[] = {
     { "/linear/bwd_matches_finite_difference", false, false, linear_setup, linear_loss, linear_backward, NULL },
+    { "/lora/bwd_matches_finite_difference", false, false, lora_setup, lora_loss, lora_backward, NULL },
+    { "/lora/self_bwd_matches_finite_difference", false, false, self_lora_setup, self_loss, self_backward, NULL },
+    { "/lora/cross_bwd_matches_finite_difference", true, false, cross_lora_setup, cross_loss, cross_backward, NULL },
+    { "/lora/gated_mlp_bwd_matches_finite_difference", false, true, mlp_lora_setup, mlp_loss, mlp_backward, NULL },
     { "/norm/bwd_matches_finite_difference", false, false, norm_setup, norm_loss, norm_backward, NULL },
     { "/embed/bwd_matches_finite_difference", false, false, embed_setup, embed_loss, embed_backward, NULL },
     { "/attention/self_bwd_matches_finite_difference", false, false, self_setup, self_loss, self_backward, NULL },
@@ -374,7 +437,9 @@ static void fixture_open(Fixture *f, const Case *c)
                             .embed_scale = 1.5f,
                             .dropout = 0.2f,
                             .attention_dropout = 0.2f,
-                            .activation_dropout = 0.2f };
+                            .activation_dropout = 0.2f,
+                            .lora_scale = 0.7f,
+                            .lora_dropout = 0.3f };
     f->layer = (LayerSpec){ .index = 3, .decoder = c->decoder };
     f->cx = (Ctx){ .dev = dev,
                    .precision = precision_uniform(DT_F64),
@@ -456,68 +521,6 @@ static void bwd_matches_finite_difference(const void *data)
     fixture_close(&f);
 }
 
-/* 48 rows over a vocabulary that allows 32 a chunk: the same as 12 rows at a time, and of them only those that
- * have a weight. */
-static void head_chunks_add_up(void)
-{
-    enum { ROWS = 48, PART = 12, CLASSES = 400000, CHANNELS = 2, SIZE = 140 << 20 };
-    Device *dev = device_open_reference();
-    Arena arena, scratch, save;
-    Philox rng = philox_open(philox_key(6, PHILOX_INIT, 0), 0);
-    const XentSpec xent = { .scale = 0.01f, .grad = true };
-    double sums[XENT_STATS], part_sums[XENT_STATS], weights[ROWS], ones[PART], total = 0;
-    int32_t targets[ROWS], all[ROWS];
-
-    arena_init(&arena, "vars", device_alloc(dev, SIZE), SIZE);
-    arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
-    arena_init(&save, "save", NULL, 0); /* nothing is kept */
-    Ctx cx = { .dev = dev, .scratch = &scratch, .save = &save, .precision = precision_uniform(DT_F64) };
-    Tensor x = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "x"), dx[2], dw[2];
-    Tensor w = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "w");
-    for (int64_t i = 0; i < ROWS * CHANNELS; i++)
-        ((double *)x.p)[i] = philox_normal(&rng);
-    for (int64_t i = 0; i < CLASSES * CHANNELS; i++)
-        ((double *)w.p)[i] = philox_normal(&rng);
-    for (int i = 0; i < ROWS; i++) {
-        targets[i] = (int32_t)philox_below(&rng, CLASSES);
-        weights[i] = i % 7 != 0;
-        all[i] = i;
-    }
-    for (int i = 0; i < 2; i++) {
-        dx[i] = arena_tensor(&arena, DT_F64, ROWS, CHANNELS, "dx");
-        op_fill(dev, dx[i], 0);
-        dw[i] = arena_tensor(&arena, DT_F64, CLASSES, CHANNELS, "dw");
-    }
-    HeadW whole = { .w = w, .dw = dw[0], .scale = 1 }, parts = { .w = w, .dw = dw[1], .scale = 1 };
-    const HeadRows every = { tensor_vector(all, DT_I32, ROWS), tensor_vector(targets, DT_I32, ROWS),
-                             tensor_vector(weights, DT_F64, ROWS) };
-    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx[0], x, &whole, &every, &xent);
-    for (int64_t row = 0; row < ROWS; row += PART) {
-        parts.beta = row == 0 ? 0 : 1;
-        int32_t rows[PART], ids[PART];
-        int64_t n = 0;
-        for (int32_t i = 0; i < PART; i++)
-            if (weights[row + i] > 0) {
-                rows[n] = i;
-                ids[n] = targets[row + i];
-                ones[n++] = 1;
-            }
-        const HeadRows part = { tensor_vector(rows, DT_I32, n), tensor_vector(ids, DT_I32, n),
-                                tensor_vector(ones, DT_F64, n) };
-        head_loss(&cx, tensor_vector(part_sums, DT_F64, XENT_STATS), tensor_slice_rows(dx[1], row, PART),
-                  tensor_slice_rows(x, row, PART), &parts, &part, &xent);
-        total += part_sums[XENT_LOSS];
-    }
-    g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], total, 1e-9);
-    for (int64_t i = 0; i < ROWS * CHANNELS; i++)
-        g_assert_cmpfloat_with_epsilon(((double *)dx[0].p)[i], ((double *)dx[1].p)[i], 1e-14);
-    for (int64_t i = 0; i < CLASSES * CHANNELS; i++)
-        g_assert_cmpfloat_with_epsilon(((double *)dw[0].p)[i], ((double *)dw[1].p)[i], 1e-14);
-    device_free(dev, arena.base);
-    device_free(dev, scratch.base);
-    device_close(dev);
-}
-
 /* No two sites, blocks or stacks share a mask. */
 static void dropout_keys_differ(void)
 {
@@ -562,7 +565,6 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, &cases[i], bwd_matches_finite_difference);
-    g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
     g_test_add_func("/dropout/keys_differ", dropout_keys_differ);
     g_test_add_func("/dropout/each_site_has_its_rate", each_site_has_its_rate);
     return g_test_run();

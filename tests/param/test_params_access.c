@@ -148,6 +148,28 @@ static void a_store_without_gradients_has_no_masters(void)
     device_close(dev);
 }
 
+/* A checkpoint holds what a frozen matrix was loaded with, and not what bf16 makes of it. */
+static void frozen_matrices_keep_every_bit(void)
+{
+    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    ParamSpec frozen[G_N_ELEMENTS(specs)];
+    memcpy(frozen, specs, sizeof specs);
+    for (size_t i = 0; i < G_N_ELEMENTS(specs); i++)
+        frozen[i].frozen = true;
+    ParamStore *store = params_open(dev, frozen, G_N_ELEMENTS(specs), NULL, true);
+    ParamBytes bytes = params_bytes(store);
+    const Box one = { { 1, 0 }, { 1, 1 } };
+    float value = 1.001f;
+    params_write(store, 1, &one, DT_F32, &value);
+    value = 0;
+    params_read(store, 1, &one, DT_F32, &value);
+    g_assert_cmpfloat(value, ==, 1.001f);
+    g_assert_cmpuint(bytes.gradients, ==, 0);
+    g_assert_cmpuint(bytes.masters, ==, 4 * ((size_t)params_elements(store) - COUNT));
+    params_close(store);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -157,5 +179,6 @@ int main(int argc, char **argv)
     g_test_add_func("/params_access/copies_keep_every_bit", copies_keep_every_bit);
     g_test_add_func("/params_access/a_store_without_gradients_has_no_masters",
                     a_store_without_gradients_has_no_masters);
+    g_test_add_func("/params_access/frozen_matrices_keep_every_bit", frozen_matrices_keep_every_bit);
     return g_test_run();
 }

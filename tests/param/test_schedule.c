@@ -5,7 +5,9 @@
 
 static double at_update(int kind, double lr, double min_lr, int64_t update)
 {
-    Schedule schedule = { .kind = kind, .lr = lr, .min_lr = min_lr, .power = 1, .warmup = 100, .total = 1000 };
+    Schedule schedule = {
+        .kind = kind, .lr = lr, .min_lr = min_lr, .power = 1, .scale = 1, .warmup = 100, .total = 1000
+    };
     return schedule_lr(&schedule, update, 1);
 }
 
@@ -27,7 +29,7 @@ static void test_power(void)
 
 static void test_warmup(void)
 {
-    for (int kind = 0; kind <= SCHEDULE_POLYNOMIAL; kind++) {
+    for (int kind = 0; kind <= SCHEDULE_PLATEAU; kind++) {
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 1), 0.02, 1e-12);
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 50), 1, 1e-12);
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 100), 2, 1e-12);
@@ -53,6 +55,22 @@ static void test_without_warmup(void)
     g_assert_cmpfloat(schedule_lr(&schedule, 4, 1), ==, 0.5);
     schedule = (Schedule){ .kind = SCHEDULE_LINEAR, .lr = 1, .total = 10 };
     g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, 1, 1), 0.9, 1e-12);
+}
+
+/* The plateau schedule is its peak times the scale that drops give it; the scale leaves the warm-up as it is. */
+static void test_plateau(void)
+{
+    Schedule schedule = { .kind = SCHEDULE_PLATEAU, .lr = 0.8, .min_lr = 0.1, .warmup = 10, .total = 1000, .scale = 1 };
+    g_assert_cmpfloat(schedule_lr(&schedule, 5, 1), ==, 0.4);
+    g_assert_cmpfloat(schedule_lr(&schedule, 900, 1), ==, 0.8);
+    schedule.scale = 0.25;
+    g_assert_cmpfloat(schedule_lr(&schedule, 900, 1), ==, 0.2);
+    schedule.scale = 0.0625;
+    g_assert_cmpfloat(schedule_lr(&schedule, 900, 1), ==, 0.1);
+    g_assert_false(schedule_warmed_up(&schedule, 9, 1000));
+    g_assert_true(schedule_warmed_up(&schedule, 10, 1));
+    schedule.warmup_in_tokens = true;
+    g_assert_true(schedule_warmed_up(&schedule, 1, 1000));
 }
 
 /* A warm-up as long as the run leaves nothing to decay over. */
@@ -99,6 +117,7 @@ int main(int argc, char **argv)
     g_test_add_func("/schedule/ends_at_the_least_rate", test_end);
     g_test_add_func("/schedule/works_without_warmup", test_without_warmup);
     g_test_add_func("/schedule/warmup_may_last_the_whole_run", test_warmup_to_the_end);
+    g_test_add_func("/schedule/drops_scale_the_peak", test_plateau);
     g_test_add_func("/schedule/tokens_make_the_same_course", test_tokens);
     g_test_add_func("/schedule/units_of_warmup_and_length_may_differ", test_units_may_differ);
     return g_test_run();

@@ -5,9 +5,9 @@
 
 #include <math.h>
 
-static double mask_value(const Dropout *drop, uint32_t word)
+static double mask_value(const Dropout *drop, uint16_t bits)
 {
-    return word >= philox_threshold(drop->rate) ? 1 / (1 - (double)drop->rate) : 0;
+    return bits >= philox_threshold(drop->rate) ? (double)philox_kept(drop->rate) : 0;
 }
 
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel)
@@ -16,8 +16,8 @@ double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel)
         return 1;
     channel += drop->first_channel;
     uint32_t position = (uint32_t)drop->position[row];
-    PhiloxWords words = philox_hidden(drop->key, drop->sample[row], position, (uint32_t)(channel / 4));
-    return mask_value(drop, words.w[channel % 4]);
+    PhiloxWords words = philox_hidden(drop->key, drop->sample[row], position, (uint32_t)(channel / PHILOX_ELEMENTS));
+    return mask_value(drop, philox_element(words, channel));
 }
 
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key)
@@ -25,8 +25,9 @@ double reference_attention_mask(const Dropout *drop, int64_t row, int head, int6
     if (drop->rate == 0)
         return 1;
     uint32_t position = (uint32_t)drop->position[row];
-    PhiloxWords words = philox_attention(drop->key, drop->sample[row], (uint32_t)head, position, (uint32_t)(key / 4));
-    return mask_value(drop, words.w[key % 4]);
+    PhiloxWords words =
+        philox_attention(drop->key, drop->sample[row], (uint32_t)head, position, (uint32_t)(key / PHILOX_ELEMENTS));
+    return mask_value(drop, philox_element(words, key));
 }
 
 /* beta · t, where beta 0 does not read t. */

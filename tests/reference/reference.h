@@ -14,19 +14,20 @@ static inline double *at(Tensor t, int64_t i, int64_t j)
 /* The same loops for tensors of any floating dtype: mixed.c. */
 Device *device_open_mixed(Precision precision);
 
-/* The words of four neighbouring channels of a hidden element. */
-static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t channel4)
+/* The words of the eight channels of a hidden element from 8 block on. */
+static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t block)
 {
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32), position, channel4);
+    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32), position, block);
 }
 
-/* The words of four neighbouring attention weights; sample < 2^48, head < 2^16. */
-static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32_t head, uint32_t query, uint32_t key4)
+/* The words of the eight attention weights from key 8 block on; sample < 2^48, head < 2^16. */
+static inline PhiloxWords philox_attention(PhiloxKey key, int64_t sample, uint32_t head, uint32_t query, uint32_t block)
 {
-    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, key4);
+    return philox4x32(key, (uint32_t)sample, (uint32_t)((uint64_t)sample >> 32) | head << 16, query, block);
 }
 
-/* 0 if the element is dropped, 1/(1-rate) if it is kept. channel is counted from the first here, head in the whole. */
+/* 0 if the element is dropped, philox_kept(rate) if it is kept. channel is counted from the first here, head in the
+ * whole. */
 double reference_hidden_mask(const Dropout *drop, int64_t row, int64_t channel);
 double reference_attention_mask(const Dropout *drop, int64_t row, int head, int64_t key);
 

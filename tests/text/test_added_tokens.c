@@ -167,8 +167,8 @@ static void added_sentinels_stay(void)
             g_assert_true(tokenizer_write_json(made, file, NULL));
         Tokenizer *tok = open_or_fail(folder);
         int size = tokenizer_size(tok);
-        tokenizer_add_sentinels(tok);
-        tokenizer_add_sentinels(tok);
+        tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
+        tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
         g_assert_cmpint(tokenizer_size(tok), ==, size + TOKENIZER_SENTINELS);
         g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, size + 99);
         g_assert_cmpint(tokenizer_sentinel(tok, 99), ==, size);
@@ -199,7 +199,7 @@ static void a_piece_of_nul_stays_one(void)
         "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"added_tokens\": [], \"model\": {\"type\": \"BPE\","
         "\"vocab\": {\"\\u0000\": 0, \"a\": 1}, \"merges\": []}}");
     Tokenizer *tok = open_or_fail(folder);
-    tokenizer_add_sentinels(tok);
+    tokenizer_add_sentinels(tok, TOKENIZER_SENTINELS);
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL), *text = NULL;
     g_assert_true(tokenizer_write_json(tok, path, NULL) && g_file_get_contents(path, &text, NULL, NULL));
     g_assert_nonnull(strstr(text, "\"\\u0000\": 0"));

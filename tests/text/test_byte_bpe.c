@@ -164,17 +164,17 @@ static void ranks_of_no_published_file_may_have_a_pattern(void)
     g_autofree char *ranks =
                         put("toy.tiktoken", "YQ== 0\nIA== 1\nMQ== 2\nMTE= 3\nMTExMQ== 4\n"), /* a, space, 1, 11, 1111 */
         *vocab = put("vocab.json", VOCAB);
-    Tokenizer *cl100k = open_or_fail(ranks), *gpt2 = tokenizer_open_ranks(ranks, "gpt2", &error);
+    Tokenizer *cl100k = open_or_fail(ranks), *gpt2 = tokenizer_open_ranks(ranks, "gpt2", NULL, &error);
     g_assert_no_error(error);
     expect_ids(cl100k, "1111a", false, "3 2 2 0"); /* three digits are a word */
     expect_ids(gpt2, "1111a", false, "4 0");
     tokenizer_close(cl100k);
     tokenizer_close(gpt2);
-    g_assert_null(tokenizer_open_ranks(ranks, "gpt3", &error));
+    g_assert_null(tokenizer_open_ranks(ranks, "gpt3", NULL, &error));
     g_assert_nonnull(strstr(error->message, "there is no pattern gpt3: one of gpt2, cl100k, o200k"));
     g_clear_error(&error);
     put_merges(MERGES);
-    g_assert_null(tokenizer_open_ranks(vocab, "gpt2", &error));
+    g_assert_null(tokenizer_open_ranks(vocab, "gpt2", NULL, &error));
     g_assert_nonnull(strstr(error->message, "only a rank file of tiktoken takes a pattern"));
 }
 

@@ -35,7 +35,7 @@ static void ids_are_specials_bytes_merges_sentinels(void)
     g_autofree char *out = training_out("ids");
     TokenizerTraining training = training_of(out);
     training.special_tokens = specials;
-    training.sentinels = true;
+    training.sentinels = TOKENIZER_SENTINELS;
     training.vocab_size = 260;
     Tokenizer *tok = training_run(&training, toy);
     g_assert_cmpint(tokenizer_size(tok), ==, 360);
@@ -47,6 +47,14 @@ static void ids_are_specials_bytes_merges_sentinels(void)
     g_assert_cmpstr(tokenizer_piece(tok, 259), ==, "aa");
     g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, 359);
     g_assert_cmpint(tokenizer_sentinel(tok, 99), ==, 260);
+    tokenizer_close(tok);
+    g_autofree char *many = training_out("many");
+    training.out = many;
+    training.sentinels = 1024;
+    tok = training_run(&training, toy);
+    g_assert_cmpint(tokenizer_sentinels(tok), ==, 1024);
+    g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, 1283);
+    g_assert_cmpint(tokenizer_sentinel(tok, 1023), ==, 260);
     tokenizer_close(tok);
 }
 

@@ -61,6 +61,31 @@ static void nodes_come_in_preorder_without_the_root(void)
     }
 }
 
+/* S-expressions of the root and of what has children: which of them are alike. */
+static void subtrees_are_alike_whatever_the_names(void)
+{
+    g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(uint64_t)), b = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    const Grammar *grammar = grammars_at(grammars, 0);
+    static const struct {
+        const char *text;
+        guint n;   /* the program, and its lists */
+        bool same; /* the same expressions as "(a (b)) c" */
+    } cases[] = { { "(x\n(yy)) zz", 3, true }, { "(x (y)) ()", 4, false }, { "(x y) z", 2, false }, { "", 1, false } };
+    g_assert_cmpint(syntax_subtrees(parser, grammar, "(a (b)) c", 9, &wide, a), ==, SYNTAX_TREE);
+    g_assert_cmpuint(a->len, ==, 3);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const char *text = cases[i].text;
+        g_assert_cmpint(syntax_subtrees(parser, grammar, text, strlen(text), &wide, b), ==, SYNTAX_TREE);
+        g_assert_cmpuint(b->len, ==, cases[i].n);
+        g_assert_cmpint(b->len == a->len && memcmp(a->data, b->data, a->len * sizeof(uint64_t)) == 0, ==,
+                        cases[i].same);
+    }
+    SyntaxLimits limits = wide;
+    limits.max_bytes = 4;
+    g_assert_cmpint(syntax_subtrees(parser, grammar, "(a b)", 5, &limits, b), ==, SYNTAX_TOO_LONG);
+    g_assert_cmpuint(b->len, ==, 0);
+}
+
 static void what_is_beyond_a_limit_has_no_tree(void)
 {
     SyntaxLimits limits = wide;
@@ -183,6 +208,7 @@ int main(int argc, char **argv)
     nodes = g_array_new(FALSE, FALSE, sizeof(SyntaxNode));
     g_test_add_func("/syntax/grammars_are_found_by_name_and_by_file_name", grammars_are_found_by_name_and_by_file_name);
     g_test_add_func("/syntax/nodes_come_in_preorder_without_the_root", nodes_come_in_preorder_without_the_root);
+    g_test_add_func("/syntax/subtrees_are_alike_whatever_the_names", subtrees_are_alike_whatever_the_names);
     g_test_add_func("/syntax/what_is_beyond_a_limit_has_no_tree", what_is_beyond_a_limit_has_no_tree);
     g_test_add_func("/syntax/a_program_that_takes_too_long_has_no_tree_and_the_next_one_has",
                     a_program_that_takes_too_long_has_no_tree_and_the_next_one_has);

@@ -196,6 +196,14 @@ static void a_model_s_own_sentinels_are_used(void)
     g_assert_cmpstr(back, ==, "ka <extra_id_1> lo");
     tokenizer_close(tok);
 
+    g_autofree char *many = train("many.model", "unigram", 0);
+    append_sentinels(many, 0, 1023);
+    tok = open_or_fail(many);
+    g_assert_cmpint(tokenizer_sentinels(tok), ==, 1024);
+    g_assert_cmpint(tokenizer_sentinel(tok, 1023), ==, 150 + 1023);
+    g_assert_cmpint(tokenizer_sentinel(tok, 1024), ==, -1);
+    tokenizer_close(tok);
+
     g_autofree char *some = train("some.model", "unigram", 0);
     append_sentinels(some, 0, 9);
     g_autoptr(GError) error = NULL;

@@ -73,7 +73,7 @@ static void sentinels_lie_on_top(void)
 {
     g_autofree char *out = training_out("sentinels");
     TokenizerTraining training = training_of(out);
-    training.sentinels = true;
+    training.sentinels = TOKENIZER_SENTINELS;
     training.vocab_size = 60;
     Tokenizer *tok = training_run(&training, toy);
     g_assert_cmpint(tokenizer_size(tok), ==, 160);

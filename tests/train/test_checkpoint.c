@@ -60,7 +60,7 @@ static void set_up(Fixture *f, gconstpointer data)
                              40,
                              123456789012,
                              77,
-                             { { { 0.1, 1.0 / 3, 2, 3 }, { 0.7, 0, 1, 4 } } },
+                             { { { 0.1, 1.0 / 3, 2, 3, 0 }, { 0.7, 0, 1, 4, 0 }, { 0.9, 0.8, 2, 3.5, 5 } } },
                              2,
                              1.0 / 7,
                              4,
@@ -69,7 +69,10 @@ static void set_up(Fixture *f, gconstpointer data)
                              1,
                              0,
                              1234567890123456789,
-                             { 65536, 5, 3, 2, 1, 2 } };
+                             { 65536, 5, 3, 2, 1, 2 },
+                             6,
+                             3,
+                             2 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)
@@ -190,6 +193,12 @@ static void *write_snapshot(void *data)
     return GINT_TO_POINTER(snapshot_write(arguments[0], arguments[1], NULL));
 }
 
+static void expect_same_file(Fixture *f, const char *folder, const char *name)
+{
+    g_autoptr(GBytes) before = file_bytes(f->folder, name), after = file_bytes(folder, name);
+    g_assert_true(g_bytes_equal(before, after));
+}
+
 /* Another thread writes it after everything that it was taken from has changed, and was freed. */
 static void a_detached_snapshot_belongs_to_its_writer(Fixture *f, gconstpointer data)
 {
@@ -216,10 +225,8 @@ static void a_detached_snapshot_belongs_to_its_writer(Fixture *f, gconstpointer 
     void *arguments[] = { snapshot, later };
     g_assert_true(GPOINTER_TO_INT(g_thread_join(g_thread_new("writer", write_snapshot, arguments))));
     snapshot_free(snapshot);
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        g_autoptr(GBytes) at_once = file_bytes(f->folder, files[i]), afterwards = file_bytes(later, files[i]);
-        g_assert_true(g_bytes_equal(at_once, afterwards));
-    }
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+        expect_same_file(f, later, files[i]);
     token_roles_clear(&roles);
     f->model = model_open(f->dev, &f->config, true, NULL);
     f->optimizer = optimizer_open(model_params(f->model), &adamw, NULL);
@@ -524,12 +531,11 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
 static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
 {
     (void)data;
-    const Precision precision = { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 };
     g_autofree char *later = g_build_filename(f->dir, "checkpoints", "later", NULL);
     Checkpoint checkpoint = whole(f);
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    Device *dev = device_open_mixed(precision);
+    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
     Model *model = model_open(dev, &f->config, true, NULL);
     Optimizer *optimizer = optimizer_open(model_params(model), &adamw, NULL);
     Checkpoint mixed = checkpoint;
@@ -540,13 +546,29 @@ static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
     g_assert_cmpint(param->w.dtype, ==, DT_BF16);
     g_assert_cmpint(((uint16_t *)param->w.p)[3], ==, bf16_from_f32(((float *)param->master.p)[3]));
     g_assert_true(checkpoint_save(later, &mixed, NULL));
-    static const char *const files[] = { "weights-00001-of-00001.safetensors", "optimizer-00001-of-00001.safetensors",
-                                         "state.json" };
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        g_autoptr(GBytes) before = file_bytes(f->folder, files[i]), after = file_bytes(later, files[i]);
-        g_assert_true(g_bytes_equal(before, after));
-    }
+    expect_same_file(f, later, "weights-00001-of-00001.safetensors");
+    expect_same_file(f, later, "optimizer-00001-of-00001.safetensors");
+    expect_same_file(f, later, "state.json");
     optimizer_close(optimizer);
+    model_close(model);
+    device_close(dev);
+}
+
+/* The same of frozen matrices. */
+static void frozen_weights_are_saved_as_they_were(Fixture *f, gconstpointer data)
+{
+    (void)data;
+    static const char *const frozen[] = { "shared", "encoder.*", NULL };
+    g_autofree char *later = g_build_filename(f->dir, "checkpoints", "later", NULL);
+    Checkpoint checkpoint = whole(f);
+    fill_state(f, 0.1f);
+    g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
+    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Model *model = model_open_stage(dev, &f->config, stage_whole(&f->config), true, frozen, NULL);
+    const Checkpoint mixed = { .model = checkpoint.model, .params = model_params(model), .state = checkpoint.state };
+    g_assert_true(checkpoint_load(f->folder, &mixed, NULL));
+    g_assert_true(checkpoint_save(later, &mixed, NULL));
+    expect_same_file(f, later, "weights-00001-of-00001.safetensors");
     model_close(model);
     device_close(dev);
 }
@@ -558,6 +580,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     TEST(save_then_load_gives_the_same_state);
     TEST(precision_leaves_no_trace);
+    TEST(frozen_weights_are_saved_as_they_were);
     TEST(loading_checks_every_file_without_a_verification_before);
     TEST(a_tensor_of_another_shape_is_no_damage);
     TEST(a_detached_snapshot_belongs_to_its_writer);

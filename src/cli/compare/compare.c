@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare/curves.h"
+#include "cli/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -85,42 +86,6 @@ static GPtrArray *differing_options(const Run *runs, int n)
 }
 
 /* ---- tables ---- */
-
-/* A table of texts: its first column is aligned to the left, the others to the right. */
-typedef struct Table {
-    GPtrArray *cells;
-    int n_cols;
-} Table;
-
-static Table table_new(int n_cols)
-{
-    return (Table){ .cells = g_ptr_array_new_with_free_func(g_free), .n_cols = n_cols };
-}
-
-static void table_add(Table *table, char *text)
-{
-    g_ptr_array_add(table->cells, text);
-}
-
-static void table_print(Table *table)
-{
-    g_autofree glong *width = g_new0(glong, (gsize)table->n_cols);
-    for (guint i = 0; i < table->cells->len; i++) {
-        glong *column = &width[(int)i % table->n_cols];
-        *column = MAX(*column, g_utf8_strlen(table->cells->pdata[i], -1));
-    }
-    for (guint i = 0; i < table->cells->len; i++) {
-        const char *text = table->cells->pdata[i];
-        int column = (int)i % table->n_cols, pad = (int)(width[column] - g_utf8_strlen(text, -1));
-        if (column == 0)
-            printf("%s%*s", text, pad, "");
-        else
-            printf("  %*s%s", pad, "", text);
-        if (column == table->n_cols - 1)
-            putchar('\n');
-    }
-    g_ptr_array_unref(table->cells);
-}
 
 static const char *shown(const char *value)
 {

@@ -1,10 +1,12 @@
-/* eval.c: `loam eval`: the loss on held-out data, or scores of given targets. */
+/* eval.c: `loam eval`: the loss on held-out data, scores of given targets, scores on a task. */
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/eval/programs.h"
 #include "cli/eval/score.h"
 #include "cli/eval/task.h"
 #include "cli/model_config.h"
+#include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
@@ -13,9 +15,11 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define USAGE                                                                                                          \
-    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --task [--samples N] [--out FILE] | "     \
+    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --task [NAME] [--samples N] [--out "      \
+    "FILE] | "                                                                                                         \
     "--score FILE [--out FILE]) [group.key=value]…"
 
 static const char about[] =
@@ -24,33 +28,64 @@ static const char about[] =
     "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
     "options; a bare model takes them\n"
     "from the command line. --task instead lets it answer the examples of its task (or of task.name, task.valid)\n"
-    "and prints the task's scores. --score says how likely given targets are.\n\n"
+    "and prints the task's scores; for humaneval, mbpp and their like it runs what the model writes, in a sandbox, "
+    "and\n"
+    "prints pass@k. --score says how likely given targets are.\n\n"
     "  loam eval runs/a data.valid=data/valid\n"
     "  loam eval runs/rte --task --out predictions.jsonl\n"
+    "  loam eval runs/a --task humaneval task.valid=HumanEval.jsonl.gz --n 10 --temperature 0.8\n"
+    "  loam eval --task humaneval task.valid=HumanEval.jsonl.gz --predictions samples.jsonl\n"
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
 
 static int64_t samples;
 static char *score_path, *score_out;
 static gboolean unigram, as_json, with_task;
-static int64_t beams = 1;
+static int64_t beams = 1, memory_mib = 2048;
+static gboolean unsafe;
+static char **stop;
+static const char *python_name = "python3";
+static ProgramEvalOptions programs = { .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1 };
 static const GOptionEntry entries[] = {
     CLI_VALUE("samples", samples, "samples from the start of the set; 0 (default): all", "N"),
     CLI_SWITCH("unigram", unigram, "also the best unigram model of the same targets"),
     CLI_SWITCH("json", as_json, "one JSON object a set, or a score"),
-    CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers"),
+    CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers; NAME is task.name=NAME"),
     CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
-    CLI_PATH("out", score_out,
-             "where the scores of --score go (lines that it has are not scored again), or the predictions of --task "
-             "(a new file); never over other answers",
-             "FILE"),
+    CLI_PATH(
+        "out", score_out,
+        "where the scores of --score, or the predictions of --task go; what the file has is not answered again, and "
+        "other answers are never written over",
+        "FILE"),
+    CLI_PATH(
+        "predictions", programs.predictions,
+        "programs: test completions of another program instead, JSON lines with task_id and completion (or solution)",
+        "FILE"),
+    CLI_VALUE("n", programs.n, "programs: completions of a problem (default 1)", "N"),
+    CLI_VALUE("k", programs.k, "programs: the k of pass@k (default 1,10,100)", "K,…"),
+    CLI_VALUE("length-penalty", programs.length_penalty,
+              "programs: of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A"),
+    CLI_VALUE("temperature", programs.temperature, "programs: draw tokens; 0 (default): the likeliest", "T"),
+    CLI_VALUE("top-p", programs.top_p, "programs: draw from the fewest tokens that hold the share P (default 1)", "P"),
+    CLI_VALUE("seed", programs.seed, "programs: of the samples (default 1)", "S"),
+    CLI_VALUE(
+        "stop", stop,
+        "programs: a completion ends before TEXT (\\n is a line end); repeat it for several (default: the task's)",
+        "TEXT"),
+    CLI_VALUE("jobs", programs.run.jobs, "programs: how many run at once (default: one a core)", "N"),
+    CLI_VALUE("timeout", programs.timeout_s, "programs: seconds for each (default 3, for EvalPlus 60)", "S"),
+    CLI_VALUE("memory", memory_mib, "programs: MiB of memory of a process (default 2048)", "MIB"),
+    CLI_PATH("python", python_name, "programs: the interpreter (default: python3 of PATH)", "FILE"),
+    CLI_SWITCH("unsafe-no-sandbox", unsafe, "programs: run them as this user, with time and memory limits alone"),
     { 0 },
 };
 
 typedef struct Evaluation {
     Config config;
     LoadedModel loaded;
-    GPtrArray *sets; /* HeldoutSet * */
+    GPtrArray *sets;  /* HeldoutSet * */
+    char **overrides; /* of the command line: "group.key=value" */
+    int n_overrides;
 } Evaluation;
 
 static bool open_model(Evaluation *e, const char *path, GError **error)
@@ -67,6 +102,8 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     Model *model = e->loaded.model;
     const Tokenizer *tok = e->loaded.tok;
     token_roles_complete(model_roles(model), tok);
+    if (!task_name_classes(&e->loaded, e->overrides, e->n_overrides, error))
+        return false;
     return tok == NULL || model_config(model)->vocab >= tokenizer_size(tok) ||
            fail_user(error, "%s has %" PRId64 " embedding rows, the tokenizer %s has %d ids", path,
                      model_config(model)->vocab, tokenizer_path(tok), tokenizer_size(tok));
@@ -197,10 +234,47 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
     return true;
 }
 
+static bool tests_programs(const Config *config)
+{
+    const Task *task = task_find(config->task.name);
+    return programs.predictions || (task && task->tests);
+}
+
+/* loaded: NULL with --predictions. */
+static bool evaluate_programs(const LoadedModel *loaded, const Config *config, const char *model_path, GError **error)
+{
+    ProgramEvalOptions options = programs;
+    Python python;
+    if (!python_find(&python, python_name, error))
+        return false;
+    for (char **text = stop; text && *text; text++) {
+        char *escaped = *text;
+        *text = g_strcompress(escaped);
+        g_free(escaped);
+    }
+    options.samples = samples;
+    options.out = score_out;
+    options.json = as_json;
+    options.beams = beams;
+    options.stop = stop;
+    options.run.python = &python;
+    options.run.memory_bytes = memory_mib << 20;
+    options.run.unsafe = unsafe;
+    if (options.run.jobs == 0)
+        options.run.jobs = (int)g_get_num_processors();
+    const bool good = eval_programs(loaded, config, model_path, &options, error);
+    python_clear(&python);
+    return good;
+}
+
 static bool evaluate(Evaluation *e, const char *model_path, GError **error)
 {
+    if (!model_path)
+        return evaluate_programs(NULL, &e->config, NULL, error);
     if (!open_model(e, model_path, error))
         return false;
+    if (with_task && tests_programs(&e->config))
+        return evaluate_programs(&e->loaded, &e->config, model_path, error);
     if (score_path)
         return score_file(&e->loaded, model_path, score_path, score_out, error);
     if (with_task) {
@@ -217,20 +291,62 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     return true;
 }
 
+static bool check_count(const char *name, int64_t value, int64_t least, int64_t most, GError **error)
+{
+    return (value >= least && value <= most) ||
+           fail_user(error, "--%s %" PRId64 " is out of range: %" PRId64 " to %" PRId64, name, value, least, most);
+}
+
+static bool check_options(GError **error)
+{
+    if (score_out && !score_path && !with_task)
+        return fail_user(error, "--out is where the answers of --score FILE and --task go; usage: " USAGE);
+    if (samples < 0)
+        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
+    if (programs.predictions && !with_task)
+        return fail_user(error, "--predictions are tested by a task: give --task NAME too");
+    if (!(programs.temperature >= 0 && programs.temperature <= 1000) || !(programs.top_p > 0 && programs.top_p <= 1) ||
+        !(programs.length_penalty >= 0 && programs.length_penalty <= 100))
+        return fail_user(error, "--temperature is 0 to 1000, --top-p above 0 and at most 1, --length-penalty 0 to 100");
+    if (!(programs.timeout_s >= 0 && programs.timeout_s <= 86400))
+        return fail_user(error, "--timeout %g is out of range: seconds, up to 86400", programs.timeout_s);
+    if (beams > 1 && programs.temperature > 0)
+        return fail_user(error, "--beams searches, --temperature draws: give one of them");
+    if (programs.n > 1 && programs.temperature == 0 && programs.n > beams)
+        return fail_user(error,
+                         "--n %" PRId64 " needs --temperature above 0, or as many --beams: greedy completions are "
+                         "all the same",
+                         programs.n);
+    return check_count("beams", beams, 1, 256, error) && check_count("n", programs.n, 1, 256, error) &&
+           check_count("jobs", programs.run.jobs, 0, 1024, error) &&
+           check_count("memory", memory_mib, 64, 1 << 20, error);
+}
+
+/* The words behind MODEL as settings: with --task, a word that is no KEY=VALUE names the task. */
+static GPtrArray *take_settings(char **words, int n)
+{
+    GPtrArray *settings = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++)
+        g_ptr_array_add(settings, with_task && !strchr(words[i], '=') ? g_strconcat("task.name=", words[i], NULL)
+                                                                      : g_strdup(words[i]));
+    return settings;
+}
+
 bool verb_eval(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (argc < 2)
+    const int first = programs.predictions ? 1 : 2;
+    if (argc < first)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (score_out && !score_path && !with_task)
-        return fail_user(error, "--out is where the answers of --score FILE and --task go; usage: " USAGE);
-    if (beams < 1 || beams > 256)
-        return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
-    if (samples < 0)
-        return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
-    Evaluation e = { 0 };
-    bool done = cli_model_config(&e.config, argv[1], argv + 2, argc - 2, error) && evaluate(&e, argv[1], error);
+    if (!check_options(error))
+        return false;
+    const char *model = programs.predictions ? NULL : argv[1];
+    g_autoptr(GPtrArray) settings = take_settings(argv + first, argc - first);
+    Evaluation e = { .overrides = (char **)settings->pdata, .n_overrides = (int)settings->len };
+    bool done = (model ? cli_model_config(&e.config, model, e.overrides, e.n_overrides, error)
+                       : config_load(&e.config, NULL, e.overrides, e.n_overrides, error)) &&
+                evaluate(&e, model, error);
     g_clear_pointer(&e.sets, g_ptr_array_unref);
     loaded_model_close(&e.loaded);
     config_clear(&e.config);

@@ -2,29 +2,30 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
 #include "cli/task_model.h"
-#include "eval/scores/scores.h"
+#include "eval/task_examples.h"
+#include "eval/task_scores.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
 
 /* An evaluation in progress. */
 typedef struct Run {
     Task task;
-    const TaskConfig *config;
+    const Config *whole;
+    const TaskConfig *config; /* of the whole configuration */
     TaskEncoder encoder;
     const LoadedModel *loaded;
     AnswerOptions decoding;
     AnswerBatch batch;
-    GPtrArray *waiting;  /* TaskExample *: the examples of the batch */
-    IoFile *out;         /* NULL means that predictions are not kept */
-    GHashTable *answers; /* Task.merge_ids: id -> GPtrArray of char *, right answers that no example has taken */
-    bool scored;         /* the right answers of all examples are known */
-    GPtrArray *predictions, *groups; /* char * */
-    GPtrArray *references;           /* GStrv */
+    GPtrArray *waiting; /* TaskExample *: the examples of the batch */
+    AnswersFile *out;   /* NULL means that predictions are not kept */
+    const char *out_path;
+    TaskScores scores;
+    int64_t n_examples; /* answered, by the model or by the file of answers */
 } Run;
 
 /* ---- results ---- */
@@ -37,44 +38,48 @@ static json_t *text_array(const GPtrArray *texts)
     return array;
 }
 
+/* What stands for an example in a file of answers: its texts. */
+static char *key_of(const TaskExample *example)
+{
+    GString *key = g_string_new(example->input);
+    g_string_append_printf(key, "\x1f%s", example->second ? example->second : "");
+    for (guint i = 0; example->choices && i < example->choices->len; i++)
+        g_string_append_printf(key, "\x1f%s", (char *)example->choices->pdata[i]);
+    return g_string_free(key, false);
+}
+
 static bool write_line(Run *run, const TaskExample *example, const Answer *answer, GError **error)
 {
     bool replaced = false;
-    g_autofree char *text = valid_text(answer->text, &replaced);
-    json_auto_t *object =
-        json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input, "prediction", text,
-                  "references", example->known ? text_array(example->targets) : NULL, "group", example->group,
-                  "logprob", answer->logprob);
-    char *line = json_dumps(object, JSON_COMPACT);
-    bool good = io_write(run->out, line, strlen(line), error) && io_write(run->out, "\n", 1, error) &&
-                io_flush(run->out, error);
-    free(line);
-    return good;
+    g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
+    json_t *object = json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input,
+                               "prediction", text, "references", example->known ? text_array(example->targets) : NULL,
+                               "group", example->group, "logprob", answer->logprob);
+    return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
-static GStrv take_references(GPtrArray *texts)
+/* Scores the example by the prediction that the file of answers has; *found is false where it has none. */
+static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
 {
-    GStrv all = g_new0(char *, texts->len + 1);
-    for (guint i = 0; i < texts->len; i++)
-        all[i] = g_strdup(texts->pdata[i]);
-    return all;
+    g_autofree char *key = run->out ? key_of(example) : NULL;
+    json_t *answer = NULL;
+    if (run->out && !answers_file_next(run->out, key, strlen(key), &answer, error))
+        return false;
+    const char *prediction = json_string_value(json_object_get(answer, "prediction"));
+    *found = answer != NULL;
+    if (answer && prediction == NULL)
+        return fail_user(error, "%s: an answer has no prediction", run->out_path);
+    if (answer)
+        task_scores_add(&run->scores, example, prediction);
+    json_decref(answer);
+    return true;
 }
 
-/* Keeps what the scores compare. */
 static void keep(Run *run, const TaskExample *example, const Answer *answer)
 {
     bool replaced = false;
-    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
-    char *prediction = valid_text(answer->text, &replaced);
-    for (guint i = 0; i < example->targets->len; i++) {
-        char *text = g_strdup(example->targets->pdata[i]);
-        g_ptr_array_add(references, run->encoder.joined ? g_strchug(text) : text);
-    }
-    if (run->task.grade)
-        run->task.grade(example, &prediction, references);
-    g_ptr_array_add(run->predictions, prediction);
-    g_ptr_array_add(run->references, take_references(references));
-    g_ptr_array_add(run->groups, g_strdup(example->group ? example->group : ""));
+    g_autofree char *text = valid_text(answer->text, &replaced);
+    task_scores_add(&run->scores, example, text);
 }
 
 static bool answer_waiting(Run *run, GError **error)
@@ -83,12 +88,12 @@ static bool answer_waiting(Run *run, GError **error)
     g_autofree Answer *found = g_new0(Answer, n + 1);
     if (n == 0)
         return true;
-    bool good = answer_batch_run(&run->batch, run->loaded, &run->encoder, &run->decoding, found, error);
+    bool good =
+        answer_batch_run(&run->batch, 0, (int32_t)n, run->loaded->model, &run->encoder, &run->decoding, found, error);
     for (guint i = 0; i < n; i++) {
         const TaskExample *example = run->waiting->pdata[i];
         good = good && (!run->out || write_line(run, example, &found[i], error));
-        run->scored &= example->known;
-        if (good && run->scored)
+        if (good)
             keep(run, example, &found[i]);
         answer_clear(&found[i]);
     }
@@ -105,67 +110,26 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Gives the first example of an id the right answers of all its records; false for the other examples of the id. */
-static bool take_answers(Run *run, TaskExample *example)
-{
-    GPtrArray *all;
-    gpointer key;
-    if (!run->answers || !example->id)
-        return true;
-    if (!g_hash_table_steal_extended(run->answers, example->id, &key, (gpointer *)&all))
-        return false;
-    g_ptr_array_unref(example->targets);
-    example->targets = all;
-    g_free(key);
-    return true;
-}
-
-/* Reads the right answers of each id. */
-static bool collect_answers(Run *run, const TaskFile *file, GError **error)
-{
-    TaskReader *reader = task_reader_open(&run->task, run->config, file, false, error);
-    if (!reader)
-        return false;
-    TaskExample example;
-    Record record;
-    GError *problem = NULL;
-    run->answers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
-    while (task_reader_next(reader, &example, &record, &problem)) {
-        GPtrArray *all = example.id ? g_hash_table_lookup(run->answers, example.id) : NULL;
-        for (guint i = 0; all && i < example.targets->len; i++)
-            g_ptr_array_add(all, g_strdup(example.targets->pdata[i]));
-        if (example.id && !all)
-            g_hash_table_insert(run->answers, g_strdup(example.id), g_ptr_array_ref(example.targets));
-        task_example_clear(&example);
-    }
-    task_reader_close(reader);
-    if (problem)
-        g_propagate_error(error, problem);
-    return problem == NULL;
-}
-
+/* Takes the example. */
 static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
-    if (!take_answers(run, example)) {
-        task_example_clear(example);
-        return true;
-    }
-    bool full = run->waiting->len == ANSWER_BATCH;
-    bool good =
-        (!full || answer_waiting(run, error)) && answer_batch_add(&run->batch, &run->encoder, record, example, error);
-    if (good)
+    bool stored = false, good = take_stored(run, example, &stored, error);
+    run->n_examples += good;
+    if (good && !stored && run->waiting->len == ANSWER_BATCH)
+        good = answer_waiting(run, error);
+    if (good && !stored && (good = answer_batch_add(&run->batch, &run->encoder, record, example, error)))
         g_ptr_array_add(run->waiting, g_memdup2(example, sizeof *example));
     else
         task_example_clear(example);
     return good;
 }
 
-static bool answer_file(Run *run, TaskReader *reader, int64_t most, GError **error)
+static bool answer_file(Run *run, TaskExamples *examples, int64_t most, GError **error)
 {
     TaskExample example;
     Record record;
     GError *problem = NULL;
-    for (int64_t n = 0; (most == 0 || n < most) && task_reader_next(reader, &example, &record, &problem); n++)
+    for (int64_t n = 0; (most == 0 || n < most) && task_examples_next(examples, &example, &record, &problem); n++)
         if (!add_example(run, &record, &example, &problem))
             break;
     if (problem) {
@@ -177,51 +141,12 @@ static bool answer_file(Run *run, TaskReader *reader, int64_t most, GError **err
 
 /* ---- scores ---- */
 
-static bool print_scores(const Run *run, bool as_json, GError **error)
+static bool show_score(const ScoreKind *kind, const ScoreResult *result, void *as_json, GError **error)
 {
-    const Task *task = &run->task;
-    const ScoreInput in = { .n = run->predictions->len,
-                            .predictions = (const char *const *)run->predictions->pdata,
-                            .references = (const char *const *const *)run->references->pdata,
-                            .groups = (const char *const *)run->groups->pdata };
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1),
-                  labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
-    const ScoreOptions options = { .positive = task->positive,
-                                   .labels = task->average_labels ? (const char *const *)labels : NULL,
-                                   .tokenizer = task->intl ? BLEU_INTL : BLEU_13A };
-    for (char **name = names; *name; name++) {
-        const ScoreKind *kind = score_find(*name);
-        ScoreResult result;
-        if (!kind)
-            return fail_user(error, "task.scores: no score is called %s; `loam scores --list` lists them", *name);
-        if (!score_compute(&result, kind, &in, &options, error))
-            return fail_context(error, "%s", *name);
-        bool good = print_score(kind, &result, as_json, error);
-        score_result_clear(&result);
-        if (!good)
-            return false;
-    }
-    return true;
-}
-
-static bool check_scores(const Task *task, GError **error)
-{
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1);
-    for (char **name = names; *name; name++)
-        if (!score_find(*name))
-            return fail_user(error, "task.scores: no score is called %s; `loam scores --list` lists them", *name);
-    return true;
+    return print_score(kind, result, *(const bool *)as_json, error);
 }
 
 /* ---- the whole ---- */
-
-/* Answers that cost hours are not written over. */
-static bool out_is_free(const char *out, GError **error)
-{
-    GStatBuf found;
-    return g_stat(out, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0 ||
-           fail_user(error, "%s exists and is not empty: give another --out, or remove the file", out);
-}
 
 static bool find_file(const Run *run, TaskFile *file, GError **error)
 {
@@ -232,34 +157,38 @@ static bool find_file(const Run *run, TaskFile *file, GError **error)
     return file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
 }
 
+static bool report(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
+                   GError **error)
+{
+    bool as_json = options->json;
+    log_info("%s: %" PRId64 " examples answered", file->path, run->n_examples);
+    task_encoder_report(&run->encoder, file->path);
+    if (task_examples_skipped(examples) > 0)
+        log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
+    if (!run->scores.complete)
+        log_info("%s: not every example has its right answer, so there are no scores", file->path);
+    return !run->scores.complete || task_scores_each(&run->scores, show_score, &as_json, error);
+}
+
 static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
 {
     TaskFile file;
-    if (!check_scores(&run->task, error) || !find_file(run, &file, error))
+    if (!task_scores_check(&run->task, error) || !find_file(run, &file, error))
         return false;
     char *const read[] = { file.path };
-    TaskReader *reader = NULL;
-    bool good = !options->out || (io_check_apart(options->out, read, 1, error) && out_is_free(options->out, error));
-    good = good && (!run->task.merge_ids || collect_answers(run, &file, error));
-    good = good && (reader = task_reader_open(&run->task, run->config, &file, false, error)) != NULL &&
-           (!options->out || (run->out = io_create(options->out, error)) != NULL) &&
-           answer_file(run, reader, options->samples, error);
-    if (run->out && good)
-        good = io_close(run->out, true, error);
-    else if (run->out)
-        io_abort(run->out);
-    if (good && run->encoder.inputs == 0)
+    g_autofree char *settings = task_settings(run->whole, &run->encoder, options->beams);
+    TaskExamples *examples = NULL;
+    bool good = !options->out || io_check_apart(options->out, read, 1, error);
+    good = good && (examples = task_examples_open(&run->task, run->config, &file, error)) != NULL &&
+           (!options->out || (run->out = answers_file_open(options->out, model_hash(run->loaded, settings), file.path,
+                                                           error)) != NULL) &&
+           answer_file(run, examples, options->samples, error);
+    if (run->out)
+        good = answers_file_close(run->out, good, error);
+    if (good && run->n_examples == 0)
         good = fail_user(error, "%s: no example to evaluate on", file.path);
-    if (good) {
-        log_info("%s: %" PRId64 " examples answered", file.path, run->encoder.inputs);
-        task_encoder_report(&run->encoder, file.path);
-        if (task_reader_skipped(reader) > 0)
-            log_warning("%s: %" PRId64 " rows were left out", file.path, task_reader_skipped(reader));
-        if (!run->scored)
-            log_info("%s: not every example has its right answer, so there are no scores", file.path);
-        good = !run->scored || print_scores(run, options->json, error);
-    }
-    task_reader_close(reader);
+    good = good && report(run, &file, examples, options, error);
+    task_examples_close(examples);
     g_free(file.path);
     return good;
 }
@@ -267,22 +196,17 @@ static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
 bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path, const TaskEvalOptions *options,
                GError **error)
 {
-    Run run = { .config = &config->task, .loaded = loaded, .scored = true };
+    Run run = { .whole = config, .config = &config->task, .loaded = loaded, .out_path = options->out };
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
     run.batch = answer_batch_new();
     run.waiting = g_ptr_array_new_with_free_func(free_example);
-    run.predictions = g_ptr_array_new_with_free_func(g_free);
-    run.groups = g_ptr_array_new_with_free_func(g_free);
-    run.references = g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))g_strfreev);
+    run.scores = task_scores_new(&run.task, run.encoder.joined);
     bool good = evaluate(&run, options, error);
     answer_batch_free(&run.batch);
-    g_clear_pointer(&run.answers, g_hash_table_unref);
     g_ptr_array_unref(run.waiting);
-    g_ptr_array_unref(run.predictions);
-    g_ptr_array_unref(run.groups);
-    g_ptr_array_unref(run.references);
+    task_scores_free(&run.scores);
     return good;
 }

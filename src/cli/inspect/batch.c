@@ -1,6 +1,7 @@
 /* batch.c: `loam inspect batch`: the samples that a training step reads, as text. */
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
+#include "cli/inspect/spans.h"
 #include "data/sources.h"
 #include "eval/heldout.h"
 #include "train/config/config.h"
@@ -13,7 +14,8 @@
 #define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
 
 static const char about[] =
-    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together.\n"
+    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together,\n"
+    "on a terminal with the masked spans in colour.\n"
     "Steps count from 1, as in metrics.jsonl.\n\n"
     "  loam inspect batch config.yaml --step 3 --samples 2\n";
 
@@ -36,20 +38,45 @@ static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
     return array;
 }
 
+static float value_of(const Batch *batch, int32_t i)
+{
+    float value;
+    memcpy(&value, &batch->labels[i], sizeof value);
+    return value;
+}
+
+/* What a classifier is to learn of sequence i, tokens [first, end): "labels" of its tokens, a "value", the first and
+ * the last token of a "span", or the "label", a class or a choice. Nothing where sequence i has no label. */
+static void add_label(json_t *root, LabelKind kind, const Batch *batch, int32_t i, int32_t first, int32_t end)
+{
+    if (kind == LABELS_TOKENS)
+        json_object_set_new(root, "labels", labels_json(batch, first, end));
+    else if (batch->labels[i] == -1)
+        return;
+    else if (kind == LABELS_VALUE)
+        json_object_set_new(root, "value", json_real((double)value_of(batch, i)));
+    else if (kind == LABELS_SPAN)
+        json_object_set_new(root, "span", json_pack("[i, i]", batch->labels[i], batch->label_ends[i]));
+    else
+        json_object_set_new(root, "label", json_integer(batch->labels[i]));
+}
+
 /* Sequence i of a batch: T5's inputs and targets, GPT's ids, BERT's inputs and labels. */
-static bool print_json(const Batch *batch, int32_t i, GError **error)
+static bool print_json(LabelKind kind, const Batch *batch, int32_t i, GError **error)
 {
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
     json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
     json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", json_ids(in->ids + first, end - first));
-    if (enc->max_tokens > 0 && dec->max_tokens > 0)
+    if (kind != LABELS_NONE)
+        add_label(root, kind, batch, i, first, end);
+    else if (enc->max_tokens > 0 && dec->max_tokens > 0)
         json_object_set_new(root, "target_ids", json_ids(batch->targets + dec->cu[i], dec->cu[i + 1] - dec->cu[i]));
     else
         json_object_set_new(root, "labels", labels_json(batch, first, end));
     if (in->prefix_length[i] > 0)
         json_object_set_new(root, "prefix", json_integer(in->prefix_length[i]));
-    if (enc->max_tokens > 0 && dec->max_tokens == 0 && batch->labels[i] >= 0)
+    if (kind == LABELS_NONE && enc->max_tokens > 0 && dec->max_tokens == 0 && batch->labels[i] >= 0)
         json_object_set_new(root, "label", json_integer(batch->labels[i]));
     return print_json_line(root, error);
 }
@@ -79,10 +106,8 @@ static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GEr
 static void print_answer(LabelKind kind, const Batch *batch, int32_t i)
 {
     const TokenStream *stream = &batch->enc;
-    float value;
-    memcpy(&value, &batch->labels[i], sizeof value);
     if (kind == LABELS_VALUE)
-        printf("value\n%g\n", (double)value);
+        printf("value\n%g\n", (double)value_of(batch, i));
     else if (kind == LABELS_SPAN)
         printf("tokens\n%d to %d\n", batch->labels[i], batch->label_ends[i]);
     else if (kind != LABELS_TOKENS)
@@ -118,11 +143,9 @@ static bool print_pair(const Loader *loader, const Batch *batch, int32_t i, cons
                               .targets = batch->targets + dec->cu[i],
                               .n_inputs = enc->cu[i + 1] - enc->cu[i],
                               .n_targets = dec->cu[i + 1] - dec->cu[i] };
-    g_autofree int32_t *spliced = g_new(int32_t, loader_objective(loader)->raw_length);
-    int64_t n = span_corruption_splice(loader_objective(loader), &example, spliced);
     return print_ids("input", tok, example.inputs, example.n_inputs, error) &&
            print_ids("target", tok, example.targets, example.n_targets, error) &&
-           (n < 0 || print_ids("text", tok, spliced, n, error));
+           print_spans(loader_objective(loader), &example, tok, error);
 }
 
 static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, const Batch *batch, GError **error)
@@ -131,7 +154,7 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
     bool good = true;
     for (int32_t i = 0; good && i < in->n_seq; i++) {
         if (as_json) {
-            good = print_json(batch, i, error);
+            good = print_json((LabelKind)loader_objective(loader)->label_kind, batch, i, error);
             continue;
         }
         printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);

@@ -64,6 +64,18 @@ static int64_t document_length(const Indexed *set, int64_t document)
     return length;
 }
 
+/* Tokens of second sequences, in which a dataset of labels says what is right of the first. */
+static int64_t count_notes(const Indexed *set)
+{
+    int64_t first, last, n = 0;
+    for (int64_t document = 0; document < indexed_documents(set); document++) {
+        indexed_document(set, document, &first, &last);
+        for (int64_t sequence = first + 1; sequence < last; sequence++)
+            n += indexed_length(set, sequence);
+    }
+    return n;
+}
+
 static Lengths measure(const Indexed *set)
 {
     Lengths lengths = { .n = indexed_documents(set) };
@@ -142,6 +154,10 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
     json_object_set_new(root, "first", shown);
     if (replaced)
         json_object_set_new(root, "invalid_utf8", json_true());
+    if (data->meta.label_kind != LABELS_NONE)
+        json_object_set_new(
+            root, "labels",
+            json_pack("{s:s, s:s*}", "kind", label_kind_names[data->meta.label_kind], "names", data->meta.labels));
     if (checked)
         json_object_set(root, "check", checked);
     if (good)
@@ -176,6 +192,10 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
         printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
+    if (data->meta.label_kind != LABELS_NONE) {
+        g_autofree char *labels = dataset_meta_labels(&data->meta), *notes = text_grouped(count_notes(data->set));
+        printf("%s, written as %s of the tokens\n", labels, notes);
+    }
     if (data->trees) {
         g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));
         printf("syntax trees  %s\n", bytes);

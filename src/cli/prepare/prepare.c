@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/prepare/cleaning.h"
 #include "cli/prepare/programs.h"
 
 #include <inttypes.h>
@@ -60,6 +61,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("dict-size", dict_size, "lines of words: ids at most, four specials included (all)", "N"),
     CLI_VALUE("padding-factor", padding_factor, "lines of words: fill the dictionary up to a multiple of this (8)",
               "N"),
+    CLEANING_ENTRIES,
     PROGRAM_ENTRIES,
     CLI_SWITCH("json", as_json, "print the counts as one JSON object"),
     { 0 },
@@ -197,6 +199,7 @@ static bool check_way(int way, GError **error)
         { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
         { "--ast", program_flags.ast, DOCUMENTS },
+        { "an option about documents to leave out", cleaning_is_given(), DOCUMENTS },
     };
     const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"
                        : way == LINES ? "lines (--format fairseq --lines)"
@@ -267,20 +270,26 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
     return good;
 }
 
-static void print_dataset(const PrepareOptions *options, int field, bool held_out, const DatasetCounts *counts)
+static void print_dataset(const PrepareOptions *options, int output, bool held_out, const DatasetCounts *counts)
 {
-    g_autofree char *prefix = prepare_prefix(options, field, held_out);
+    g_autofree char *prefix = prepare_prefix(options, output, held_out);
     g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
     printf("%s: %s documents, %s tokens\n", prefix, documents, tokens);
 }
 
 static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
 {
-    for (int field = 0; field < prepare_fields(options); field++) {
-        print_dataset(options, field, false, &stats->fields[field].train);
-        if (options->valid > 0)
-            print_dataset(options, field, true, &stats->fields[field].valid);
+    for (int output = 0; output < prepare_outputs(options); output++) {
+        const PrepareCounts *counts = &stats->outputs[output];
+        if (options->by_language && counts->train.documents == 0 && counts->valid.documents == 0)
+            continue;
+        print_dataset(options, output, false, &counts->train);
+        if (options->valid > 0 && (!options->by_language || counts->valid.documents > 0))
+            print_dataset(options, output, true, &counts->valid);
     }
+    g_autofree char *weights = options->by_language ? prepare_weights_path(options) : NULL;
+    if (weights)
+        printf("%s: data.train takes it\n", weights);
 }
 
 static void print_count(const char *what, int64_t n)
@@ -316,6 +325,7 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);
     print_count("documents dropped, since they are too long", stats->too_long);
+    print_dropped(stats, options);
     print_count("skipped, since they could not be read", stats->corpus.skipped);
     print_count("files passed over, since they are no text", stats->corpus.ignored);
     print_count("NUL characters replaced by U+FFFD", stats->corpus.nuls);
@@ -342,10 +352,11 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
                                      (json_int_t)corpus->nuls, "text_files", (json_int_t)corpus->text_files,
                                      "text_documents", (json_int_t)corpus->text_documents, "bytes",
                                      (json_int_t)stats->bytes, "seconds", json_finite(stats->seconds)));
+    if (options->rules)
+        json_object_set_new(root, "dropped", dropped_json(stats));
     json_t *by_field = json_object();
-    for (int field = 0; field < prepare_fields(options); field++)
-        if (options->corpus.fields_apart)
-            json_object_set_new(by_field, options->corpus.fields[field], counts_json(&stats->fields[field]));
+    for (int i = 0; options->corpus.fields_apart && i < prepare_outputs(options); i++)
+        json_object_set_new(by_field, options->corpus.fields[i], counts_json(&stats->outputs[i]));
     if (options->programs)
         json_object_set_new(root, "languages", programs_json(stats->programs, options->programs));
     if (json_object_size(by_field) > 0)
@@ -373,14 +384,16 @@ static bool run_documents(int argc, char **argv, const Tokenizer *tok, GError **
     PrepareOptions options;
     PrepareStats stats;
     ProgramOptions programs = { 0 };
-    bool good = fill_options(&options, tok, error) && program_options(&programs, &options, error) &&
-                check_out(argv + 1, argc - 1, &options, error) &&
+    CleaningRules rules = { 0 };
+    bool good = fill_options(&options, tok, error) && cleaning_options(&rules, &options, error) &&
+                program_options(&programs, &options, tok, error) && check_out(argv + 1, argc - 1, &options, error) &&
                 prepare_run(tok, argv + 1, argc - 1, &options, &stats, error);
     if (good && as_json)
         good = print_json(&stats, &options, error);
     else if (good)
         print_stats(&stats, &options);
     grammars_close((Grammars *)programs.grammars);
+    cleaning_clear(&rules);
     return good;
 }
 

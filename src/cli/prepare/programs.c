@@ -11,6 +11,12 @@ ProgramFlags program_flags = {
     .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1
 };
 
+/* Whether the datasets have the layout of AST-T5. */
+static bool is_ast_t5(const ProgramFlags *flags)
+{
+    return g_strcmp0(flags->format, "fairseq") == 0 || g_strcmp0(flags->format, "ffrecord") == 0;
+}
+
 static bool check_flags(const PrepareOptions *options, GError **error)
 {
     const ProgramFlags *flags = &program_flags;
@@ -22,6 +28,12 @@ static bool check_flags(const PrepareOptions *options, GError **error)
         return fail_user(error, "--ast-max-bytes wants 0 or more, --ast-max-depth 1 to 100000");
     if (!(flags->max_seconds >= 0 && flags->max_seconds <= 1e6) || !(flags->max_errors >= 0 && flags->max_errors <= 1))
         return fail_user(error, "--ast-max-seconds wants 0 to 1e6, --ast-max-errors a share from 0 to 1");
+    if (flags->format && strcmp(flags->format, "loam") != 0 && !is_ast_t5(flags))
+        return fail_user(error, "--ast-format %s: loam, fairseq or ffrecord is wanted", flags->format);
+    if (!(flags->temperature >= 0 && flags->temperature <= 1e6) || !(flags->text_share >= 0 && flags->text_share < 1))
+        return fail_user(error, "--language-temperature wants a number above 0, --text-share one from 0 to below 1");
+    if ((flags->temperature > 0 || flags->text_share > 0) && !flags->by_language && !is_ast_t5(flags))
+        return fail_user(error, "--language-temperature and --text-share are for --by-language");
     const char *other = options->split_sentences       ? "--split-sentences"
                         : options->corpus.fields_apart ? "--fields"
                         : options->append_eod          ? "--append-eod"
@@ -30,12 +42,13 @@ static bool check_flags(const PrepareOptions *options, GError **error)
     return !other || fail_user(error, "--ast and %s exclude each other: every segment is a document of its own", other);
 }
 
-bool program_options(ProgramOptions *programs, PrepareOptions *options, GError **error)
+bool program_options(ProgramOptions *programs, PrepareOptions *options, const Tokenizer *tok, GError **error)
 {
     const ProgramFlags *flags = &program_flags;
     if (!flags->ast)
-        return (!flags->rule && !flags->language_field && !flags->grammars) ||
-               fail_user(error, "--segment-rule, --language-field and --grammars are for --ast");
+        return (!flags->rule && !flags->language_field && !flags->grammars && !flags->format && !flags->by_language) ||
+               fail_user(error, "--segment-rule, --language-field, --by-language, --ast-format and --grammars are for "
+                                "--ast");
     if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
         return false;
     if (grammars_count(programs->grammars) == 0)
@@ -46,7 +59,17 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, GError *
     programs->rule = g_strcmp0(flags->rule, "greedy") == 0 ? SEGMENT_GREEDY : SEGMENT_LEAST;
     options->corpus.language_field = flags->language_field;
     options->programs = programs;
-    return true;
+    options->ndtypes = options->fairseq = options->append_eod = is_ast_t5(flags);
+    options->ffrecord = g_strcmp0(flags->format, "ffrecord") == 0;
+    options->by_language = flags->by_language || options->ndtypes;
+    options->temperature = flags->temperature;
+    options->text_share = flags->text_share;
+    programs->end = options->append_eod ? tokenizer_eos(tok) : -1;
+    return !options->append_eod || programs->end >= 0 ||
+           fail_user(error,
+                     "--ast-format %s: the tokenizer has no end-of-sequence token, which AST-T5 puts after every "
+                     "segment",
+                     flags->format);
 }
 
 static const char *language_name(const ProgramOptions *options, int i)

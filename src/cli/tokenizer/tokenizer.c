@@ -14,7 +14,7 @@
 
 /* ---- shared by encode, decode and describe ---- */
 
-static char *model_path, *pattern; /* --model, --pattern */
+static char *model_path, *pattern, *layout; /* --model, --pattern, --layout */
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -27,7 +27,7 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
     else if (model_path == NULL)
         fail_user(error, "--model is missing; usage: %s", usage);
     else
-        return tokenizer_open_ranks(model_path, pattern, error);
+        return tokenizer_open_ranks(model_path, pattern, layout, error);
     return NULL;
 }
 
@@ -163,8 +163,7 @@ static const GOptionEntry describe_entries[] = {
 /* Id of the i-th example piece: N_SAMPLE ids are spread evenly below the sentinels. */
 static int sample_id(const Tokenizer *tok, int i)
 {
-    int n_sentinels = tokenizer_sentinel(tok, 0) >= 0 ? TOKENIZER_SENTINELS : 0;
-    return (int)((int64_t)i * (tokenizer_size(tok) - n_sentinels) / N_SAMPLE);
+    return (int)((int64_t)i * (tokenizer_size(tok) - tokenizer_sentinels(tok)) / N_SAMPLE);
 }
 
 static bool print_json(const Tokenizer *tok, GError **error)
@@ -180,7 +179,7 @@ static bool print_json(const Tokenizer *tok, GError **error)
                   tokenizer_kind(tok), "hash", tokenizer_hash(tok), "size", tokenizer_size(tok), "pad",
                   tokenizer_pad(tok), "eos", tokenizer_eos(tok), "unk", tokenizer_unk(tok), "bos", tokenizer_bos(tok),
                   "mask", tokenizer_role(tok, ROLE_MASK), "sentinels", tokenizer_sentinel(tok, 0),
-                  tokenizer_sentinel(tok, TOKENIZER_SENTINELS - 1), "sample", sample);
+                  tokenizer_sentinel(tok, MAX(tokenizer_sentinels(tok), 1) - 1), "sample", sample);
     return print_json_line(object, error) || fail_context(error, "%s", tokenizer_path(tok));
 }
 
@@ -194,7 +193,7 @@ static void print_special(const char *name, int id, const Tokenizer *tok)
 
 static void print_description(const Tokenizer *tok)
 {
-    int last = TOKENIZER_SENTINELS - 1;
+    int last = tokenizer_sentinels(tok) - 1;
     printf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %d%s\n", "file", tokenizer_path(tok), "kind", tokenizer_kind(tok),
            "hash", tokenizer_hash(tok), "size", tokenizer_size(tok),
            tokenizer_sentinel(tok, 0) >= 0 ? " with sentinels" : "");
@@ -204,8 +203,9 @@ static void print_description(const Tokenizer *tok)
     print_special("beginning", tokenizer_bos(tok), tok);
     print_special("mask", tokenizer_role(tok, ROLE_MASK), tok);
     if (tokenizer_sentinel(tok, 0) >= 0)
-        printf("%-10s %d  <extra_id_0> … %d  <extra_id_%d>\n", "sentinels", tokenizer_sentinel(tok, 0),
-               tokenizer_sentinel(tok, last), last);
+        printf("%-10s %d  %s … %d  %s\n", "sentinels", tokenizer_sentinel(tok, 0),
+               tokenizer_piece(tok, tokenizer_sentinel(tok, 0)), tokenizer_sentinel(tok, last),
+               tokenizer_piece(tok, tokenizer_sentinel(tok, last)));
     puts("sample");
     for (int i = 0; i < N_SAMPLE; i++)
         printf("%10d  %s\n", sample_id(tok, i), tokenizer_piece(tok, sample_id(tok, i)));
@@ -236,6 +236,9 @@ static const GOptionEntry export_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
     CLI_PATH("out", export_out, "the folder to write; files of these names are replaced", "FOLDER"),
     CLI_VALUE("pattern", pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k", "NAME"),
+    CLI_VALUE("layout", layout,
+              "a rank file: ast-t5 is AST-T5's: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 sentinels",
+              "NAME"),
     { 0 },
 };
 

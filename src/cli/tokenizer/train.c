@@ -26,6 +26,7 @@ static const char about[] =
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
 static gboolean byte_fallback, sentinels, lowercase;
+static gint sentinel_count;
 
 static const GOptionEntry entries[] = {
     CLI_VALUE("kind", kind,
@@ -43,6 +44,7 @@ static const GOptionEntry entries[] = {
               "the first pieces, each PIECE or ROLE=PIECE; roles are pad, unk, eos, bos, cls, sep, mask (by the kind)",
               "A,B"),
     CLI_SWITCH("sentinels", sentinels, "others: T5's 100 sentinels on top, in the files"),
+    CLI_VALUE("sentinel-count", sentinel_count, "others: so many sentinels, such as AST-T5's 1024 (100)", "N"),
     CLI_VALUE("min-frequency", training.min_frequency, "others: pairs that occur less are not merged (2)", "N"),
     CLI_VALUE("max-piece", training.max_piece, "others: bytes or characters of a piece, at most (any)", "N"),
     CLI_VALUE("memory", training.memory, "others: for words, in MiB; the rarest are forgotten (2048)", "MIB"),
@@ -101,7 +103,7 @@ static bool finish(const char *file, GError **error)
     g_autoptr(Tokenizer) tok = tokenizer_open(path, error);
     if (tok == NULL || (file && !hf_write_tokenizer(out, tok, NULL, error)))
         return false;
-    int n_sentinels = tokenizer_sentinel(tok, 0) >= 0 ? TOKENIZER_SENTINELS : 0;
+    int n_sentinels = tokenizer_sentinels(tok);
     g_autofree char *on_top = n_sentinels ? g_strdup_printf(", and %d sentinels on top", n_sentinels) : g_strdup("");
     log_info("%s: %d pieces%s", out, tokenizer_size(tok) - n_sentinels, on_top);
     return true;
@@ -161,7 +163,9 @@ bool verb_tokenizer_train(int argc, char **argv, GError **error)
     training.out = out;
     training.byte_fallback = byte_fallback;
     training.special_tokens = (const char *const *)special_tokens;
-    training.sentinels = sentinels;
+    training.sentinels = sentinels ? TOKENIZER_SENTINELS : 0;
+    if (sentinel_count != 0)
+        training.sentinels = sentinel_count;
     training.lowercase = lowercase;
     return run(argv + 1, argc - 1, error);
 }

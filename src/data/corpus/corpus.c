@@ -279,3 +279,21 @@ const char *corpus_language(Corpus *corpus)
         value = json_object_get(corpus->object, usual[i]);
     return json_is_string(value) ? json_string_value(value) : "";
 }
+
+bool corpus_is_object(const Corpus *corpus)
+{
+    return corpus->kind == CORPUS_JSON;
+}
+
+char **corpus_strings(const Corpus *corpus, const char *field)
+{
+    g_autoptr(GStrvBuilder) list = g_strv_builder_new();
+    const json_t *value = json_object_get(corpus->object, field), *item;
+    size_t i;
+    bool good = true;
+    if (json_is_string(value))
+        g_strv_builder_add(list, json_string_value(value));
+    json_array_foreach(value, i, item) good = good && json_is_string(item);
+    json_array_foreach(value, i, item) if (good) g_strv_builder_add(list, json_string_value(item));
+    return g_strv_builder_end(list);
+}

@@ -52,6 +52,11 @@ void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes)
 /* What tells the language of the current document: the field of its JSON object ("" where it is missing), otherwise the
  * name of its file without .gz or .zst. Valid until the next call. */
 const char *corpus_language(Corpus *corpus);
+/* Whether the current document is from a JSON object. */
+bool corpus_is_object(const Corpus *corpus);
+/* Of such a document: the string of a field, or the strings of a list; without any where the field is missing or holds
+ * something else. g_strfreev. */
+char **corpus_strings(const Corpus *corpus, const char *field);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* bytes of all files as stored (compressed) */
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* bytes of the files as stored that have been read */
 /* Whether the current document is a whole .txt, or the first part of one that is longer than max_bytes. */

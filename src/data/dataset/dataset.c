@@ -37,7 +37,7 @@ static char *find_prefix(const char *path)
 static bool open_trees(Dataset *data, GError **error)
 {
     const DatasetMeta *meta = &data->meta;
-    if (meta->tree_bytes == 0)
+    if (meta->tree_bytes == 0 || data->trees)
         return true;
     data->trees = trees_open(data->prefix, error);
     if (!data->trees)
@@ -50,12 +50,26 @@ static bool open_trees(Dataset *data, GError **error)
                      meta->tree_bytes, meta->counts.documents);
 }
 
+/* Opens the side files of AST-T5. */
+static bool open_ndtypes(Dataset *data, GError **error)
+{
+    data->trees = trees_open_ndtypes(data->prefix, error);
+    if (!data->trees)
+        return false;
+    int64_t documents = trees_documents(data->trees);
+    return documents < 0 || documents == indexed_documents(data->set) ||
+           fail_user(error, "%s has %" PRId64 " documents, and trees of %" PRId64 " in its ndtypes/: of two datasets",
+                     data->prefix, indexed_documents(data->set), documents);
+}
+
 /* Reads PREFIX.json, if there is one, and checks that it describes these tokens. */
 static bool read_meta(Dataset *data, GError **error)
 {
     g_autofree char *path = g_strconcat(data->prefix, ".json", NULL);
     DatasetMeta *meta = &data->meta;
     meta->append_eod = indexed_form(data->set) == INDEXED_FAIRSEQ || indexed_form(data->set) == INDEXED_LEGACY_FAIRSEQ;
+    if (indexed_form(data->set) == INDEXED_FAIRSEQ && trees_has_ndtypes(data->prefix) && !open_ndtypes(data, error))
+        return false;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return indexed_form(data->set) != INDEXED_FAIRSEQ || dictionary_size(data->prefix, &meta->vocab, error);
     if (!dataset_meta_read(meta, path, error))

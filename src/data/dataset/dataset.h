@@ -3,6 +3,7 @@
  * dict.LANG.txt for PREFIX.LANG) beside its index. */
 #pragma once
 
+#include "data/labels.h"
 #include "data/trees/trees.h"
 #include "format/indexed.h"
 #include "text/tokenizer.h"
@@ -17,9 +18,11 @@ typedef struct DatasetMeta {
     int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
     bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
     DatasetCounts counts;
-    bool held_out;      /* loam prepare --valid held these documents out of the dataset beside them */
-    int64_t tree_bytes; /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
-    char tree_hash[17]; /* its xxh3-64 as hexadecimal digits */
+    bool held_out;        /* loam prepare --valid held these documents out of the dataset beside them */
+    LabelKind label_kind; /* what a classifier learns of it (objectives/labelled.h); LABELS_NONE means text alone */
+    char *labels;         /* names of the classes, separated by commas; NULL means none */
+    int64_t tree_bytes;   /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
+    char tree_hash[17];   /* its xxh3-64 as hexadecimal digits */
 } DatasetMeta;
 
 typedef struct Dataset {
@@ -59,6 +62,8 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
 /* Fills *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
+/* "labels of a classifier (tokens: O,B-PER)", "… (value)", or "no labels of a classifier": for messages. g_free. */
+char *dataset_meta_labels(const DatasetMeta *meta);
 
 /* ---- Writing (dataset_writer.c) ---- */
 
@@ -66,8 +71,9 @@ void dataset_meta_clear(DatasetMeta *meta);
 typedef struct DatasetWriter {
     char *prefix;
     IndexedWriter *files;
-    TreeWriter *trees; /* NULL means that there is no PREFIX.tree */
-    DatasetMeta meta;  /* for PREFIX.json; `counts` is what was added so far */
+    TreeWriter *trees;     /* NULL means that there is no PREFIX.tree */
+    NdtypeWriter *ndtypes; /* NULL means no side files of AST-T5 */
+    DatasetMeta meta;      /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
 /* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
@@ -77,6 +83,8 @@ bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GE
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
 /* Right after opening: a PREFIX.tree is written too, and every document is added by dataset_writer_add_tree. */
 bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error);
+/* The same, but the trees go into the side files of AST-T5 (ndtype_writer_open). */
+bool dataset_writer_with_ndtypes(DatasetWriter *writer, NdtypeDict *dict, bool packed, GError **error);
 /* A document of n tokens in one sequence, and its tree, as for tree_writer_add. */
 bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
                              int64_t n_nodes, GError **error);

@@ -22,16 +22,22 @@ static void check_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_
     check->tokens += n;
 }
 
+static bool check_hash(const Dataset *data, GError **error)
+{
+    char hash[17];
+    if (!trees_hash(data->trees, hash, error))
+        return false;
+    return strcmp(hash, data->meta.tree_hash) == 0 ||
+           fail_user(error, "%s.tree has hash %s, but %s.json tells of %s: it was damaged; run loam prepare again",
+                     data->prefix, hash, data->prefix, data->meta.tree_hash);
+}
+
 /* Reads every tree, and compares PREFIX.tree with the hash in PREFIX.json. */
 static bool check_trees(const Dataset *data, GError **error)
 {
     g_autoptr(GByteArray) side = g_byte_array_new();
-    char hash[17];
-    if (!trees_hash(data->trees, hash, error))
+    if (data->meta.tree_bytes > 0 && !check_hash(data, error))
         return false;
-    if (strcmp(hash, data->meta.tree_hash) != 0)
-        return fail_user(error, "%s.tree has hash %s, but %s.json tells of %s: it was damaged; run loam prepare again",
-                         data->prefix, hash, data->prefix, data->meta.tree_hash);
     for (int64_t document = 0; document < indexed_documents(data->set); document++, g_byte_array_set_size(side, 0))
         if (!dataset_tree(data, document, 0, INT32_MAX, side, error))
             return false;

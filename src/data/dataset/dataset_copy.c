@@ -71,6 +71,10 @@ static bool check_alike(const Dataset *a, const Dataset *b, GError **error)
     if (indexed_dtype(a->set) != indexed_dtype(b->set))
         return fail_user(error, "%s and %s have tokens of different types: codes %d and %d", a->prefix, b->prefix,
                          indexed_dtype(a->set), indexed_dtype(b->set));
+    if (a->meta.label_kind != b->meta.label_kind || g_strcmp0(a->meta.labels, b->meta.labels) != 0) {
+        g_autofree char *ours = dataset_meta_labels(&a->meta), *theirs = dataset_meta_labels(&b->meta);
+        return fail_user(error, "%s holds %s, %s %s", a->prefix, ours, b->prefix, theirs);
+    }
     if (a->meta.append_eod != b->meta.append_eod)
         return fail_user(error, "documents of %s end in an end-of-sequence token, those of %s do not",
                          a->meta.append_eod ? a->prefix : b->prefix, a->meta.append_eod ? b->prefix : a->prefix);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define MAX_BYTES     ((size_t)1 << 20)
-#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*}"
-#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b, s?{s:s, s:I !} !}"
+#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*, s:o*}"
+#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b, s?{s:s, s?s !}, s?{s:s, s:I !} !}"
 
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 {
@@ -23,7 +23,10 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
     json_t *root = json_pack(
         LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
         (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->counts.documents,
-        "tokens", (json_int_t)meta->counts.tokens, "held_out", meta->held_out ? json_true() : NULL, "tree",
+        "tokens", (json_int_t)meta->counts.tokens, "held_out", meta->held_out ? json_true() : NULL, "labels",
+        meta->label_kind ? json_pack("{s:s, s:s*}", "kind", label_kind_names[meta->label_kind], "names", meta->labels)
+                         : NULL,
+        "tree",
         meta->tree_bytes > 0 ? json_pack("{s:s, s:I}", "hash", meta->tree_hash, "bytes", (json_int_t)meta->tree_bytes)
                              : NULL);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
@@ -33,26 +36,45 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
     return io_write_file(path, lines, strlen(lines), error);
 }
 
+/* The kind of "labels", and whether its names are names of classes. */
+static bool read_labels(const char *kind, const char *names, const char *path, LabelKind *learns, GError **error)
+{
+    for (*learns = LABELS_NONE; *learns <= LABELS_CHOICE; (*learns)++)
+        if (strcmp(label_kind_names[*learns], kind) == 0)
+            break;
+    if (*learns > LABELS_CHOICE)
+        return fail_user(error, "%s: labels: the kind \"%s\" is unknown to this program", path, kind);
+    if (labels_have_names(*learns) != (names && *names))
+        return fail_user(error, "%s: labels: the kind %s and %s", path, kind, names ? "names of classes" : "no names");
+    return labels_check(names, path, error);
+}
+
 static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
 {
     json_error_t reason;
     json_int_t size, documents, tokens, tree_bytes = 0;
-    const char *hash, *kind, *tree_hash = "";
+    const char *hash, *kind, *tree_hash = "", *label_kind = label_kind_names[LABELS_NONE], *labels = NULL;
+    LabelKind learns;
     int version, append_eod, held_out = 0;
     if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
                        "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "held_out",
-                       &held_out, "tree", "hash", &tree_hash, "bytes", &tree_bytes) != 0)
+                       &held_out, "labels", "kind", &label_kind, "names", &labels, "tree", "hash", &tree_hash, "bytes",
+                       &tree_bytes) != 0)
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
     if (size <= 0 || documents < 0 || tokens < 0 || tree_bytes < 0)
         return fail_user(error, "%s: a size or count is out of range", path);
+    if (!read_labels(label_kind, labels, path, &learns, error))
+        return false;
     *meta = (DatasetMeta){ .tokenizer_hash = g_strdup(hash),
                            .tokenizer_kind = g_strdup(kind),
                            .vocab = size,
                            .append_eod = append_eod,
                            .counts = { documents, tokens },
                            .held_out = held_out,
+                           .label_kind = learns,
+                           .labels = labels && *labels ? g_strdup(labels) : NULL,
                            .tree_bytes = tree_bytes };
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
     return true;
@@ -77,5 +99,14 @@ void dataset_meta_clear(DatasetMeta *meta)
 {
     g_free(meta->tokenizer_hash);
     g_free(meta->tokenizer_kind);
+    g_free(meta->labels);
     *meta = (DatasetMeta){ 0 };
+}
+
+char *dataset_meta_labels(const DatasetMeta *meta)
+{
+    if (meta->label_kind == LABELS_NONE)
+        return g_strdup("no labels of a classifier");
+    return g_strdup_printf("labels of a classifier (%s%s%s)", label_kind_names[meta->label_kind],
+                           meta->labels ? ": " : "", meta->labels ? meta->labels : "");
 }

@@ -21,6 +21,7 @@ void dataset_writer_close(DatasetWriter *writer)
     if (writer->files)
         indexed_writer_abort(writer->files);
     tree_writer_abort(writer->trees);
+    ndtype_writer_abort(writer->ndtypes);
     g_free(writer->prefix);
     g_free(writer);
 }
@@ -43,11 +44,18 @@ bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, 
     return writer->trees != NULL;
 }
 
+bool dataset_writer_with_ndtypes(DatasetWriter *writer, NdtypeDict *dict, bool packed, GError **error)
+{
+    writer->ndtypes = ndtype_writer_open(writer->prefix, dict, packed, error);
+    return writer->ndtypes != NULL;
+}
+
 bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
                              int64_t n_nodes, GError **error)
 {
     return dataset_writer_add(writer, ids, n, error) && dataset_writer_end_document(writer, error) &&
-           tree_writer_add(writer->trees, language, nodes, n_nodes, error);
+           (!writer->trees || tree_writer_add(writer->trees, language, nodes, n_nodes, error)) &&
+           (!writer->ndtypes || ndtype_writer_add(writer->ndtypes, language, nodes, n_nodes, error));
 }
 
 /* A PREFIX.tree of an earlier dataset of this name is removed. */
@@ -64,5 +72,6 @@ bool dataset_writer_finish(DatasetWriter *writer, GError **error)
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
     return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
            finish_trees(writer, error) &&
+           (!writer->ndtypes || ndtype_writer_finish(g_steal_pointer(&writer->ndtypes), error)) &&
            (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
 }

@@ -134,6 +134,16 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
     }
 }
 
+void labelled_count(LabelKind kind, const int32_t *notes, int64_t n_notes, int64_t *counts)
+{
+    const LabelledNotes read = read_notes(notes);
+    if (kind == LABELS_SEQUENCE && read.label >= 0)
+        counts[read.label]++;
+    for (int64_t i = LABELLED_DIGITS * (HEADER + PER_SEQUENCE); kind == LABELS_TOKENS && i < n_notes; i++)
+        if (notes[i] > 0)
+            counts[notes[i] - 1]++;
+}
+
 const Objective labels_objective = { .name = "labels",
                                      .streams = STREAMS_ENCODER,
                                      .text = TEXT_DOCUMENTS,

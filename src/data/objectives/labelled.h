@@ -18,4 +18,8 @@ typedef struct LabelledNotes {
 
 void labelled_append(GArray *notes, uint32_t number);
 
+/* Adds to `counts` (classes) how often each class is a label in the notes of a document of LABELS_SEQUENCE or
+ * LABELS_TOKENS that the objective accepts. */
+void labelled_count(LabelKind kind, const int32_t *notes, int64_t n_notes, int64_t *counts);
+
 extern const Objective labels_objective;

@@ -113,6 +113,8 @@ typedef struct Objective {
     ObjectiveStreams streams;
     ObjectiveText text;
     bool separated;           /* an EOS is put after every document */
+    bool ends_itself;         /* TEXT_DOCUMENTS: the example gets an EOS; one at the end of a document of the dataset is
+                                 left out */
     bool pairs;               /* TEXT_DOCUMENTS: a document is two sequences, input and target, and never cut */
     int64_t overlap;          /* tokens that a chunk shares with the next one */
     int64_t min_length;       /* chunks with fewer tokens are left out */

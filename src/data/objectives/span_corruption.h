@@ -25,3 +25,6 @@ void span_corruption_apply(const ObjectiveConfig *config, const bool *mask, cons
 /* Puts the targets back into the inputs: the original tokens (without EOS) in `out` (raw_length). A sentinel may come
  * several times in the inputs. Returns the number of tokens, or -1 if inputs and targets do not fit together. */
 int64_t span_corruption_splice(const ObjectiveConfig *config, const Example *example, int32_t *out);
+/* The same; spans (raw_length): the sentinel that each token was masked by, counted from 0; -1 for a kept token. */
+int64_t span_corruption_splice_spans(const ObjectiveConfig *config, const Example *example, int32_t *out,
+                                     int32_t *spans);

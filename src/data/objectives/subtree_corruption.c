@@ -70,13 +70,15 @@ static bool plan(ObjectiveConfig *config, GError **error)
                          settings->mask.least_split, settings->mask.most_split);
     if (config->n_sentinels < 1)
         return fail_user(error, "data.objective=subtree_corruption needs sentinels, which the tokenizer does not have");
+    int64_t least = most_masked(config, config->raw_length) + 2;
     if (config->target_length == 0)
         config->target_length = targets;
-    if (config->target_length < targets)
+    if (config->target_length < MIN(least, targets))
         return fail_user(error,
                          "data.target_length=%" PRId64 " cannot hold the %" PRId64
-                         " target tokens that a text of %" PRId64 " may have; leave it out or set it to %" PRId64,
-                         config->target_length, targets, config->raw_length, targets);
+                         " masked tokens of a text of %" PRId64 ", a sentinel and the end; leave it out or set it to "
+                         "%" PRId64 " or more",
+                         config->target_length, least - 2, config->raw_length, least);
     config->side = settings->subtrees ? dataset_tree : NULL;
     return true;
 }
@@ -84,7 +86,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
 static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 {
     choice->n_inputs = n + 1;
-    choice->n_targets = most_targets(config, n);
+    choice->n_targets = MIN(most_targets(config, n), config->target_length);
 }
 
 /* ---- spans and sentinels ---- */
@@ -156,19 +158,22 @@ static gboolean equal_spelling(gconstpointer a, gconstpointer b)
     return first->n == second->n && memcmp(first->tokens, second->tokens, (size_t)first->n * sizeof(int32_t)) == 0;
 }
 
-/* Gives spans their sentinels, with `share` equal spans the same one; spans for which none is left are removed, so
- * their tokens stay. */
+/* Gives spans their sentinels, with `share` equal spans the same one. Spans for which no sentinel is left, or no room
+ * in the targets, are removed, so their tokens stay. */
 static void name_spans(const ObjectiveConfig *config, const int32_t *tokens, bool share, GArray *spans)
 {
     g_autoptr(GHashTable) known = g_hash_table_new_full(hash_spelling, equal_spelling, g_free, NULL);
     int32_t sentinels = 0;
+    int64_t n_targets = 1; /* EOS */
     guint kept = 0;
     for (guint i = 0; i < spans->len; i++) {
         Span span = g_array_index(spans, Span, i);
         const Spelling spelling = { tokens + span.begin, span.end - span.begin };
         gpointer index = share ? g_hash_table_lookup(known, &spelling) : NULL; /* index + 1 */
-        if (!index && sentinels == config->n_sentinels)
+        int64_t targets = index ? 0 : 1 + spelling.n;
+        if ((!index && sentinels == config->n_sentinels) || n_targets + targets > config->target_length)
             continue;
+        n_targets += targets;
         span.repeated = index != NULL;
         span.sentinel = index ? GPOINTER_TO_INT(index) - 1 : sentinels++;
         if (share && !index)
@@ -228,6 +233,7 @@ static void apply(const ObjectiveConfig *config, G_GNUC_UNUSED const Choice *cho
 const Objective subtree_corruption_objective = { .name = "subtree_corruption",
                                                  .streams = STREAMS_BOTH,
                                                  .text = TEXT_DOCUMENTS,
+                                                 .ends_itself = true,
                                                  .min_length = 4,
                                                  .target_share = 1,
                                                  .options = subtree_corruption_options,

@@ -180,7 +180,7 @@ static int64_t longest_text(const ObjectiveConfig *config)
  * alike where that is more. */
 static bool plan(ObjectiveConfig *config, GError **error)
 {
-    config->n_sentinels -= UL2_MODES;
+    config->n_sentinels = MIN(config->n_sentinels, TOKENIZER_SENTINELS) - UL2_MODES; /* modes are T5's last ones */
     if (config->input_length < 8 || config->n_sentinels < 1)
         return fail_user(error,
                          "data.objective=ul2 needs data.input_length of 8 or more, not %" PRId64

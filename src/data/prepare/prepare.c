@@ -6,45 +6,13 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "data/prepare/prepare_pipeline.h"
+#include "data/prepare/weights.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { TRAIN, VALID, N_OUTPUTS };
-
-static const char *const suffixes[] = { ".json", ".idx", ".bin", ".tree" }; /* of the files of a dataset */
-
-int prepare_fields(const PrepareOptions *options)
-{
-    return options->corpus.fields_apart ? (int)g_strv_length(options->corpus.fields) : 1;
-}
-
-char *prepare_prefix(const PrepareOptions *options, int field, bool valid)
-{
-    if (options->fairseq)
-        return g_build_filename(options->out, valid ? "valid" : "train", NULL);
-    if (!options->corpus.fields_apart)
-        return g_strconcat(options->out, valid ? "-valid" : "", NULL);
-    return g_strdup_printf("%s_%s_%s%s", options->out, options->corpus.fields[field],
-                           options->split_sentences ? "sentence" : "document", valid ? "-valid" : "");
-}
-
-char **prepare_files(const PrepareOptions *options)
-{
-    g_autoptr(GStrvBuilder) files = g_strv_builder_new();
-    for (int i = 0; i < prepare_fields(options) * N_OUTPUTS; i++) {
-        g_autofree char *prefix = prepare_prefix(options, i / N_OUTPUTS, i % N_OUTPUTS == VALID);
-        for (size_t j = 0; j < G_N_ELEMENTS(suffixes); j++) {
-            g_autofree char *file = g_strconcat(prefix, suffixes[j], NULL);
-            g_strv_builder_add(files, file);
-        }
-    }
-    g_autofree char *dictionary = g_build_filename(options->out, "dict.txt", NULL);
-    if (options->fairseq)
-        g_strv_builder_add(files, dictionary);
-    return g_strv_builder_end(files);
-}
+enum { TRAIN, VALID, N_PARTS };
 
 /* ---- documents that were held out before ---- */
 
@@ -62,8 +30,8 @@ static bool was_held_out_of(const char *valid, const char *train)
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-        g_autofree char *path = g_strconcat(prefix, suffixes[i], NULL);
+    for (const char *const *suffix = prepare_suffixes; *suffix; suffix++) {
+        g_autofree char *path = g_strconcat(prefix, *suffix, NULL);
         if (!io_remove_file(path, error))
             return false;
     }
@@ -95,18 +63,47 @@ typedef struct Run {
     PrepareStats *stats;
     Corpus *corpus;
     SeenTable *seen;
-    int n_fields;
-    DatasetWriter *outputs[PREPARE_FIELDS][N_OUTPUTS]; /* NULL where nothing is held out */
-    double least_hash;                                 /* PipelineJob.least_hash of all jobs */
+    int n_outputs;
+    DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* NULL where nothing is held out, or no document was written */
+    NdtypeDict *ndtypes;                              /* of PrepareOptions.ndtypes; NULL without them */
+    double least_hash;                                /* PipelineJob.least_hash of all jobs */
     int64_t *id_counts; /* of each id in documents to train on, for fairseq's dictionary; NULL without it */
 } Run;
+
+static bool open_part(Run *run, int output, bool valid, GError **error)
+{
+    const PrepareOptions *options = run->options;
+    const ProgramOptions *programs = options->programs;
+    g_autofree char *prefix = prepare_prefix(options, output, valid), *folder = g_path_get_dirname(prefix);
+    DatasetMeta meta = dataset_meta_of(run->tok, options->append_eod);
+    meta.held_out = valid;
+    if (!io_make_directories(folder, error))
+        return false;
+    DatasetWriter *writer = run->outputs[output][valid] = dataset_writer_open(prefix, &meta, options->fairseq, error);
+    if (!writer || !programs)
+        return writer != NULL;
+    if (!options->ndtypes)
+        return dataset_writer_with_trees(writer, programs->grammars, error);
+    return output == 0 || dataset_writer_with_ndtypes(writer, run->ndtypes, options->ffrecord, error);
+}
+
+/* Opens a dataset and, with --valid, the one beside it. */
+static bool open_output(Run *run, int output, GError **error)
+{
+    return open_part(run, output, false, error) && (run->options->valid <= 0 || open_part(run, output, true, error));
+}
+
+static void count_ids(Run *run, const PipelineJob *job, const PipelineDocument *document)
+{
+    for (guint i = 0; run->id_counts && !document->valid && i < document->n_ids; i++)
+        run->id_counts[g_array_index(job->ids, int32_t, document->first_id + i)]++;
+}
 
 static bool write_document(Run *run, const PipelineJob *job, const PipelineDocument *document, GError **error)
 {
     DatasetWriter *output = run->outputs[document->field][document->valid ? VALID : TRAIN];
     guint at = document->first_id;
-    for (guint i = 0; run->id_counts && !document->valid && i < document->n_ids; i++)
-        run->id_counts[g_array_index(job->ids, int32_t, at + i)]++;
+    count_ids(run, job, document);
     for (guint i = 0; i < document->n_sequences; i++) {
         guint n = g_array_index(job->sequences, guint, document->first_sequence + i);
         if (!dataset_writer_add(output, &g_array_index(job->ids, int32_t, at), n, error))
@@ -121,11 +118,15 @@ static bool write_document(Run *run, const PipelineJob *job, const PipelineDocum
 static bool write_program(Run *run, const PipelineJob *job, const PipelineDocument *document, guint node,
                           GError **error)
 {
-    DatasetWriter *output = run->outputs[document->field][document->valid ? VALID : TRAIN];
     const ProgramTree *tree = &document->tree;
     const TreeNode *nodes = (const TreeNode *)(void *)job->nodes->data;
-    int language = tree->outcome == SYNTAX_TREE ? tree->language : -1;
+    int language = tree->outcome == SYNTAX_TREE ? tree->language : -1,
+        of = run->options->by_language ? language + 1 : 0;
     guint at = document->first_id;
+    if (!run->outputs[of][TRAIN] && !open_output(run, of, error))
+        return false;
+    DatasetWriter *output = run->outputs[of][document->valid ? VALID : TRAIN];
+    count_ids(run, job, document);
     program_count(&run->stats->programs[tree->language + 1], tree, (int64_t)document->bytes, document->n_ids);
     for (guint i = document->first_sequence; i < document->first_sequence + document->n_sequences; i++) {
         guint n = g_array_index(job->sequences, guint, i), n_nodes = g_array_index(job->n_nodes, guint, i);
@@ -142,7 +143,9 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
 static bool is_kept(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
 {
     int64_t n = (int64_t)document->n_ids - options->append_eod;
-    if (document->n_ids == 0)
+    if (document->dropped != DROPPED_NOT)
+        stats->dropped[document->dropped]++;
+    else if (document->n_ids == 0)
         stats->empty++;
     else if (n < options->min_tokens)
         stats->too_short++;
@@ -170,6 +173,7 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
     run->least_hash = MIN(run->least_hash, job->least_hash);
     stats->duplicates += job->duplicates;
     stats->empty += job->empty;
+    stats->dropped[DROPPED_LICENCE] += job->unlicensed;
     return true;
 }
 
@@ -192,17 +196,6 @@ static bool write_jobs(Run *run, Pipeline *pipeline, GError **error)
     }
 }
 
-static bool open_output(Run *run, int field, bool valid, GError **error)
-{
-    g_autofree char *prefix = prepare_prefix(run->options, field, valid);
-    DatasetMeta meta = dataset_meta_of(run->tok, run->options->append_eod);
-    meta.held_out = valid;
-    run->outputs[field][valid] = dataset_writer_open(prefix, &meta, run->options->fairseq, error);
-    const ProgramOptions *programs = run->options->programs;
-    DatasetWriter *output = run->outputs[field][valid];
-    return output && (!programs || dataset_writer_with_trees(output, programs->grammars, error));
-}
-
 static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
 {
     const PrepareOptions *options = run->options;
@@ -218,8 +211,10 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
         return false;
     run->id_counts = options->fairseq ? g_new0(int64_t, tokenizer_size(run->tok)) : NULL;
     bool done = options->keep_duplicates || (run->seen = seen_table_open(folder, error));
-    for (int field = 0; done && field < run->n_fields; field++)
-        done = open_output(run, field, false, error) && (options->valid <= 0 || open_output(run, field, true, error));
+    if (done && options->ndtypes)
+        done = (run->ndtypes = ndtype_dict_new(options->programs->grammars, options->programs->segment_tokens, error));
+    for (int output = 0; done && !options->by_language && output < run->n_outputs; output++)
+        done = open_output(run, output, error);
     return done || fail_context(error, "%s cannot be written", options->out);
 }
 
@@ -246,7 +241,7 @@ static void add_counts(DatasetCounts *to, DatasetCounts *all, const DatasetWrite
 static void warn_nothing_held_out(const Run *run, int field)
 {
     const char *prefix = run->outputs[field][VALID]->prefix;
-    int64_t n = run->stats->fields[field].train.documents;
+    int64_t n = run->stats->outputs[field].train.documents;
     if (n == 1)
         log_warning("the only document is to be trained on: %s is empty, and no run can evaluate on it", prefix);
     else
@@ -255,11 +250,13 @@ static void warn_nothing_held_out(const Run *run, int field)
                     n, 100 * run->options->valid, prefix, floor(100 * run->least_hash) + 1);
 }
 
-/* Fails for a field without documents to train on. */
-static bool check_field(const Run *run, int field, GError **error)
+/* Fails for a dataset without documents to train on. */
+static bool check_output(const Run *run, int field, GError **error)
 {
     const PrepareOptions *options = run->options;
-    const PrepareCounts *counts = &run->stats->fields[field];
+    const PrepareCounts *counts = &run->stats->outputs[field];
+    if (options->by_language)
+        return true;
     const char *prefix = run->outputs[field][TRAIN]->prefix;
     if (counts->train.documents == 0 && counts->valid.documents > 0)
         return fail_user(error,
@@ -275,10 +272,14 @@ static bool check_field(const Run *run, int field, GError **error)
 
 /* An earlier PREFIX-valid is removed first: even if the program is killed here, PREFIX-valid never holds documents of
  * PREFIX. */
-static bool finish_field(Run *run, int field, GError **error)
+static bool finish_output(Run *run, int field, GError **error)
 {
     DatasetWriter *train = run->outputs[field][TRAIN], *valid = run->outputs[field][VALID];
     g_autofree char *before = prepare_prefix(run->options, field, true);
+    if (run->options->by_language && valid && valid->meta.counts.documents == 0)
+        valid = NULL; /* nothing of this language is held out */
+    if (run->options->by_language && train->meta.counts.documents == 0)
+        log_warning("all of %s is held out", train->prefix);
     return (valid ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
            dataset_writer_finish(train, error) && (!valid || dataset_writer_finish(valid, error));
 }
@@ -287,15 +288,21 @@ static bool finish_all(Run *run, GError **error)
 {
     PrepareStats *stats = run->stats;
     stats->corpus = *corpus_counts(run->corpus);
-    for (int field = 0; field < run->n_fields; field++) {
-        add_counts(&stats->fields[field].train, &stats->all.train, run->outputs[field][TRAIN]);
-        add_counts(&stats->fields[field].valid, &stats->all.valid, run->outputs[field][VALID]);
-        if (!check_field(run, field, error))
+    for (int i = 0; i < run->n_outputs; i++) {
+        add_counts(&stats->outputs[i].train, &stats->all.train, run->outputs[i][TRAIN]);
+        add_counts(&stats->outputs[i].valid, &stats->all.valid, run->outputs[i][VALID]);
+        if (!check_output(run, i, error))
             return false;
     }
-    for (int field = 0; field < run->n_fields; field++)
-        if (!finish_field(run, field, error))
+    if (stats->all.train.documents == 0)
+        return fail_user(error, "no document with text was found for %s; nothing was written", run->options->out);
+    for (int i = 0; i < run->n_outputs; i++)
+        if (run->outputs[i][TRAIN] && !finish_output(run, i, error))
             return false;
+    if (run->options->by_language && !prepare_weights_write(run->options, stats, error))
+        return false;
+    if (run->ndtypes && !ndtype_dict_write(run->ndtypes, run->options->out, error))
+        return false;
     return !run->id_counts || fairseq_identity_write(run->tok, run->options->out, run->id_counts, error);
 }
 
@@ -304,10 +311,13 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
 {
     double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
-    Run run = { .tok = tok, .options = options, .stats = stats, .n_fields = prepare_fields(options), .least_hash = 1 };
+    Run run = {
+        .tok = tok, .options = options, .stats = stats, .n_outputs = prepare_outputs(options), .least_hash = 1
+    };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
-    for (int i = 0; i < run.n_fields * N_OUTPUTS; i++)
-        dataset_writer_close(run.outputs[i / N_OUTPUTS][i % N_OUTPUTS]);
+    for (int i = 0; i < run.n_outputs * N_PARTS; i++)
+        dataset_writer_close(run.outputs[i / N_PARTS][i % N_PARTS]);
+    ndtype_dict_free(run.ndtypes);
     g_free(run.id_counts);
     seen_table_close(run.seen);
     corpus_close(run.corpus);

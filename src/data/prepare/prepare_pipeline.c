@@ -77,10 +77,12 @@ static uint64_t fields_seed(const Corpus *corpus)
 static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const ProgramOptions *programs = pipeline->options->programs;
-    int language = programs ? grammars_find(programs->grammars, corpus_language(pipeline->corpus)) : -1;
+    const char *name = programs ? corpus_language(pipeline->corpus) : NULL;
+    const ProgramTree tree = { .language = programs ? grammars_find(programs->grammars, name) : -1,
+                               .rival = programs ? grammars_rival(programs->grammars, name) : -1 };
     bool valid = is_held_out(job, text, bytes, pipeline->options->valid);
     for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
-        PipelineDocument document = { .field = field, .valid = valid, .tree = { .language = language } };
+        PipelineDocument document = { .field = field, .valid = valid, .tree = tree };
         corpus_field(pipeline->corpus, field, &document.begin, &document.bytes);
         document.begin += job->text->len;
         if (document.bytes > 0)
@@ -131,6 +133,11 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
 /* Adds a document to the job unless its text was seen before. */
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
+    const CleaningRules *rules = pipeline->options->rules;
+    if (rules && !cleaning_has_licence(rules, pipeline->corpus)) {
+        job->unlicensed++;
+        return true;
+    }
     if (pipeline->seen && bytes > 0) {
         XXH128_hash_t hash = XXH3_128bits_withSeed(text, bytes, fields_seed(pipeline->corpus));
         bool fresh;
@@ -161,7 +168,7 @@ static void fill_job(Pipeline *pipeline, PipelineJob *job)
     g_array_set_size(job->n_nodes, 0);
     g_array_set_size(job->nodes, 0);
     g_clear_pointer(&job->where, g_free);
-    job->duplicates = job->empty = 0;
+    job->duplicates = job->empty = job->unlicensed = 0;
     job->least_hash = 1;
     job->last = false;
     while (!job->last && job->text->len < JOB_BYTES)
@@ -214,6 +221,9 @@ static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, cons
     size_t bytes;
     document->first_id = job->ids->len;
     document->first_sequence = job->sequences->len;
+    document->dropped = options->rules ? cleaning_check(options->rules, at, document->bytes) : DROPPED_NOT;
+    if (document->dropped != DROPPED_NOT)
+        return true;
     if (programs && !program_encode(programs, at, document->bytes, options->specials, &document->tree, job->ids,
                                     job->sequences, job->nodes, job->n_nodes, error))
         return false;
@@ -222,7 +232,7 @@ static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, cons
     while (options->split_sentences && sentence_next(&at, end, options->keep_newlines, &sentence, &bytes))
         if (!encode_sequence(tok, options, job, sentence, bytes, error))
             return false;
-    if (options->append_eod && job->ids->len > document->first_id) {
+    if (options->append_eod && !programs && job->ids->len > document->first_id) {
         g_array_append_val(job->ids, eos);
         g_array_index(job->sequences, guint, job->sequences->len - 1)++;
     }

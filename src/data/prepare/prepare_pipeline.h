@@ -13,6 +13,7 @@ typedef struct PipelineDocument {
     guint first_sequence, n_sequences; /* within the job's sequences */
     int field;                         /* index of its field; 0 without fields_apart */
     bool valid;                        /* held out */
+    Dropped dropped;                   /* by PrepareOptions.rules: it is not tokenized */
     ProgramTree tree;                  /* with PrepareOptions.programs */
 } PipelineDocument;
 
@@ -27,7 +28,7 @@ typedef struct PipelineJob {
     GArray *n_nodes;   /* of guint, with programs: number of nodes of each sequence */
     GArray *nodes;     /* of TreeNode, with programs: of one sequence after another */
     char *where;       /* file and line of the first document */
-    int64_t duplicates, empty;
+    int64_t duplicates, empty, unlicensed;
     double least_hash;   /* of its documents, hashed to [0, 1) as --valid does; 1 means no document */
     uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */
     GError *error;       /* ends the run after the documents of this job; NULL means none */

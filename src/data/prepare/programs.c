@@ -5,7 +5,9 @@ struct ProgramEncoder {
     const ProgramOptions *options;
     SyntaxParser *parser;
     GArray *syntax; /* SyntaxNode: over bytes */
+    GArray *rival;  /* SyntaxNode: by the other grammar */
     GArray *tree;   /* TreeNode: over the tokens of the whole program */
+    GArray *ids;    /* int32_t: of the whole program */
     GArray *ends;   /* uint32_t: of the tokens, in bytes */
     GArray *cuts;   /* int64_t: ends of the segments, in tokens */
 };
@@ -17,7 +19,9 @@ ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions 
     encoder->options = options;
     encoder->parser = syntax_parser_open();
     encoder->syntax = g_array_new(false, false, sizeof(SyntaxNode));
+    encoder->rival = g_array_new(false, false, sizeof(SyntaxNode));
     encoder->tree = g_array_new(false, false, sizeof(TreeNode));
+    encoder->ids = g_array_new(false, false, sizeof(int32_t));
     encoder->ends = g_array_new(false, false, sizeof(uint32_t));
     encoder->cuts = g_array_new(false, false, sizeof(int64_t));
     return encoder;
@@ -29,10 +33,31 @@ void program_encoder_close(ProgramEncoder *encoder)
         return;
     syntax_parser_close(encoder->parser);
     g_array_unref(encoder->syntax);
+    g_array_unref(encoder->rival);
     g_array_unref(encoder->tree);
+    g_array_unref(encoder->ids);
     g_array_unref(encoder->ends);
     g_array_unref(encoder->cuts);
     g_free(encoder);
+}
+
+/* Parses by the rival grammar what the first one finds errors in, and takes its tree if that has at most half as many
+ * bytes of errors: a macro that neither grammar knows says nothing. */
+static void try_rival(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
+{
+    const ProgramOptions *options = encoder->options;
+    uint64_t errors = syntax_error_bytes(encoder->parser);
+    if (tree->rival < 0 || errors == 0)
+        return;
+    const Grammar *grammar = grammars_at(options->grammars, tree->rival);
+    SyntaxOutcome outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->rival);
+    if (outcome != SYNTAX_TREE || syntax_error_bytes(encoder->parser) > errors / 2)
+        return;
+    GArray *first = encoder->syntax;
+    encoder->syntax = encoder->rival;
+    encoder->rival = first;
+    tree->outcome = outcome;
+    tree->language = tree->rival;
 }
 
 /* Fills encoder->tree; a program without a grammar or beyond the limits has no nodes. */
@@ -45,8 +70,9 @@ static void find_tree(ProgramEncoder *encoder, const char *text, size_t bytes, P
         return;
     const Grammar *grammar = grammars_at(options->grammars, tree->language);
     tree->outcome = syntax_parse(encoder->parser, grammar, text, bytes, &options->limits, encoder->syntax);
-    trees_align(encoder->syntax, grammar, text, (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len,
-                encoder->tree);
+    try_rival(encoder, text, bytes, tree);
+    trees_align(encoder->syntax, grammars_at(options->grammars, tree->language), text,
+                (const uint32_t *)(void *)encoder->ends->data, encoder->ends->len, encoder->tree);
 }
 
 static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)
@@ -56,11 +82,27 @@ static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)
                          encoder->options->segment_tokens, rule, encoder->cuts);
 }
 
+/* Appends segment [from, to) of the program's tokens, its end, and its nodes. */
+static void add_segment(const ProgramEncoder *encoder, int64_t from, int64_t to, GArray *ids, GArray *sequences,
+                        GArray *nodes, GArray *n_nodes)
+{
+    const int32_t end = encoder->options->end;
+    const guint n_tokens = (guint)(to - from) + (end >= 0), before = nodes->len;
+    trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
+    const guint kept = nodes->len - before;
+    g_array_append_vals(ids, &g_array_index(encoder->ids, int32_t, from), (guint)(to - from));
+    if (end >= 0)
+        g_array_append_val(ids, end);
+    g_array_append_val(sequences, n_tokens);
+    g_array_append_val(n_nodes, kept);
+}
+
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
                     GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error)
 {
+    g_array_set_size(encoder->ids, 0);
     g_array_set_size(encoder->ends, 0);
-    if (!tokenizer_encode_ends(encoder->tok, text, bytes, specials, ids, encoder->ends, error))
+    if (!tokenizer_encode_ends(encoder->tok, text, bytes, specials, encoder->ids, encoder->ends, error))
         return false;
     find_tree(encoder, text, bytes, tree);
     bool least = encoder->options->rule == SEGMENT_LEAST;
@@ -73,11 +115,7 @@ bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, boo
     int64_t from = 0;
     for (guint i = 0; i < encoder->cuts->len; i++) {
         int64_t to = g_array_index(encoder->cuts, int64_t, i);
-        const guint n_tokens = (guint)(to - from), before = nodes->len;
-        trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
-        const guint kept = nodes->len - before;
-        g_array_append_val(sequences, n_tokens);
-        g_array_append_val(n_nodes, kept);
+        add_segment(encoder, from, to, ids, sequences, nodes, n_nodes);
         from = to;
     }
     return true;

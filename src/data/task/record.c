@@ -62,12 +62,27 @@ static void add_text(const Record *record, const char *name, GPtrArray *texts, c
         g_ptr_array_add(texts, g_strndup(text, record->short_bytes));
 }
 
+/* The item of a list that the first part of `rest` numbers from 0, and in *rest what follows; NULL where it is no such
+ * number. */
+static const json_t *find_item(const json_t *list, const char **rest)
+{
+    char *end = NULL;
+    const guint64 i = *rest && g_ascii_isdigit(**rest) ? g_ascii_strtoull(*rest, &end, 10) : 0;
+    const json_t *item = end && (*end == '.' || *end == '\0') ? json_array_get(list, (size_t)i) : NULL;
+    if (item)
+        *rest = *end == '.' ? end + 1 : NULL;
+    return item;
+}
+
 /* Appends the texts of a value, below which `rest` leads on; false with no error where there is none. */
 static bool add_texts(const Record *record, const char *name, const json_t *value, const char *rest, GPtrArray *texts,
                       GError **error)
 {
     if (value == NULL || json_is_null(value))
         return false;
+    const json_t *item = json_is_array(value) ? find_item(value, &rest) : NULL;
+    if (item)
+        return add_texts(record, name, item, rest, texts, error);
     if (json_is_array(value)) {
         bool any = json_array_size(value) == 0;
         for (size_t i = 0; i < json_array_size(value); i++) {

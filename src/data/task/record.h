@@ -13,6 +13,7 @@ typedef struct Record {
     const json_t *levels[RECORD_LEVELS]; /* objects, the innermost last; borrowed */
     int n_levels;
     const char *where;      /* "train.tsv:17", for errors */
+    const char *text;       /* JSON lines: the line as it stands in the file; NULL in other formats */
     const char *columns;    /* names of the columns of a table, for errors; NULL means JSON */
     const char *short_name; /* NULL, or a field whose text counts as the first short_bytes of it, or the last ones */
     size_t short_bytes;
@@ -20,9 +21,9 @@ typedef struct Record {
 } Record;
 
 /* Appends the texts (char *, g_free) of a field. Names with dots lead into objects: "passage.text"; lists on the way
- * give the texts of all their items; a number n that is no name is column n of a table. The innermost level that has
- * the name counts. Numbers are written as in JSON, true and false too. False with no error where the record has no such
- * field, or null; false with an error where the field is no text. */
+ * give the texts of all their items, or of one: "test_list.0" is the first; a number n that is no name is column n of a
+ * table. The innermost level that has the name counts. Numbers are written as in JSON, true and false too. False with
+ * no error where the record has no such field, or null; false with an error where the field is no text. */
 bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error);
 /* The JSON value of a field; NULL means there is none. */
 const json_t *record_value(const Record *record, const char *name);

@@ -189,13 +189,25 @@ static bool collect(RecordReader *reader, const json_t *value, char **step, Path
     return true;
 }
 
+/* The same of a value that is itself a list. */
+static bool collect_items(RecordReader *reader, const json_t *list, GError **error)
+{
+    if (!json_is_array(list))
+        return fail_user(error, "%s: no list [ ] where task.rows says so", reader->where->str);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!collect(reader, json_array_get(list, i), reader->steps + 1, (Path){ 0 }, error))
+            return false;
+    return true;
+}
+
 static bool take_root(RecordReader *reader, json_t *root, GError **error)
 {
+    const bool list = g_strcmp0(reader->steps[0], "[]") == 0;
     json_decref(reader->root);
     reader->root = root;
     reader->next = 0;
     g_array_set_size(reader->paths, 0);
-    if (collect(reader, root, reader->steps, (Path){ 0 }, error))
+    if (list ? collect_items(reader, root, error) : collect(reader, root, reader->steps, (Path){ 0 }, error))
         return true;
     g_array_set_size(reader->paths, 0);
     return false;
@@ -299,12 +311,42 @@ static bool next_table_row(RecordReader *reader, GError **error)
     return take_root(reader, row, error);
 }
 
+/* The text with quotes around the numbers that Python writes and jansson does not read: integers of more than 64 bits,
+ * NaN and Infinity. g_free. */
+static char *quote_numbers(const char *text)
+{
+    GString *out = g_string_sized_new(strlen(text) + 64);
+    bool quoted = false;
+    while (*text) {
+        const size_t n = quoted ? 0 : strspn(text, "+-.0123456789eENafInity");
+        const bool number = n > 18 || (n > 0 && (*text == 'N' || memchr(text, 'I', n)));
+        g_string_append(out, number ? "\"" : "");
+        g_string_append_len(out, text, (gssize)MAX(n, 1));
+        g_string_append(out, number ? "\"" : "");
+        if (quoted && *text == '\\' && text[1])
+            g_string_append_c(out, *++text);
+        else if (*text == '"')
+            quoted = !quoted;
+        text += MAX(n, 1);
+    }
+    return g_string_free(out, false);
+}
+
+static json_t *parse_line(const char *line, json_error_t *reason)
+{
+    json_t *root = json_loads(line, JSON_REJECT_DUPLICATES, reason);
+    if (root)
+        return root;
+    g_autofree char *text = quote_numbers(line);
+    return json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+}
+
 static bool next_object(RecordReader *reader, GError **error)
 {
     json_error_t reason;
     if (!next_row(reader, error))
         return false;
-    json_t *root = json_loads(cell_reader_cell(reader->cells[0], 0), JSON_REJECT_DUPLICATES, &reason);
+    json_t *root = parse_line(cell_reader_cell(reader->cells[0], 0), &reason);
     if (root == NULL)
         return fail_user(error, "%s: column %d: not JSON: %s", reader->where->str, reason.column, reason.text);
     return take_root(reader, root, error);
@@ -445,5 +487,6 @@ bool record_reader_next(RecordReader *reader, Record *record, GError **error)
     if (reader->format == RECORD_JSON)
         g_string_printf(reader->where, "%s: record %u", reader->path, reader->next);
     record->where = reader->where->str;
+    record->text = reader->format == RECORD_JSONL ? cell_reader_cell(reader->cells[0], 0) : NULL;
     return true;
 }

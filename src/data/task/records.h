@@ -22,7 +22,8 @@ extern const char *const record_choice_names[]; /* "auto", "true", "false", NULL
 typedef struct RecordSource {
     const char *path; /* a file, or with RECORD_PARALLEL several, separated by commas; plain, .gz or .zst */
     RecordFormat format;
-    const char *rows;    /* JSON: the lists that lead to a record, "data[].paragraphs[].qas[]"; "" means none */
+    const char *rows;    /* JSON: the lists that lead to a record, "data[].paragraphs[].qas[]"; "[]" means that the
+                            whole value is a list; "" means none */
     RecordChoice header; /* tables: the first line names the columns; by default it does */
     const char *columns; /* tables without header: names "a,b,c"; "" means that columns are 1, 2, 3, … */
     RecordChoice quotes; /* tables: cells may be quoted; by default in .csv alone */

@@ -259,3 +259,24 @@ void true_or_false(G_GNUC_UNUSED const TaskExample *example, char **prediction, 
     g_free(*prediction);
     *prediction = g_strdup(n_true == 1 && n_other == 0 ? "true" : "false");
 }
+
+/* ---- CodeXGLUE ---- */
+
+char *single_spaces(G_GNUC_UNUSED const char *field, char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at; at++)
+        if (!g_ascii_isspace(*at))
+            *out++ = *at;
+        else if (out > text && out[-1] != ' ')
+            *out++ = ' ';
+    *out = '\0';
+    return g_strchomp(text);
+}
+
+void strip_ends(G_GNUC_UNUSED const TaskExample *example, char **prediction, GPtrArray *references)
+{
+    g_strstrip(*prediction);
+    for (guint i = 0; i < references->len; i++)
+        g_strstrip(references->pdata[i]);
+}

@@ -29,3 +29,7 @@ void break_sentences(const TaskExample *example, char **prediction, GPtrArray *r
 /* Hyperpartisan news, as t5-experiments: a prediction is "true" if it is that word in any case, without punctuation and
  * articles; anything else is "false". */
 void true_or_false(const TaskExample *example, char **prediction, GPtrArray *references);
+/* CodeXGLUE: white space of programs becomes single spaces, none at the ends, as its run.py does. */
+char *single_spaces(const char *field, char *text);
+/* CodeXGLUE: white space at the ends of predictions and references does not count. */
+void strip_ends(const TaskExample *example, char **prediction, GPtrArray *references);

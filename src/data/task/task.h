@@ -26,6 +26,14 @@ typedef struct TaskExample {
     GArray *starts;     /* LABELS_SPAN: int64_t, the byte of `second` at which each target begins; else NULL */
 } TaskExample;
 
+/* The programs that test a completion of an example (eval/programs). */
+typedef enum TaskTests {
+    TESTS_NONE,
+    TESTS_HUMANEVAL, /* a function check(candidate) of the field `test`, which asserts */
+    TESTS_MBPP,      /* assertions of the field `test_list`, or a program of the field `test` */
+    TESTS_PLUS,      /* EvalPlus: results equal those of `canonical_solution` on `base_input` and `plus_input` */
+} TaskTests;
+
 typedef struct Task Task;
 /* Makes the example of a record by other means than templates. */
 typedef bool (*TaskMakeFn)(const Task *task, const Record *record, TaskExample *out, GError **error);
@@ -47,19 +55,24 @@ struct Task {
     const char *input;                    /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
     const char *target;                   /* template; NULL means the texts of the field `references` */
     const char *references; /* field with the right answers, of which the first is trained on; NULL means the target */
-    const char *labels; /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
-                           that the target's text is taken as it is */
+    const char *labels;    /* "negative,positive": names of the values 0, 1, … (false, true) of the target; NULL means
+                              that the target's text is taken as it is */
+    const char *lookup;    /* file beside that of the records, of JSON lines with a field `idx`; NULL means none */
+    const char *looked_up; /* fields whose values are such an idx and become the object of it: "idx1,idx2" */
     const char *id, *group; /* templates, or NULL */
     const char *scores;     /* names of scores (eval/scores/scores.h), separated by commas */
     const char *positive;   /* the positive label of f1 and multirc; NULL means none */
     bool average_labels;    /* f1_macro is of exactly the names in `labels` */
+    const char *language;   /* of the programs to be written, for CodeBLEU; NULL means none */
     bool intl;              /* BLEU with the tokenizer intl */
     bool pad_punctuation;   /* spaces around every ASCII punctuation character, runs of white space become one space */
     bool each_answer;       /* an example to train on for each right answer */
     bool merge_ids;         /* in evaluation, records with the same id are one example with the answers of all */
     bool skip_bad;          /* rows that cannot be read are left out, as the official reader does */
     int64_t input_length, target_length; /* tokens of a packed sequence; 0 means the default */
-    TaskMakeFn make;                     /* these four: NULL means the plain way */
+    TaskTests tests;                     /* how completions are tested as programs */
+    const char *const *stop; /* texts before which a completion ends, the list ends with NULL; NULL means none */
+    TaskMakeFn make;         /* these four: NULL means the plain way */
     TaskCleanFn clean;
     TaskLabelFn label;
     TaskGradeFn grade;
@@ -84,7 +97,10 @@ typedef struct TaskConfig {
     int on_error;    /* TaskOnError */
     char *cut_field; /* the field that is shortened where an input is too long; "" means the input as a whole */
     int cut_side;    /* TaskSide */
-    bool classifies; /* no option, but taken from the model: it has a classifier */
+    /* No options, but taken from the model: */
+    bool classifies;         /* it has a classifier */
+    const char *classes;     /* names of its classes, which labels must be one of; NULL means any */
+    const char *labels_from; /* path of train.init, where these names come from; NULL means another source */
 } TaskConfig;
 
 extern const OptionRow task_options[];
@@ -129,6 +145,11 @@ void task_reader_close(TaskReader *reader);
  */
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
 int64_t task_reader_skipped(const TaskReader *reader);
+/* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The label -1 of
+ * an official file, which means that there is none, is an error where needs_target; else the example's answer becomes
+ * unknown. */
+bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
+                        TaskExample *example, GError **error);
 
 /* ---- token ids ---- */
 
@@ -143,7 +164,8 @@ typedef struct TaskEncoder {
     int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
     bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
-    int64_t inputs, inputs_cut, targets_cut, longest_input, longest_target; /* longest: tokens before cutting */
+    int64_t inputs, inputs_cut, targets_cut; /* inputs of LABELS_SPAN: questions */
+    int64_t longest_input, longest_target;   /* tokens before cutting */
 } TaskEncoder;
 
 /* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */

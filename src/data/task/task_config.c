@@ -148,12 +148,11 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
     task->learns = task_learns(config);
     if (task->learns == LABELS_NONE && *config->name && *config->target == '\0')
         return fail_user(error,
-                         "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label",
+                         "task.name=%s is text to text, and the model a classifier: give task.input and task.label",
                          config->name);
     if (task->learns == LABELS_NONE)
-        return fail_user(error, "the model is an encoder alone, which writes no text: give task.label, task.value, "
-                                "task.tags, task.answers or task.choices in place of task.target; or take a T5 or a "
-                                "GPT");
+        return fail_user(error, "the model is a classifier, which writes no text: give task.label, task.value, "
+                                "task.tags, task.answers or task.choices in place of task.target");
     if (!own_input && task->first)
         task->input = task->first;
     else
@@ -177,12 +176,39 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
            fail_user(error, "task.label is not set: the template of the number of the right choice");
 }
 
+/* Options that only a classifier takes, and one that only a model that writes its answer takes: another model would
+ * ignore them. */
+static bool check_taken(const TaskConfig *config, GError **error)
+{
+    const struct {
+        const char *name, *value;
+        bool classifies;
+        const char *instead;
+    } options[] = {
+        { "task.second", config->second, true, "write both texts into task.input, \"sentence1: {a} sentence2: {b}\"" },
+        { "task.tags", config->tags, true, "name the field in task.target, \"{tags}\"" },
+        { "task.answers", config->answers, true, "name the field in task.target or task.references, \"answers.text\"" },
+        { "task.choices", config->choices, true, "write the choices into task.input" },
+        { "task.cut_field", config->cut_field, false, "of a pair the longer text loses tokens, on task.cut_side" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (*options[i].value && options[i].classifies != config->classifies)
+            return fail_user(error, "%s=%s: %s; %s", options[i].name, options[i].value,
+                             config->classifies ? "a classifier takes no such option"
+                                                : "the model writes its answer (a T5, a GPT), and only a classifier "
+                                                  "takes this option",
+                             options[i].instead);
+    return true;
+}
+
 bool task_configure(Task *task, const TaskConfig *config, GError **error)
 {
     *task = (Task){ .name = "own", .source = { .rows = "", .columns = "" }, .scores = "exact_match" };
-    if (*config->name && !find_named(task, config->name, error))
+    if ((*config->name && !find_named(task, config->name, error)) || !check_taken(config, error) ||
+        !labels_check(config->labels, "task.labels", error))
         return false;
-    const char *target = *config->target ? config->target : *config->value ? config->value : config->label;
+    const char *learnt = *config->value ? config->value : config->label;
+    const char *target = *config->target && !(config->classifies && *learnt) ? config->target : learnt;
     bool own_target = *target && *config->labels == '\0';
     if (own_target) { /* another target than the table's: its labels and rules do not fit */
         task->labels = NULL;
@@ -225,13 +251,24 @@ static bool read_share(const char *text, double *share)
     return end != text && end[percent] == '\0';
 }
 
+/* Files of a folder; several names are separated by commas. */
+static char *in_folder(const char *folder, const char *names)
+{
+    g_auto(GStrv) files = g_strsplit(names, ",", -1);
+    for (char **file = files; *file; file++) {
+        g_autofree char *name = *file;
+        *file = g_build_filename(folder, name, NULL);
+    }
+    return g_strjoinv(",", files);
+}
+
 /* The file `name` of the folder, or the path itself where it is no folder. */
 static char *find_file(const char *path, const char *name, const char *what, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     if (name)
-        return g_build_filename(path, name, NULL);
+        return in_folder(path, name);
     fail_user(error, "%s: %s is a folder; name a file", what, path);
     return NULL;
 }
@@ -254,7 +291,7 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     else if (*config->valid)
         valid->path = find_file(config->valid, task->valid_file, "task.valid", error);
     else if (folder && task->valid_file)
-        valid->path = g_build_filename(config->data, task->valid_file, NULL);
+        valid->path = in_folder(config->data, task->valid_file);
     train->share = share;
     if (valid->path || !*config->valid)
         return true;

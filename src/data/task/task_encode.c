@@ -106,17 +106,31 @@ bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, G
     return true;
 }
 
+static void report_inputs(const TaskEncoder *encoder, const char *what)
+{
+    g_autofree char *all = text_grouped(encoder->inputs), *cut = text_grouped(encoder->inputs_cut);
+    const LabelKind learns = encoder->task->learns;
+    const char *field = encoder->config->cut_field;
+    const char *side = encoder->config->cut_side == TASK_CUT_START && learns != LABELS_TOKENS ? "start" : "end";
+    g_autofree char *part = *field ? g_strdup_printf("the field {%s}", field) : g_strdup("the input");
+    if (learns == LABELS_SPAN)
+        log_warning("%s: %s of %s questions are longer than half of data.input_length=%" PRId64
+                    " (the longest has %" PRId64 " tokens): they lose their end",
+                    what, cut, all, encoder->input_length, encoder->longest_input);
+    else
+        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64 " takes (the longest has %" PRId64
+                    " tokens): %s loses its %s%s",
+                    what, cut, all, encoder->input_length, encoder->longest_input, part, side,
+                    learns == LABELS_NONE     ? "; task.cut_field and task.cut_side choose"
+                    : learns == LABELS_TOKENS ? ""
+                                              : "; task.cut_side chooses");
+}
+
 void task_encoder_report(const TaskEncoder *encoder, const char *what)
 {
-    g_autofree char *all = text_grouped(encoder->inputs), *cut = text_grouped(encoder->inputs_cut),
-                    *targets = text_grouped(encoder->targets_cut);
-    const char *field = encoder->config->cut_field;
-    g_autofree char *part = *field ? g_strdup_printf("the field {%s}", field) : g_strdup("the input");
+    g_autofree char *targets = text_grouped(encoder->targets_cut);
     if (encoder->inputs_cut > 0)
-        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64 " takes (the longest has %" PRId64
-                    " tokens): %s loses its %s; task.cut_field and task.cut_side choose",
-                    what, cut, all, encoder->input_length, encoder->longest_input, part,
-                    encoder->config->cut_side == TASK_CUT_START ? "start" : "end");
+        report_inputs(encoder, what);
     if (encoder->targets_cut > 0)
         log_warning("%s: %s targets are longer than data.target_length=%" PRId64 " takes (the longest has %" PRId64
                     " tokens): they lose their end",

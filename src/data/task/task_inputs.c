@@ -1,6 +1,7 @@
 /* task_inputs.c: the token sequences of an example for an encoder alone. */
 #include "data/task/task.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static GArray *numbers(void)
@@ -104,11 +105,17 @@ static void append_sequence(const TaskEncoder *encoder, const Encoded *first, co
     g_array_append_val(inputs->second, second_start);
 }
 
-/* Tokens that the special ones leave. */
-static int64_t room_of(const TaskEncoder *encoder, bool pair)
+/* Tokens that the special ones leave; each text must have one. */
+static bool find_room(const TaskEncoder *encoder, bool pair, guint *room, GError **error)
 {
     int64_t special = (encoder->cls >= 0) + 1 + (pair ? 1 + encoder->double_sep : 0);
-    return MAX(encoder->input_length - special, 1 + pair);
+    if (encoder->input_length < special + 1 + pair)
+        return fail_user(
+            error, "data.input_length: %s of %" PRId64 " tokens has no room for %s beside %" PRId64 " special tokens",
+            encoder->task->learns == LABELS_CHOICE ? "a choice's share" : "a sequence", encoder->input_length,
+            pair ? "two texts" : "a text", special);
+    *room = (guint)(encoder->input_length - special);
+    return true;
 }
 
 /* Leaves n tokens, on the side that the options say. */
@@ -142,9 +149,11 @@ static bool encode_plain(TaskEncoder *encoder, const char *input, const char *se
                          GError **error)
 {
     Encoded a = { 0 }, b = { 0 };
-    bool good = encode(encoder, input, false, &a, error) && (!second || encode(encoder, second, false, &b, error));
+    guint room;
+    bool good = find_room(encoder, second != NULL, &room, error) && encode(encoder, input, false, &a, error) &&
+                (!second || encode(encoder, second, false, &b, error));
     if (good) {
-        fit(encoder, &a, second ? &b : NULL, (guint)room_of(encoder, second != NULL));
+        fit(encoder, &a, second ? &b : NULL, room);
         append_sequence(encoder, &a, second ? &b : NULL, inputs);
     }
     encoded_clear(&a);
@@ -157,6 +166,9 @@ static bool encode_plain(TaskEncoder *encoder, const char *input, const char *se
 /* Each word by itself: with the space before it where the tokenizer's pieces hold spaces. */
 static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
+    guint room;
+    if (!find_room(encoder, false, &room, error))
+        return false;
     Encoded all = { .ids = numbers() };
     const int32_t before = encoder->cls >= 0;
     bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe"), good = true;
@@ -169,7 +181,7 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
         g_array_append_val(inputs->words, first);
     }
     all.n = all.ids->len;
-    guint room = (guint)room_of(encoder, false), whole = all.n;
+    guint whole = all.n;
     encoder->inputs++;
     encoder->longest_input = MAX(encoder->longest_input, (int64_t)whole);
     if (good && whole > room) {
@@ -191,14 +203,16 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
 static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
     Encoded question = { 0 }, text = { 0 };
-    bool good = encode(encoder, example->input, false, &question, error) &&
+    guint room;
+    bool good = find_room(encoder, true, &room, error) && encode(encoder, example->input, false, &question, error) &&
                 encode(encoder, example->second, true, &text, error);
-    guint room = (guint)room_of(encoder, true), whole = text.n;
+    guint whole = text.n;
     if (good) {
+        encoder->inputs_cut += question.n > room / 2;
         question.n = MIN(question.n, room / 2);
         guint width = room - question.n, stride = (guint)MIN(encoder->config->stride, (int64_t)width / 2);
         encoder->inputs++;
-        encoder->longest_input = MAX(encoder->longest_input, (int64_t)(question.n + whole));
+        encoder->longest_input = MAX(encoder->longest_input, (int64_t)question.ids->len);
         for (text.first = 0;; text.first += width - stride) {
             text.n = MIN(width, whole - text.first);
             append_sequence(encoder, &question, &text, inputs);

@@ -27,19 +27,27 @@ void task_example_clear(TaskExample *example)
     g_clear_pointer(&example->starts, g_array_unref);
 }
 
+/* The record lacks the field that tells the right answer; returns false. */
+static bool fail_unknown(const Task *task, const Record *record, GError **error)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    if (task->target)
+        task_template_fields(task->target, fields, NULL);
+    const char *field = task->learns == LABELS_TOKENS ? task->tags
+                        : task->learns == LABELS_SPAN ? task->answers
+                        : fields->len                 ? fields->pdata[0]
+                                                      : task->references;
+    return record_fail_missing(record, field ? field : "label", error);
+}
+
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error)
 {
     *out = (TaskExample){ .targets = g_ptr_array_new_with_free_func(g_free) };
     bool good = task->make ? task->make(task, record, out, error) : make_plain(task, record, out, error);
     if (good && !record->short_name && out->input[strspn(out->input, " \t\r\n")] == '\0')
         good = fail_user(error, "%s: the input is empty", record->where);
-    if (good && needs_target && !out->known) {
-        g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
-        if (task->target)
-            task_template_fields(task->target, fields, NULL);
-        good = record_fail_missing(
-            record, fields->len ? fields->pdata[0] : (task->references ? task->references : "label"), error);
-    }
+    if (good && needs_target && !out->known)
+        good = fail_unknown(task, record, error);
     if (!good)
         task_example_clear(out);
     return good;

@@ -1,7 +1,7 @@
 /* task_notes.c: what is right of an example, as the notes of data/objectives/labelled.h; and the names of its classes.
  */
 #include "data/objectives/objectives.h"
-#include "data/task/task.h"
+#include "data/task/label_check.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,8 +12,7 @@
 static bool class_of(const TaskEncoder *encoder, const char *where, const char *name, int64_t *label, GError **error)
 {
     *label = labels_find(encoder->labels, name);
-    return *label >= 0 ||
-           fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name, encoder->labels);
+    return *label >= 0 || label_fail(encoder->config, encoder->labels, where, name, error);
 }
 
 /* Where the first answer lies in window s: its tokens, counted in the sequence; 0 and 0 where it is not in it. */
@@ -54,10 +53,9 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
         find_span(example, inputs, s, label);
         return true;
     case LABELS_VALUE: {
-        char *end;
-        float value = (float)g_ascii_strtod(target, &end);
-        if (end == target || *end || !isfinite(value))
-            return fail_user(error, "%s: \"%s\" is not a number", where, target);
+        float value;
+        if (!label_parse_value(where, target, &value, error))
+            return false;
         memcpy(label, &value, sizeof value);
         return true;
     }
@@ -129,8 +127,6 @@ static gint compare_names(gconstpointer a, gconstpointer b)
 
 static bool add_name(GHashTable *names, const char *where, const char *name, GError **error)
 {
-    if (strchr(name, ',') || *name == '\0')
-        return fail_user(error, "%s: \"%s\" is no name of a class: it is empty or has a comma", where, name);
     g_hash_table_add(names, g_strdup(name));
     return g_hash_table_size(names) <= MOST_LABELS ||
            fail_user(error, "%s: more than %d classes: is the label the right field?", where, MOST_LABELS);
@@ -139,14 +135,11 @@ static bool add_name(GHashTable *names, const char *where, const char *name, GEr
 static bool add_names(const Task *task, GHashTable *names, const char *where, const TaskExample *example,
                       GError **error)
 {
-    const char *target = example->targets->len ? example->targets->pdata[0] : NULL;
-    if (target == NULL)
+    if (example->targets->len == 0)
         return true;
-    if (task->learns != LABELS_TOKENS)
-        return add_name(names, where, target, error);
-    g_auto(GStrv) tags = g_strsplit(target, " ", -1);
-    for (char **tag = tags; *tag; tag++)
-        if (!add_name(names, where, *tag, error))
+    g_auto(GStrv) all = label_names(task, example);
+    for (char **name = all; *name; name++)
+        if (!add_name(names, where, *name, error))
             return false;
     return true;
 }
@@ -163,6 +156,16 @@ static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, 
     if (problem)
         g_propagate_error(error, problem);
     return problem == NULL;
+}
+
+/* A classifier needs two classes. */
+static bool check_names(const char *path, const GPtrArray *names, GError **error)
+{
+    if (names->len == 0)
+        return fail_user(error, "%s: it has no example to take the names of the classes from", path);
+    return names->len > 1 ||
+           fail_user(error, "%s: every label is \"%s\", and a classifier wants two classes: model.labels names them",
+                     path, (const char *)names->pdata[0]);
 }
 
 char *task_collect_labels(const Task *task, const TaskConfig *config, GError **error)
@@ -188,6 +191,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     while (g_hash_table_iter_next(&each, &name, NULL))
         g_ptr_array_add(sorted, name);
     g_ptr_array_sort(sorted, compare_names);
+    good = good && check_names(config->data, sorted, error);
     g_ptr_array_add(sorted, NULL);
     return good ? g_strjoinv(",", (char **)sorted->pdata) : NULL;
 }

@@ -11,6 +11,7 @@ typedef struct Output {
     DatasetWriter *writer;
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* of classifiers */
+    int64_t tokens;         /* of inputs and targets, without the notes of classifiers */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)
@@ -23,9 +24,11 @@ static bool write_pair(Output *output, const Record *record, const TaskExample *
 {
     g_array_set_size(output->input, 0);
     g_array_set_size(output->target, 0);
-    return task_encode_target(output->encoder, target, output->target, error) &&
-           task_encode_input(output->encoder, record, example, output->target->len, output->input, error) &&
-           add_sequence(output, output->input, error) && add_sequence(output, output->target, error) &&
+    if (!task_encode_target(output->encoder, target, output->target, error) ||
+        !task_encode_input(output->encoder, record, example, output->target->len, output->input, error))
+        return false;
+    output->tokens += (int64_t)output->input->len + output->target->len;
+    return add_sequence(output, output->input, error) && add_sequence(output, output->target, error) &&
            dataset_writer_end_document(output->writer, error);
 }
 
@@ -42,6 +45,7 @@ static bool write_notes(Output *output, const Record *record, const TaskExample 
         g_array_set_size(output->input, 0);
         g_array_set_size(output->target, 0);
         g_array_append_vals(output->input, &g_array_index(inputs->ids, int32_t, first), (guint)(end - first));
+        output->tokens += end - first;
         if (!task_encode_notes(output->encoder, record->where, example, inputs, s, output->target, error) ||
             !add_sequence(output, output->input, error) || !add_sequence(output, output->target, error) ||
             !dataset_writer_end_document(output->writer, error))
@@ -81,12 +85,12 @@ static bool write_examples(Output *output, TaskReader *reader, GError **error)
     return problem == NULL;
 }
 
-static void report(const DatasetCounts *written, const TaskFile *file, const char *prefix, int64_t skipped)
+static void report(const Output *output, const TaskFile *file, int64_t skipped)
 {
-    g_autofree char *documents = text_grouped(written->documents), *tokens = text_grouped(written->tokens),
-                    *left_out = text_grouped(skipped);
+    g_autofree char *documents = text_grouped(output->writer->meta.counts.documents),
+                    *tokens = text_grouped(output->tokens), *left_out = text_grouped(skipped);
     log_info("%s%s: %s examples, %s tokens, prepared as %s", file->path,
-             file->part == TASK_PART_HELD_OUT ? ", held out" : "", documents, tokens, prefix);
+             file->part == TASK_PART_HELD_OUT ? ", held out" : "", documents, tokens, output->writer->prefix);
     if (skipped > 0)
         log_warning("%s: %s rows were left out", file->path, left_out);
 }
@@ -101,7 +105,7 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
                          file->part == TASK_PART_HELD_OUT ? "fell into the share of task.valid" : "to train on");
     if (!dataset_writer_finish(output->writer, error))
         return false;
-    report(written, file, output->writer->prefix, task_reader_skipped(reader));
+    report(output, file, task_reader_skipped(reader));
     task_encoder_report(output->encoder, file->path);
     return true;
 }
@@ -110,6 +114,8 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
 {
     TaskEncoder own = *encoder;
     DatasetMeta meta = dataset_meta_of(encoder->tok, false);
+    meta.label_kind = encoder->task->learns;
+    meta.labels = labels_have_names(meta.label_kind) ? (char *)(uintptr_t)encoder->labels : NULL;
     meta.held_out = file->part == TASK_PART_HELD_OUT;
     TaskReader *reader = task_reader_open(encoder->task, encoder->config, file, true, error);
     if (!reader)

@@ -1,5 +1,6 @@
 /* task_reader.c: the examples of a file, one after another. */
 #include "base/log.h"
+#include "data/task/lookup.h"
 #include "data/task/task.h"
 
 #include <string.h>
@@ -10,8 +11,10 @@
 
 struct TaskReader {
     const Task *task;
+    const TaskConfig *config;
     TaskFile file; /* its path is not used */
     RecordReader *records;
+    Lookup *lookup; /* NULL means none */
     bool needs_target, skips;
     bool checked; /* the columns of a table, with the first record */
     int64_t skipped;
@@ -27,12 +30,19 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
         return NULL;
     }
     RecordReader *records = record_reader_open(&source, error);
+    Lookup *lookup = NULL;
     if (!records)
         return NULL;
+    if (task->lookup && !(lookup = lookup_open(file->path, task->lookup, task->looked_up, error))) {
+        record_reader_close(records);
+        return NULL;
+    }
     TaskReader *reader = g_new0(TaskReader, 1);
     *reader = (TaskReader){ .task = task,
+                            .config = config,
                             .file = *file,
                             .records = records,
+                            .lookup = lookup,
                             .needs_target = needs_target,
                             .skips = task->skip_bad || config->on_error == TASK_SKIP };
     return reader;
@@ -43,6 +53,7 @@ void task_reader_close(TaskReader *reader)
     if (!reader)
         return;
     record_reader_close(reader->records);
+    lookup_close(reader->lookup);
     g_free(reader);
 }
 
@@ -93,6 +104,17 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     return true;
 }
 
+/* The example of a record; false with an error where it is bad. */
+static bool read_example(const TaskReader *reader, const Record *record, TaskExample *example, GError **error)
+{
+    if (!task_make(reader->task, record, reader->needs_target, example, error))
+        return false;
+    if (task_check_example(reader->task, reader->config, record->where, reader->needs_target, example, error))
+        return true;
+    task_example_clear(example);
+    return false;
+}
+
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error)
 {
     for (;;) {
@@ -100,9 +122,10 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
         bool found = record_reader_next(reader->records, record, &problem);
         if (!found && !problem)
             return false;
-        if (found && !check_columns(reader, record, error))
+        const bool filled = found && (!reader->lookup || lookup_fill(reader->lookup, record, &problem));
+        if (filled && !check_columns(reader, record, error))
             return false;
-        if (found && task_make(reader->task, record, reader->needs_target, example, &problem)) {
+        if (filled && read_example(reader, record, example, &problem)) {
             if (belongs(reader, example))
                 return true;
             task_example_clear(example);

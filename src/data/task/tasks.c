@@ -32,6 +32,25 @@
 #define ONE(a)     .learns = LABELS_SEQUENCE, .first = (a)
 #define PAIR(a, b) .learns = LABELS_SEQUENCE, .first = (a), .second = (b)
 
+/* Programs in Python that tests decide about. Completions end where those of the Codex paper and of EvalPlus do. */
+#define PROGRAMS(valid, tests_, stops)                                                                                 \
+    FILES(NULL, valid, NULL), .id = "{task_id}", .tests = (tests_), .stop = (stops), .scores = "exact_match",          \
+                              .input_length = 1024, .target_length = 256
+static const char *const codex_stops[] = { "\nclass", "\ndef", "\n#", "\nif", "\nprint", NULL };
+static const char *const mbpp_stops[] = { "\n\"\"\"", "\nassert", "\nif __name__", "\ndef main(", "\nprint(", NULL };
+static const char *const plus_stops[] = { "\ndef ",    "\nclass ",      "\nimport ", "\nfrom ",
+                                          "\nassert ", "\nif __name__", "\nprint(",  NULL };
+
+/* Programs of CodeXGLUE, with a line each. */
+#define CODE(first, second) first "," second
+#define CODE_TO_CODE(from, to, length)                                                                                 \
+    IN(RECORD_PARALLEL, "", ""), .input = "{" from "}", .target = "{" to "}", .scores = "exact_match,codexglue_bleu",  \
+                                 .grade = strip_ends, .input_length = (length), .target_length = (length)
+#define JAVA_CS                                                                                                        \
+    FILES(CODE("train.java-cs.txt.java", "train.java-cs.txt.cs"),                                                      \
+          CODE("valid.java-cs.txt.java", "valid.java-cs.txt.cs"),                                                      \
+          CODE("test.java-cs.txt.java", "test.java-cs.txt.cs"))
+
 #define ENTAILMENT_OR_NOT "entailment,not_entailment"
 #define NLI_LABELS        "entailment,neutral,contradiction"
 #define FALSE_OR_TRUE     "False,True"
@@ -121,6 +140,7 @@ static const Task tasks[] = {
       FILES(NULL, NULL, "diagnostic.tsv"),
       SHORT_LABEL,
       .input = "mnli hypothesis: {sentence2} premise: {sentence1}",
+      PAIR("{sentence1}", "{sentence2}"),
       .target = "{label}",
       .labels = NLI_LABELS,
       .scores = "accuracy" },
@@ -311,6 +331,93 @@ static const Task tasks[] = {
       .scores = "accuracy,f1",
       .grade = true_or_false,
       SHORT_LABEL },
+    /* ---- CodeXGLUE ---- */
+    { .name = "concode",
+      .does = "CodeXGLUE: a Java function of a sentence and its class",
+      IN(RECORD_JSONL, "", ""),
+      FILES("train.json", "dev.json", "test.json"),
+      .input = "{nl}",
+      .target = "{code}",
+      .language = "java",
+      .scores = "exact_words,codexglue_bleu",
+      .input_length = 320,
+      .target_length = 150 },
+    { .name = "bugs2fix",
+      .does = "CodeXGLUE: Java functions mended, folder small or medium",
+      CODE_TO_CODE("buggy", "fixed", 256),
+      FILES(CODE("train.buggy-fixed.buggy", "train.buggy-fixed.fixed"),
+            CODE("valid.buggy-fixed.buggy", "valid.buggy-fixed.fixed"),
+            CODE("test.buggy-fixed.buggy", "test.buggy-fixed.fixed")),
+      .language = "java" },
+    { .name = "java_cs",
+      .does = "CodeXGLUE: Java to C#",
+      CODE_TO_CODE("java", "cs", 512),
+      JAVA_CS,
+      .language = "c_sharp" },
+    { .name = "cs_java",
+      .does = "CodeXGLUE: C# to Java",
+      CODE_TO_CODE("cs", "java", 512),
+      JAVA_CS,
+      .language = "java" },
+    { .name = "clone_bcb",
+      .does = "CodeXGLUE: do two Java functions do the same? (BigCloneBench)",
+      IN(RECORD_TSV, "", "idx1,idx2,label"),
+      FILES("train.txt", "valid.txt", "test.txt"),
+      .lookup = "data.jsonl",
+      .looked_up = "idx1,idx2",
+      .input = "clone code1: {idx1.func} code2: {idx2.func}",
+      PAIR("{idx1.func}", "{idx2.func}"),
+      .target = "{label}",
+      .labels = "false,true",
+      .positive = "true",
+      .scores = "f1",
+      .clean = single_spaces,
+      .input_length = 820,
+      .target_length = 16 },
+    { .name = "defect",
+      .does = "CodeXGLUE: is a C function unsafe? (Devign)",
+      IN(RECORD_JSONL, "", ""),
+      FILES("train.jsonl", "valid.jsonl", "test.jsonl"),
+      .input = "defect: {func}",
+      ONE("{func}"),
+      .target = "{target}",
+      .labels = "false,true",
+      .scores = "accuracy",
+      .clean = single_spaces,
+      .id = "{idx}",
+      .input_length = 512,
+      .target_length = 16 },
+    /* ---- programs that are run ---- */
+    { .name = "humaneval",
+      .does = "HumanEval: the body of a Python function, tested",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("HumanEval.jsonl.gz", TESTS_HUMANEVAL, codex_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
+    { .name = "humaneval_plus",
+      .does = "HumanEval+: the same with EvalPlus' tests",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("HumanEvalPlus.jsonl.gz", TESTS_PLUS, plus_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
+    { .name = "mbpp",
+      .does = "MBPP: a Python program of a sentence and a test, tested",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("mbpp.jsonl", TESTS_MBPP, mbpp_stops),
+      .input = "\"\"\"\n{text}\n{test_list.0}\n\"\"\"\n",
+      .target = "{code}" },
+    { .name = "mbpp_sanitized",
+      .does = "MBPP: its hand-checked part",
+      IN(RECORD_JSON, "[]", ""),
+      PROGRAMS("sanitized-mbpp.json", TESTS_MBPP, mbpp_stops),
+      .input = "\"\"\"\n{prompt}\n{test_list.0}\n\"\"\"\n",
+      .target = "{code}" },
+    { .name = "mbpp_plus",
+      .does = "MBPP+: the same with EvalPlus' tests",
+      IN(RECORD_JSONL, "", ""),
+      PROGRAMS("MbppPlus.jsonl.gz", TESTS_PLUS, mbpp_stops),
+      .input = "{prompt}",
+      .target = "{canonical_solution}" },
 };
 
 const Task *task_at(size_t i)

@@ -1,5 +1,6 @@
 /* tree_read.c: reads PREFIX.tree, a document at a time. Records are read (pread), not mapped, so a file that is cut or
  * a disk that fails while it is used is an error. */
+#include "data/trees/ndtypes.h"
 #include "data/trees/tree_file.h"
 
 #include "format/map.h"
@@ -25,6 +26,7 @@ struct Trees {
     uint64_t bytes;
     TreeFooter footer;
     GPtrArray *languages; /* Language * */
+    Ndtypes *ndtypes; /* the trees are in AST-T5's side files; the other fields are not used. NULL means PREFIX.tree */
 };
 
 static void language_free(void *opaque)
@@ -41,6 +43,7 @@ void trees_close(Trees *trees)
         return;
     if (trees->file >= 0)
         close(trees->file);
+    ndtypes_close(trees->ndtypes);
     g_ptr_array_unref(trees->languages);
     g_free(trees->path);
     g_free(trees);
@@ -145,23 +148,49 @@ Trees *trees_open(const char *prefix, GError **error)
     return NULL;
 }
 
+bool trees_has_ndtypes(const char *prefix)
+{
+    g_autofree char *path = ndtypes_dictionary(prefix);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+Trees *trees_open_ndtypes(const char *prefix, GError **error)
+{
+    Ndtypes *ndtypes = ndtypes_open(prefix, error);
+    if (!ndtypes)
+        return NULL;
+    Trees *trees = g_new0(Trees, 1);
+    trees->file = -1;
+    trees->languages = g_ptr_array_new();
+    trees->ndtypes = ndtypes;
+    return trees;
+}
+
 int64_t trees_documents(const Trees *trees)
 {
+    if (trees->ndtypes)
+        return ndtypes_documents(trees->ndtypes);
     return (int64_t)trees->footer.n_documents;
 }
 
 int64_t trees_bytes(const Trees *trees)
 {
+    if (trees->ndtypes)
+        return ndtypes_bytes(trees->ndtypes);
     return (int64_t)trees->bytes;
 }
 
 const char *trees_language(const Trees *trees, int language)
 {
+    if (trees->ndtypes)
+        return ndtypes_language(trees->ndtypes, language);
     return ((const Language *)trees->languages->pdata[language])->name;
 }
 
 const char *trees_type(const Trees *trees, int language, int type)
 {
+    if (trees->ndtypes)
+        return ndtypes_type(trees->ndtypes, type);
     return ((const Language *)trees->languages->pdata[language])->types->pdata[type];
 }
 
@@ -208,6 +237,8 @@ static bool take_nodes(const guint8 *at, const guint8 *end, uint64_t n, int64_t 
 bool trees_read(const Trees *trees, int64_t document, int64_t n_tokens, int *language, GArray *nodes, GError **error)
 {
     uint64_t range[2], index = 0, n = 0;
+    if (trees->ndtypes)
+        return ndtypes_read(trees->ndtypes, document, n_tokens, language, nodes, error);
     if (document < 0 || document >= trees_documents(trees) || n_tokens > INT32_MAX)
         return fail_damaged(trees, "a document is missing", error);
     if (!read_at(trees, trees->footer.offsets + 8 * (uint64_t)document, range, sizeof range, error))

@@ -68,3 +68,29 @@ const char *trees_language(const Trees *trees, int language);       /* "python" 
 const char *trees_type(const Trees *trees, int language, int type); /* "identifier" */
 /* Computes the hash that tree_writer_finish gave. */
 bool trees_hash(const Trees *trees, char hash[17], GError **error);
+
+/* ---- the side files of AST-T5 (ndtypes_write.c, ndtypes_read.c; ndtypes.h describes them) ---- */
+
+typedef struct NdtypeDict NdtypeDict;
+/* The symbols of all grammars, and of positions in segments of at most most_tokens tokens. */
+NdtypeDict *ndtype_dict_new(const Grammars *grammars, int64_t most_tokens, GError **error);
+void ndtype_dict_free(NdtypeDict *dict);
+/* Writes FOLDER/dict_ndtype.txt, with the counts of what was written so far. */
+bool ndtype_dict_write(const NdtypeDict *dict, const char *folder, GError **error);
+/* AST-T5's name of the language of a grammar: "csharp" for c_sharp. g_free. */
+char *ndtype_language(const char *grammar);
+
+typedef struct NdtypeWriter NdtypeWriter;
+/* The trees of FOLDER/LANG/SPLIT, for which dict must outlive the writer. packed: ndtypes/ffr/SPLIT.ffr too. */
+NdtypeWriter *ndtype_writer_open(const char *prefix, NdtypeDict *dict, bool packed, GError **error);
+/* As tree_writer_add. */
+bool ndtype_writer_add(NdtypeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
+/* Both free the writer; ndtype_writer_abort removes its files. */
+bool ndtype_writer_finish(NdtypeWriter *writer, GError **error);
+void ndtype_writer_abort(NdtypeWriter *writer);
+
+/* Whether FOLDER/dict_ndtype.txt is there for a path prefix FOLDER/LANG/SPLIT. */
+bool trees_has_ndtypes(const char *prefix);
+/* The trees of FOLDER/LANG/SPLIT; all of their documents have no tree if there is no FOLDER/LANG/ndtypes. trees_hash is
+ * not for them, and trees_documents is -1 for such text. */
+Trees *trees_open_ndtypes(const char *prefix, GError **error);

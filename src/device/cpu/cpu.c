@@ -8,7 +8,8 @@
 
 bool device_cpu_bf16(void)
 {
-    return cpu_isa()->bf16 != NULL;
+    const Isa *isa = cpu_isa();
+    return isa->fast_bf16 && isa->fast_bf16();
 }
 
 /* Arithmetic on denormal numbers is up to a hundred times slower, and nothing that a model computes depends on them.

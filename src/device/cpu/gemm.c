@@ -3,6 +3,7 @@
  * alone. */
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
+#include "device/cpu/pool.h"
 
 #include <dnnl.h>
 #include <omp.h>
@@ -25,9 +26,14 @@ void cpu_gemm_enter(const Device *dev)
         omp_set_num_threads(dev->threads);
 }
 
-enum { MIN_ROWS = 128, ROW_UNIT = 16 }; /* rows of y: the fewest worth a thread, and what a share is a multiple of */
+enum {
+    MIN_ROWS = 128,  /* rows of y: the fewest worth a thread, */
+    PART_ROWS = 256, /* the fewest of a part where a thread has several, */
+    ROW_UNIT = 16,   /* and a part is a multiple of it */
+    MOST_PARTS = 4   /* of a thread */
+};
 
-/* With enough rows for every thread, each computes its own: up to a fifth faster than oneDNN's own division. */
+/* With enough rows for every thread, the team shares them: up to a fifth faster than oneDNN's own division. */
 static void gemm_f32(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1], units = (m + ROW_UNIT - 1) / ROW_UNIT;
@@ -35,13 +41,17 @@ static void gemm_f32(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb
         cpu_sgemm(ta, tb, m, n, k, alpha, a.p, a.ld, b.p, b.ld, beta, y.p, y.ld);
         return;
     }
+    int64_t parts = max_i64(1, min_i64(m / dev->threads / PART_ROWS, MOST_PARTS)) * dev->threads;
+    Pool pool;
 #pragma omp parallel num_threads(dev->threads)
     {
-        int64_t thread = omp_get_thread_num(), size = omp_get_num_threads();
-        int64_t first = units * thread / size * ROW_UNIT, end = units * (thread + 1) / size * ROW_UNIT;
-        int64_t rows = (end < m ? end : m) - first;
-        const float *mine = (const float *)a.p + (ta ? first : first * a.ld);
-        cpu_sgemm(ta, tb, rows, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
+        pool_fill(&pool, parts);
+#pragma omp barrier
+        for (int64_t i = pool_take(&pool); i >= 0; i = pool_take(&pool)) {
+            int64_t first = units * i / parts * ROW_UNIT, end = min_i64(units * (i + 1) / parts * ROW_UNIT, m);
+            const float *mine = (const float *)a.p + (ta ? first : first * a.ld);
+            cpu_sgemm(ta, tb, end - first, n, k, alpha, mine, a.ld, b.p, b.ld, beta, (float *)y.p + first * y.ld, y.ld);
+        }
     }
 }
 

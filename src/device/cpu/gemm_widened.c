@@ -3,7 +3,7 @@
  * of depth. All threads widen a block of the right factor, for all; then each thread widens its own rows of the left
  * factor, a group at a time, and multiplies them (where rows are few, all rows by its own columns). */
 #include "device/cpu/cpu.h"
-#include "device/cpu/share.h"
+#include "device/cpu/pool.h"
 
 #include <string.h>
 
@@ -28,6 +28,7 @@ typedef struct Product {
     bool in_place;             /* sums are added up in y, which is f32 */
     bool one_block;            /* of depth: a thread's sums are written to y at once, and may be forgotten */
     float *right;              /* a block of the right factor */
+    Pool *pool;                /* groups of rows */
     float *left, *sums;        /* a group for each thread; sums: likewise, or of all rows where not one_block */
 } Product;
 
@@ -112,20 +113,31 @@ static void multiply_group(const Product *p, const float *left, Block block, Ran
         write_sums(p, y, sums, ld, cols.begin);
 }
 
-/* What each thread of a team does with a block. */
+/* Widens a group of rows of the left factor, and multiplies it with columns of the block. */
+static void widen_and_multiply(const Product *p, Block block, Range rows, Range cols)
+{
+    float *left = p->left + omp_get_thread_num() * p->group * min_i64(p->depth, DEPTH);
+    widen(p, left, p->ta ? part_of(p->a, block.depth, rows) : part_of(p->a, rows, block.depth));
+    multiply_group(p, left, block, rows, cols);
+}
+
+/* What each thread of a team does with a block: multiplies groups of rows or, where rows are few, all by its own
+ * columns. */
 static void multiply_block(const Product *p, Block block)
 {
+    int64_t groups = (p->rows + p->group - 1) / p->group;
     bool by_rows = p->rows >= (int64_t)FEW_ROWS * omp_get_num_threads();
-    Range all = { 0, p->rows }, rows = by_rows ? share_of(all) : all,
-          cols = by_rows ? block.cols : share_of(block.cols);
-    float *left = p->left + omp_get_thread_num() * p->group * min_i64(p->depth, DEPTH);
+    Range cols = share_of(block.cols);
+    if (by_rows)
+        pool_fill(p->pool, groups);
     widen_right(p, block);
 #pragma omp barrier
-    for (int64_t row = rows.begin; row < rows.end && length(cols) > 0; row += p->group) {
-        Range group = { row, min_i64(row + p->group, rows.end) };
-        widen(p, left, p->ta ? part_of(p->a, block.depth, group) : part_of(p->a, group, block.depth));
-        multiply_group(p, left, block, group, cols);
-    }
+    if (by_rows)
+        for (int64_t i = pool_take(p->pool); i >= 0; i = pool_take(p->pool))
+            widen_and_multiply(p, block, (Range){ i * p->group, min_i64((i + 1) * p->group, p->rows) }, block.cols);
+    else
+        for (int64_t i = 0; i < groups && length(cols) > 0; i++)
+            widen_and_multiply(p, block, (Range){ i * p->group, min_i64((i + 1) * p->group, p->rows) }, cols);
 #pragma omp barrier
 }
 
@@ -141,10 +153,12 @@ static void multiply(const Product *p)
     }
 }
 
-static int64_t group_rows(int64_t depth)
+/* Rows of a group: so many that the team's groups are about equal, and as many for each thread. */
+static int64_t group_rows(int64_t rows, int64_t depth, int team)
 {
-    int64_t rows = GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT;
-    return min_i64(rows, MOST_GROUP);
+    int64_t most = min_i64(GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT, MOST_GROUP);
+    int64_t groups = team * max_i64((rows + team * most - 1) / (team * most), 1);
+    return min_i64(most, ((rows + groups - 1) / groups + UNIT - 1) / UNIT * UNIT);
 }
 
 void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
@@ -162,12 +176,14 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bo
                   .rows = y.d[0],
                   .cols = y.d[1],
                   .depth = depth,
-                  .group = group_rows(depth),
+                  .group = group_rows(y.d[0], depth, team),
                   .in_place = y.dtype == DT_F32 && depth > 0,
                   .one_block = depth <= DEPTH };
     int64_t n_right = deep * COLS, n_left = team * p.group * deep, n_sums = p.one_block ? team * p.group : p.rows;
     int64_t n_bias = tensor_present(bias) ? p.cols : 0;
     n_sums = p.in_place ? 0 : n_sums * COLS;
+    Pool pool;
+    p.pool = &pool;
     p.right = cpu_workspace(dev, (size_t)(n_right + n_left + n_sums + n_bias) * sizeof(float) + 1);
     p.left = p.right + n_right;
     p.sums = p.left + n_left;

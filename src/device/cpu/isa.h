@@ -8,6 +8,7 @@ typedef struct Isa {
     bool (*has)(void); /* whether this processor and kernel offer it */
     const OpTable *ops;
     const Bf16Products *bf16; /* NULL: it has no products of bf16 */
+    bool (*fast_bf16)(void);  /* whether they are faster than products of f32; NULL: there are none */
 } Isa;
 
 /* The best instruction set of this processor, or the one that LOAM_CPU_ISA names if it is a lower one. */

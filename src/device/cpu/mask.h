@@ -27,16 +27,16 @@ enum { LANES = 4 };
 #define LANE_NUMBERS       0, 1, 2, 3
 #endif
 typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
-typedef uint32_t Words __attribute__((vector_size(8 * LANES)));
 typedef float Factors __attribute__((vector_size(8 * LANES)));
 
-/* A mask is written MASK_STEP factors at a time: the memory for n factors needs room for n rounded up to MASK_STEP. */
-enum { MASK_STEP = 4 * LANES };
+enum { MASK_STEP = PHILOX_ELEMENTS * LANES }; /* factors that LANES counters decide on */
 
-/* One row of a mask: counters (c0, c1, c2, index / 4), `kept` where the word is at least `threshold`. */
+/* One row of a mask: counters (c0, c1, c2, index / 8), `kept` where an element's 16 bits are at least
+ * `threshold`. */
 typedef struct MaskRow {
     PhiloxKey key;
-    uint32_t c0, c1, c2, threshold;
+    uint32_t c0, c1, c2;
+    uint16_t threshold;
     float kept;
 } MaskRow;
 
@@ -48,7 +48,7 @@ static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
                       .c1 = (uint32_t)(sample >> 32) | head << 16,
                       .c2 = (uint32_t)drop->position[row],
                       .threshold = philox_threshold(drop->rate),
-                      .kept = 1.0f / (1.0f - drop->rate) };
+                      .kept = philox_kept(drop->rate) };
 }
 
 /* What a row of counters shares: of the first four rounds all that does not depend on the counters' last word, the key
@@ -87,48 +87,74 @@ static inline MaskRounds mask_rounds(const MaskRow *row)
     return r;
 }
 
-static inline void mask_store(float *mask, Words words, Words threshold, Words kept)
+/* The factors of half a vector of counters' words: 16 bits each, in the order of memory. */
+static inline void mask_store(float *mask, Lanes words, uint16_t threshold, float kept)
 {
-    Words factors = (Words)(words >= threshold) & kept;
-    __builtin_memcpy(mask, &factors, sizeof factors);
+#ifdef __AVX512BW__
+    __mmask32 keep = _mm512_cmpge_epu16_mask((__m512i)words, _mm512_set1_epi16((short)threshold));
+    __m512 factor = _mm512_set1_ps(kept);
+    _mm512_storeu_ps(mask, _mm512_maskz_mov_ps((__mmask16)keep, factor));
+    _mm512_storeu_ps(mask + 16, _mm512_maskz_mov_ps((__mmask16)(keep >> 16), factor));
+#else
+    typedef uint16_t Bits __attribute__((vector_size(4 * LANES)));
+    typedef int16_t Kept __attribute__((vector_size(4 * LANES)));
+    typedef int32_t Wide __attribute__((vector_size(8 * LANES)));
+    for (int half = 0; half < 2; half++) {
+        Bits bits;
+        __builtin_memcpy(&bits, (const char *)&words + half * (int)sizeof bits, sizeof bits);
+        Wide factors = __builtin_convertvector((Kept)(bits >= threshold), Wide) & (Wide)((Factors){ 0 } + kept);
+        __builtin_memcpy(mask + half * (int)(sizeof factors / sizeof *mask), &factors, sizeof factors);
+    }
+#endif
 }
 
-/* Factors of channels or keys [first, first + n): 0 or 1 / (1 - rate). `first` is a multiple of 4. */
+/* The factors of 2 LANES counters from `index` on. */
+static inline void mask_counters(float *mask, const MaskRounds *r, uint64_t index, uint16_t threshold, float kept)
+{
+    const Lanes zero = { 0 }, low = zero + 0xFFFFFFFFu, m0 = zero + MASK_FACTOR_0, m1 = zero + MASK_FACTOR_1;
+    Lanes c0[2], c1[2], c2[2], c3[2]; /* two vectors at a time: a round waits for the multiplication of that before */
+    for (int v = 0; v < 2; v++) {
+        Lanes counter = (Lanes){ LANE_NUMBERS } + (index + (uint64_t)(v * LANES));
+        Lanes y1 = MULTIPLY_LOW(counter ^ (zero + r->x2), m1), z3 = MULTIPLY_LOW(y1 >> 32 ^ (zero + r->y0), m0);
+        c3[v] = MULTIPLY_LOW(y1 ^ (zero + r->z0), m0);
+        c1[v] = MULTIPLY_LOW(z3 >> 32 ^ (zero + r->z2), m1);
+        c0[v] = c1[v] >> 32 ^ (zero + r->w0);
+        c2[v] = c3[v] >> 32 ^ z3 ^ (zero + r->w2);
+    }
+#pragma GCC unroll 6
+    for (int round = 0; round < 6; round++)
+        for (int v = 0; v < 2; v++) {
+            Lanes p0 = MULTIPLY_LOW(c0[v], m0), p1 = MULTIPLY_LOW(c2[v], m1);
+            c0[v] = p1 >> 32 ^ c1[v] ^ (zero + r->keys[round][0]);
+            c2[v] = p0 >> 32 ^ c3[v] ^ (zero + r->keys[round][1]);
+            c1[v] = p1;
+            c3[v] = p0;
+        }
+    for (int v = 0; v < 2; v++) {
+        Lanes a = (c0[v] & low) | c1[v] << 32, b = (c2[v] & low) | c3[v] << 32;
+        mask_store(mask + v * MASK_STEP, FIRST_PAIRS(a, b), threshold, kept);
+        mask_store(mask + v * MASK_STEP + MASK_STEP / 2, SECOND_PAIRS(a, b), threshold, kept);
+    }
+}
+
+/* Factors of channels or keys [first, first + n): 0 or philox_kept(rate). `first` is a multiple of 4. */
 static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
 {
     const MaskRounds r = mask_rounds(row);
-    const Lanes zero = { 0 }, low = zero + 0xFFFFFFFFu, m0 = zero + MASK_FACTOR_0, m1 = zero + MASK_FACTOR_1;
-    const Lanes x2 = zero + r.x2, y0 = zero + r.y0, z0 = zero + r.z0, z2 = zero + r.z2, w0 = zero + r.w0,
-                w2 = zero + r.w2;
-    const Words threshold = (Words){ 0 } + row->threshold, kept = (Words)((Factors){ 0 } + row->kept);
-    Lanes keys[6][2], index = (Lanes){ LANE_NUMBERS } + (uint64_t)(first / 4);
-    for (int i = 0; i < 6; i++) {
-        keys[i][0] = zero + r.keys[i][0];
-        keys[i][1] = zero + r.keys[i][1];
+    float last[2 * MASK_STEP];
+    int64_t skipped = first % PHILOX_ELEMENTS; /* factors of the first counter */
+    if (skipped > 0 && n > 0) {
+        int64_t some = n < PHILOX_ELEMENTS - skipped ? n : PHILOX_ELEMENTS - skipped;
+        mask_counters(last, &r, (uint64_t)(first / PHILOX_ELEMENTS), row->threshold, row->kept);
+        __builtin_memcpy(mask, last + skipped, (size_t)some * sizeof *mask);
+        mask += some;
+        first += some;
+        n -= some;
     }
-    for (int64_t i = 0; i < n; i += 2 * MASK_STEP, index += 2 * LANES) {
-        Lanes c0[2], c1[2], c2[2],
-            c3[2]; /* two vectors at a time: a round waits for the multiplication of that before */
-        for (int v = 0; v < 2; v++) {
-            Lanes y1 = MULTIPLY_LOW((index + (uint64_t)(v * LANES)) ^ x2, m1), z3 = MULTIPLY_LOW(y1 >> 32 ^ y0, m0);
-            c3[v] = MULTIPLY_LOW(y1 ^ z0, m0);
-            c1[v] = MULTIPLY_LOW(z3 >> 32 ^ z2, m1);
-            c0[v] = c1[v] >> 32 ^ w0;
-            c2[v] = c3[v] >> 32 ^ z3 ^ w2;
-        }
-#pragma GCC unroll 6
-        for (int round = 0; round < 6; round++)
-            for (int v = 0; v < 2; v++) {
-                Lanes p0 = MULTIPLY_LOW(c0[v], m0), p1 = MULTIPLY_LOW(c2[v], m1);
-                c0[v] = p1 >> 32 ^ c1[v] ^ keys[round][0];
-                c2[v] = p0 >> 32 ^ c3[v] ^ keys[round][1];
-                c1[v] = p1;
-                c3[v] = p0;
-            }
-        for (int v = 0; v < 2 && i + v * MASK_STEP < n; v++) {
-            Lanes a = (c0[v] & low) | c1[v] << 32, b = (c2[v] & low) | c3[v] << 32;
-            mask_store(mask + i + v * MASK_STEP, (Words)FIRST_PAIRS(a, b), threshold, kept);
-            mask_store(mask + i + v * MASK_STEP + 2 * LANES, (Words)SECOND_PAIRS(a, b), threshold, kept);
-        }
+    for (; n > 0; mask += 2 * MASK_STEP, first += 2 * MASK_STEP, n -= 2 * MASK_STEP) {
+        mask_counters(n < 2 * MASK_STEP ? last : mask, &r, (uint64_t)(first / PHILOX_ELEMENTS), row->threshold,
+                      row->kept);
+        if (n < 2 * MASK_STEP)
+            __builtin_memcpy(mask, last, (size_t)n * sizeof *mask);
     }
 }

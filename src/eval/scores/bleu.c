@@ -1,4 +1,5 @@
-/* bleu.c: BLEU of a corpus (Papineni et al. 2002) as sacreBLEU computes it (Post 2018). */
+/* bleu.c: BLEU of a corpus (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), and as CodeXGLUE's bleu.py
+ * does, which is that of TensorFlow's nmt with the smoothing of Lin and Och (2004). */
 #include "eval/scores/bleu_text.h"
 #include "eval/scores/kind.h"
 #include "eval/scores/ngrams.h"
@@ -52,8 +53,9 @@ static bool is_nearer(int64_t length, int64_t nearest, int64_t prediction)
     return difference < least || (difference == least && length < nearest);
 }
 
-static void measure_segment(double *row, NgramTable *table, GArray *most, BleuText *text, const char *prediction,
-                            const char *const *references)
+/* shortest: the length of the reference is that of the shortest one. */
+static void measure_segment(double *row, NgramTable *table, GArray *most, BleuText *text, bool shortest,
+                            const char *prediction, const char *const *references)
 {
     ngrams_reset(table);
     g_array_set_size(most, 0);
@@ -61,7 +63,7 @@ static void measure_segment(double *row, NgramTable *table, GArray *most, BleuTe
     for (const char *const *reference = references; *reference; reference++) {
         Tokens tokens = ngrams_words(table, bleu_text(text, *reference));
         add_reference(table, most, &tokens);
-        if (reference == references || is_nearer(tokens.n, (int64_t)row[REFERENCE_LENGTH], hypothesis.n))
+        if (reference == references || is_nearer(tokens.n, (int64_t)row[REFERENCE_LENGTH], shortest ? 0 : hypothesis.n))
             row[REFERENCE_LENGTH] = (double)tokens.n;
         g_free(tokens.ids);
     }
@@ -72,13 +74,15 @@ static void measure_segment(double *row, NgramTable *table, GArray *most, BleuTe
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     NgramTable *table = ngrams_open();
-    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t)); /* by number of the n-gram */
-    BleuText *text = bleu_text_open(stats->options->tokenizer, stats->options->lowercase);
+    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t));   /* by number of the n-gram */
+    const bool own = stats->kind->variant == BLEU_OF_CODEXGLUE; /* words between white space */
+    BleuText *text =
+        own ? bleu_text_open(BLEU_NONE, false) : bleu_text_open(stats->options->tokenizer, stats->options->lowercase);
     bool good = true;
     for (int64_t i = 0; good && i < in->n; i++) {
         good = in->references[i][0] != NULL || fail_user(error, "example %" G_GINT64_FORMAT " has no reference", i + 1);
         if (good)
-            measure_segment(stats_row(stats, i), table, most, text, in->predictions[i], in->references[i]);
+            measure_segment(stats_row(stats, i), table, most, text, own, in->predictions[i], in->references[i]);
     }
     bleu_text_close(text);
     g_array_unref(most);
@@ -135,6 +139,25 @@ void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, i
         values[1 + order] = precision[order];
     }
     values[0] = penalty * exp(logs);
+    values[1 + BLEU_ORDERS] = penalty;
+    values[2 + BLEU_ORDERS] = length;
+    values[3 + BLEU_ORDERS] = reference_length;
+}
+
+/* The same with (matches + 1) / (n-grams + 1) as the precision of each order. */
+void codexglue_bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
+{
+    double sums[MOST_WIDTH], logs = 0, penalty = 1;
+    stats_sum(sums, stats, pick, n);
+    const double length = sums[LENGTH], reference_length = sums[REFERENCE_LENGTH];
+    if (length <= reference_length)
+        penalty = length > 0 ? exp(1 - reference_length / length) : 0;
+    for (int order = 0; order < BLEU_ORDERS; order++) {
+        const double precision = (sums[FIRST_MATCHES + order] + 1) / (sums[FIRST_NGRAMS + order] + 1);
+        logs += log(precision) / BLEU_ORDERS;
+        values[1 + order] = 100 * precision;
+    }
+    values[0] = 100 * penalty * exp(logs);
     values[1 + BLEU_ORDERS] = penalty;
     values[2 + BLEU_ORDERS] = length;
     values[3 + BLEU_ORDERS] = reference_length;

@@ -89,12 +89,19 @@ void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, 
 #define BLEU_WIDTH  (2 + 2 * BLEU_ORDERS) /* tokens of prediction and reference; matches and n-grams of each order */
 #define CHRF_WIDTH  (3 * CHRF_ORDERS)     /* for each order: matches, n-grams of the prediction, of the reference */
 #define MOST_WIDTH  CHRF_WIDTH            /* the widest row of all scores */
+enum { BLEU_OF_SACREBLEU, BLEU_OF_CODEXGLUE };
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
+void codexglue_bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 char *bleu_signature(const ScoreInput *in, const ScoreOptions *options);
 bool chrf_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void chrf_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 char *chrf_signature(const ScoreInput *in, const ScoreOptions *options);
+
+#define CODEBLEU_WIDTH (4 + 4 * BLEU_ORDERS)
+bool exact_words_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
+bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
+void codebleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
 enum { TAGS_CONLLEVAL, TAGS_IOB2 };
 bool tags_measure(ScoreStats *stats, const ScoreInput *in, GError **error);

@@ -98,6 +98,17 @@ static const ScoreKind kinds[] = {
       exact_match_measure,
       finish_means,
       NULL },
+    { "exact_words",
+      "share of texts that have the words of a reference, white space apart",
+      SCORE_TEXTS,
+      true,
+      false,
+      0,
+      1,
+      { "exact_match" },
+      exact_words_measure,
+      finish_means,
+      NULL },
     { "squad",
       "exact match and F1 of words, of SQuAD 1.1",
       SCORE_TEXTS,
@@ -151,6 +162,19 @@ static const ScoreKind kinds[] = {
       rouge_measure, finish_means, NULL },
     { "bleu", "BLEU of the corpus, as sacreBLEU", SCORE_TEXTS, true, false, 0, BLEU_WIDTH, BLEU_VALUES, bleu_measure,
       bleu_finish, bleu_signature },
+    { "codexglue_bleu", "BLEU of programs, smoothed as in CodeXGLUE", SCORE_TEXTS, true, false, BLEU_OF_CODEXGLUE,
+      BLEU_WIDTH, BLEU_VALUES, bleu_measure, codexglue_bleu_finish, NULL },
+    { "codebleu_no_dataflow",
+      "CodeBLEU without data flow: mean of two BLEUs and subtrees",
+      SCORE_TEXTS,
+      false,
+      false,
+      0,
+      CODEBLEU_WIDTH,
+      { "codebleu_no_dataflow", "ngram_match", "weighted_ngram_match", "syntax_match" },
+      codebleu_measure,
+      codebleu_finish,
+      NULL },
     { "chrf",
       "chrF2 of the corpus, as sacreBLEU; chrF2++ with n-grams of words",
       SCORE_TEXTS,
@@ -207,6 +231,11 @@ const char *score_name(const ScoreKind *kind)
 const char *score_does(const ScoreKind *kind)
 {
     return kind->does;
+}
+
+const char *score_value_name(const ScoreKind *kind, int i)
+{
+    return i < SCORE_MAX_VALUES ? kind->values[i] : NULL;
 }
 
 ScoreTakes score_takes(const ScoreKind *kind)

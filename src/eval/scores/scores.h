@@ -41,9 +41,10 @@ typedef struct ScoreOptions {
     bool lowercase;            /* BLEU, chrF: compare in lower case */
     BleuTokenizer tokenizer;
     BleuSmoothing smoothing;
-    double smooth_value; /* of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
-    int word_order;      /* chrF: longest n-grams of words, 0 to 2; 0 means characters alone, 2 is chrF++ */
-    int64_t resamples;   /* bootstrap resamples for confidence intervals; 0 means no intervals */
+    double smooth_value;  /* of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
+    const char *language; /* codebleu_no_dataflow: "java"; NULL is an error there */
+    int word_order;       /* chrF: longest n-grams of words, 0 to 2; 0 means characters alone, 2 is chrF++ */
+    int64_t resamples;    /* bootstrap resamples for confidence intervals; 0 means no intervals */
     double confidence; /* share of the resamples within an interval, in percent, such as 95; read where resamples > 0 */
     uint64_t seed;     /* of the resamples */
 } ScoreOptions;
@@ -73,6 +74,8 @@ const ScoreKind *score_find(const char *name);
 const ScoreKind *score_at(size_t i);
 const char *score_name(const ScoreKind *kind);
 const char *score_does(const ScoreKind *kind); /* one line of help */
+/* The name of the i-th value of its results; NULL behind the last. */
+const char *score_value_name(const ScoreKind *kind, int i);
 ScoreTakes score_takes(const ScoreKind *kind);
 bool score_takes_groups(const ScoreKind *kind);
 

@@ -37,7 +37,8 @@ void hf_fit(const HfArchitecture *arch, ModelConfig *config)
 TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config)
 {
     TensorNames names = arch->names;
-    if (config->classifier != LABELS_NONE && arch->classifier_prefix)
+    bool plain = arch->family == FAMILY_T5 && config->classifier == LABELS_SPAN; /* T5ForQuestionAnswering */
+    if (config->classifier != LABELS_NONE && arch->classifier_prefix && !plain)
         names.prefix = arch->classifier_prefix;
     return names;
 }

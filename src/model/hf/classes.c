@@ -34,20 +34,49 @@ static bool count_labels(const json_t *root, int64_t *n, GError **error)
            fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
 }
 
-/* "negative,positive". A name that is missing, or has a comma, becomes LABEL_3, as transformers calls it. */
+/* "negative,positive". A name that is missing, has a comma or stands for an earlier class too becomes LABEL_3, as
+ * transformers calls it. */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     GString *all = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT, i), *other = g_strconcat("LABEL_", key, NULL);
         const char *name = json_string_value(json_object_get(names, key));
-        bool usable = name && *name && strchr(name, ',') == NULL;
+        bool usable = name && *name && strchr(name, ',') == NULL && g_hash_table_add(seen, (gpointer)name);
         if (name && !usable)
-            log_warning("the class \"%s\" is called %s: names of classes have no comma and are not empty", name, other);
+            log_warning("the class \"%s\" is called %s: names of classes have no comma, are not empty and differ", name,
+                        other);
         g_string_append_printf(all, "%s%s", i ? "," : "", usable ? name : other);
     }
     return g_string_free(all, false);
+}
+
+/* T5's classifier of tokens reads an encoder alone; none has logits of words. */
+static void shape_t5(ModelConfig *config, LabelKind kind)
+{
+    config->n_dec = kind == LABELS_TOKENS ? 0 : config->n_dec;
+    config->scale_logits = false;
+}
+
+void hf_classifier_shape(const HfArchitecture *arch, LabelKind kind, ModelConfig *config)
+{
+    config->classifier = (int)kind;
+    if (arch->family == FAMILY_T5)
+        shape_t5(config, kind);
+    hf_fit(arch, config);
+}
+
+bool hf_classifier_name(ModelConfig *config, int64_t n)
+{
+    if (config->classifier == LABELS_SEQUENCE && n == 1)
+        config->classifier = LABELS_VALUE;
+    if (config->classifier != LABELS_SEQUENCE && config->classifier != LABELS_TOKENS)
+        return n == model_config_outputs(config);
+    g_autofree char *names = n <= MOST_LABELS ? read_names(NULL, n) : NULL;
+    config->labels = (char *)(uintptr_t)g_intern_string(names);
+    return names != NULL && n > 1;
 }
 
 bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelConfig *config, GError **error)
@@ -59,15 +88,13 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
     int64_t n;
     if (kind == LABELS_NONE)
         return true;
-    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind != LABELS_TOKENS))
+    if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind == LABELS_CHOICE))
         return fail_user(error,
                          "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
-                         "and T5ForTokenClassification",
+                         "and T5's for sequences, tokens and answers",
                          json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
-    if (arch->family == FAMILY_T5) { /* the encoder alone */
-        config->n_dec = 0;
-        config->scale_logits = false;
-    }
+    if (arch->family == FAMILY_T5)
+        shape_t5(config, kind);
     if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)

@@ -107,7 +107,7 @@ json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, co
     return root;
 }
 
-static const HfArchitecture *nearest_architecture(const ModelConfig *config)
+const HfArchitecture *hf_architecture_near(const ModelConfig *config)
 {
     bool bert = config->norm == NORM_LAYER;
     if (config->family == FAMILY_BERT && bert && config->position == POSITION_ROTARY)
@@ -144,7 +144,7 @@ static void drop_heads(const HfArchitecture *arch, ModelConfig *config)
 
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
-    const HfArchitecture *arch = nearest_architecture(config);
+    const HfArchitecture *arch = hf_architecture_near(config);
     *fitted = *config;
     drop_heads(arch, fitted);
     ModelConfig shaped = *fitted;

@@ -9,6 +9,8 @@ const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GE
 /* A config.json from which transformers 4 and 5 build this model; dtype of its tensors: "BF16". json_decref. */
 json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
                        const char *dtype);
+/* The architecture nearest to a model, which may differ in details. */
+const HfArchitecture *hf_architecture_near(const ModelConfig *config);
 /* The architecture that a model is exported as. *fitted is its configuration without the heads for which the
  * architecture has no class; its strings are borrowed from `config`. NULL with the reason where no architecture can
  * hold the model. */

@@ -3,8 +3,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "format/safetensors.h"
+#include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
+#include "model/lora.h"
+#include "model/lora_merge.h"
 #include "model/params.h"
 
 #include <string.h>
@@ -97,7 +100,8 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     const TensorNames names = hf_names(arch, config);
     add_params(&tensors, &names, config);
     /* transformers 4 scales the logits of every tied T5: tied and unscaled logits are written as two equal matrices. */
-    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits)
+    if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits &&
+        config->classifier == LABELS_NONE)
         add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));
     /* A BERT of relative_key has position embeddings too, and does not use them. */
     if (arch == &hf_bert && model_config_distances(config)) {
@@ -146,20 +150,78 @@ static bool folder_is_free(const char *folder, GError **error)
     return fail_user(error, "%s exists and is not an empty folder: give another, or remove it", folder);
 }
 
-bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
+static bool tokenizer_fits(const Tokenizer *tok, const ModelConfig *config, GError **error)
+{
+    return tok == NULL || tokenizer_size(tok) <= config->vocab ||
+           fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
+                     tokenizer_size(tok), config->vocab);
+}
+
+static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
     ModelConfig config;
     const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
     if (arch == NULL || !folder_is_free(folder, error))
         return false;
-    if (tok && tokenizer_size(tok) > config.vocab)
-        return fail_user(error, "the tokenizer %s has %d tokens, the model only %" G_GINT64_FORMAT, tokenizer_path(tok),
-                         tokenizer_size(tok), config.vocab);
+    if (!tokenizer_fits(tok, &config, error))
+        return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
     if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), form, error) &&
+        (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
+        folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
+        return true;
+    io_remove_tree(tmp, NULL);
+    return false;
+}
+
+bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
+{
+    if (model_config(model)->lora.rank == 0)
+        return export_plain(model, tok, form, folder, error);
+    Model *merged = lora_merged(model, error);
+    bool done = merged && export_plain(merged, tok, form, folder, error);
+    model_close(merged);
+    return done;
+}
+
+static bool write_adapter(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
+                          GError **error)
+{
+    g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autofree char *path = g_build_filename(folder, "adapter_model.safetensors", NULL);
+    SafeWriter *writer = safetensors_writer_new();
+    const Tensors tensors = { writer, sources, params };
+    const TensorNames names = hf_names(arch, config);
+    safetensors_writer_metadata(writer, "format", "pt");
+    for (int i = 0; i < params_count(params); i++) {
+        const ParamSpec *spec = params_spec(params, i);
+        g_autofree char *theirs = NULL;
+        const TensorName *name = lora_trains(config, spec) ? tensor_name_of(&names, spec->name, &theirs) : NULL;
+        g_autofree char *whole = g_strconcat(HF_ADAPTER_PREFIX, theirs, NULL);
+        if (name)
+            add_param(&tensors, whole, name, i);
+    }
+    bool done = safetensors_writer_write(writer, path, error);
+    safetensors_writer_free(writer);
+    return done;
+}
+
+bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, const char *folder, GError **error)
+{
+    ModelConfig config;
+    const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
+    if (arch == NULL || !folder_is_free(folder, error) || !tokenizer_fits(tok, &config, error))
+        return false;
+    if (config.lora.rank == 0)
+        return fail_user(error, "the model has no adapters (lora.rank is 0): --to hf writes its weights");
+    g_autofree char *tmp = io_make_folder_beside(folder, error);
+    if (tmp == NULL)
+        return false;
+    if (hf_write_object(tmp, HF_ADAPTER_CONFIG, hf_adapter_json(arch, &config, base), error) &&
+        write_adapter(tmp, arch, &config, model_params(model), error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
         return true;

@@ -14,6 +14,19 @@ typedef struct HfForm {
  * files. FOLDER must be absent or empty; it appears whole or not at all. */
 bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error);
 
+/* Writes the adapters of a model (lora.*) as a folder of PEFT: adapter_config.json, adapter_model.safetensors with the
+ * adapters and the trained head of a classifier, and unless tok is NULL the tokenizer's files. base: folder or name of
+ * the model that the adapters belong to, for base_model_name_or_path; NULL means that none is written. */
+bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, const char *folder, GError **error);
+
+/* Whether a folder holds a model of Hugging Face or an adapter of PEFT, which hf_import and hf_shape open together with
+ * the model that its base_model_name_or_path names: a folder, as seen from here or from the adapter's folder. */
+bool hf_is_folder(const char *folder);
+/* The tokenizer of a folder; that of an adapter's base where the adapter has none. NULL: none. g_free. */
+char *hf_find_tokenizer(const char *folder);
+/* Replaces lora.targets, names of modules as PEFT takes them or "" for its default, by names of model/lora.h. */
+bool hf_resolve_targets(ModelConfig *config, GError **error);
+
 /* Opens the model of a folder; gradients: with memory for them. A missing, unexpected or misshapen tensor is an error
  * that names it; buffers of older transformers releases are ignored. Embeddings are tied unless the file holds an
  * lm_head that differs from the embedding, whatever config.json says. */

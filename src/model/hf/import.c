@@ -3,7 +3,10 @@
 
 #include "base/log.h"
 #include "format/weights.h"
+#include "model/hf/adapter.h"
+#include "model/hf/classes.h"
 #include "model/hf/config_json.h"
+#include "model/params.h"
 
 #include <string.h>
 
@@ -14,6 +17,7 @@ typedef struct Source {
     TensorFile *file;
     GHashTable *tensors; /* name in the tables of `arch` -> const FileTensor * */
     bool says_untied;    /* config.json says that the logits have a matrix of their own */
+    HfAdapter adapter;   /* of an adapter's folder; else zeros */
 } Source;
 
 /* Keys under which training programs save the model beside their optimizer. */
@@ -117,22 +121,65 @@ static void warn_missing_head(const Source *source, const ModelConfig *config)
                     head);
 }
 
-/* Reads config.json and the names of the tensors, which together give the configuration. */
+/* An adapter's classifier on a base that has none: sets its classes, of which nothing says the names, and forgets the
+ * base's tensors that the model has no use for, such as the head of its pre-training. */
+static bool take_classifier(Source *source, ModelConfig *config, GError **error)
+{
+    const FileTensor *out = find_param(source, config->classifier == LABELS_SPAN ? "span" : "classifier");
+    out = out ? out : find_param(source, "classifier.out");
+    if (out == NULL || !hf_classifier_name(config, out->shape[0]))
+        return fail_user(error, "task_type wants a classifier, and the adapter has none that fits");
+    int n;
+    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
+    g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (int i = 0; i < n; i++) {
+        char *theirs;
+        tensor_name_of(&source->names, specs[i].name, &theirs);
+        g_hash_table_add(wanted, theirs);
+    }
+    GHashTableIter iter;
+    gpointer name;
+    g_hash_table_iter_init(&iter, source->tensors);
+    while (g_hash_table_iter_next(&iter, &name, NULL))
+        if (!g_hash_table_contains(wanted, name) && strstr(name, ".lora_") == NULL)
+            g_hash_table_iter_remove(&iter);
+    return true;
+}
+
+/* Reads config.json and the names of the tensors, which together give the configuration; of an adapter's folder those
+ * of its base, and the adapter. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
-    *source = (Source){ .arch = hf_config_read(folder, config, error) };
-    if (source->arch == NULL || (source->file = weights_open(folder, error)) == NULL)
+    bool adapts = hf_adapter_present(folder);
+    *source = (Source){ 0 };
+    if (adapts && !hf_adapter_open(&source->adapter, folder, error))
         return false;
+    const char *base = adapts ? source->adapter.base : folder;
+    source->arch = hf_config_read(base, config, error);
+    if (source->arch == NULL || (source->file = weights_open(base, error)) == NULL)
+        return false;
+    bool classifies = config->classifier == LABELS_NONE && source->adapter.kind != LABELS_NONE;
+    if (classifies)
+        hf_classifier_shape(source->arch, source->adapter.kind, config);
     source->names = hf_names(source->arch, config);
     source->tensors = tensors_by_name(&source->names, source->file, error);
     if (source->tensors == NULL)
+        return fail_context(error, "%s", base);
+    if (adapts && !hf_adapter_join(&source->adapter, &source->names, source->tensors, config, error))
         return fail_context(error, "%s", folder);
     infer(source, config);
-    return true;
+    return !classifies || take_classifier(source, config, error) || fail_context(error, "%s", folder);
+}
+
+/* The folder that has config.json. */
+static const char *source_base(const Source *source, const char *folder)
+{
+    return source->adapter.base ? source->adapter.base : folder;
 }
 
 static void source_close(Source *source)
 {
+    hf_adapter_close(&source->adapter);
     g_clear_pointer(&source->tensors, g_hash_table_unref);
     g_clear_pointer(&source->file, tensor_file_close);
 }
@@ -148,6 +195,22 @@ bool hf_shape(const char *folder, ModelConfig *config, GError **error)
     return done;
 }
 
+/* Classes of transformers before 4.0 made a pooler that their classifier does not read, and wrote it down. */
+static void leave_pooler_out(const Source *source, const ModelConfig *config)
+{
+    static const char *const unread[] = { "pooler", "pooler.bias" };
+    g_autoptr(GString) left = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(unread); i++) {
+        g_autofree char *theirs = NULL;
+        if (config->classifier != LABELS_NONE && !config->pooler &&
+            tensor_name_of(&source->names, unread[i], &theirs) && g_hash_table_remove(source->tensors, theirs))
+            g_string_append_printf(left, "%s%s", left->len ? ", " : "", theirs);
+    }
+    if (left->len)
+        log_info("left out, since model.classifier=%s does not read it: %s", label_kind_names[config->classifier],
+                 left->str);
+}
+
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
@@ -155,19 +218,21 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     Model *model = NULL;
     if (source_open(&source, folder, &config, error)) {
         warn_missing_head(&source, &config);
+        leave_pooler_out(&source, &config);
         model = tensor_names_open_model(&source.names, source.tensors, "config.json makes it", dev, &config, gradients,
                                         error);
         if (model == NULL)
             fail_context(error, "%s", folder);
     }
-    if (model && !hf_roles_read(folder, source.arch, model_config(model), model_roles(model), error))
+    if (model &&
+        !hf_roles_read(source_base(&source, folder), source.arch, model_config(model), model_roles(model), error))
         g_clear_pointer(&model, model_close);
     source_close(&source);
     if (model == NULL)
         return NULL;
     g_autoptr(GError) reason = NULL;
-    g_autofree char *tokenizer = tokenizer_find(folder, &reason);
-    if (tokenizer == NULL)
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason), *of_base = hf_find_tokenizer(folder);
+    if (tokenizer == NULL && of_base == NULL)
         log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
     return model;
 }

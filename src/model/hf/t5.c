@@ -1,4 +1,5 @@
-/* T5: T5ForConditionalGeneration and, without a decoder, T5EncoderModel; the same for MT5 and UMT5. */
+/* T5: T5ForConditionalGeneration, T5ForSequenceClassification, T5ForQuestionAnswering and, without a decoder,
+ * T5EncoderModel and T5ForTokenClassification; the same for MT5 and UMT5. */
 #include "model/hf/architecture.h"
 
 #include <string.h>
@@ -22,6 +23,9 @@ static const TensorName body[] = {
 static const TensorName heads[] = {
     TENSOR("lm_head", "lm_head.weight"),
     TENSOR("classifier", "classifier.weight"),
+    TENSOR("classifier.dense", "classification_head.dense.weight"),
+    TENSOR("classifier.out", "classification_head.out_proj.weight"),
+    TENSOR("span", "qa_outputs.weight"),
     { 0 },
 };
 
@@ -32,6 +36,8 @@ static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
     "transformer.encoder.embed_tokens.weight",
+    "transformer.decoder.embed_tokens.weight",
+    "transformer.decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
     NULL,
 };
@@ -97,8 +103,9 @@ static void shape_t5(ModelConfig *config, const ModelConfig *was)
     config->position = POSITION_RELATIVE_BIAS;
     config->gated = was->gated;
     config->scale_logits = was->scale_logits;
-    if (was->n_dec == 0 && was->classifier == LABELS_TOKENS)
-        config->classifier = LABELS_TOKENS;
+    if ((was->n_dec == 0) == (was->classifier == LABELS_TOKENS) && was->classifier != LABELS_CHOICE)
+        config->classifier = was->classifier;
+    config->classifier_dense = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE;
 }
 
 static void shape_umt5(ModelConfig *config, const ModelConfig *was)
@@ -137,7 +144,8 @@ static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
 /* A file without a decoder is an encoder alone, which has no logits of its own. */
 static void infer_t5(GHashTable *tensors, ModelConfig *config)
 {
-    if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight"))
+    if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight") ||
+        g_hash_table_contains(tensors, CLASSIFIER_PREFIX "decoder.final_layer_norm.weight"))
         return;
     config->n_dec = 0;
     config->scale_logits = false;

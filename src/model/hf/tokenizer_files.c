@@ -41,7 +41,7 @@ static json_t *special_tokens(const Tokenizer *tok, const int ids[TOKEN_ROLES])
     bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0; /* ByT5Tokenizer makes its 125 itself */
     if (tokenizer_sentinel(tok, 0) >= 0 && !is_bytes) {
         json_t *sentinels = json_array();
-        for (int i = 0; i < TOKENIZER_SENTINELS; i++)
+        for (int i = 0; i < tokenizer_sentinels(tok); i++)
             json_array_append_new(sentinels, json_string(tokenizer_piece(tok, tokenizer_sentinel(tok, i))));
         json_object_set_new(root, "additional_special_tokens", sentinels);
     }

@@ -113,6 +113,50 @@ static bool find_pattern(const char *name, const char **pattern, GError **error)
     return fail_user(error, "there is no pattern %s: one of %s", name, names->str);
 }
 
+/* ---- the layout of AST-T5 ---- */
+
+#define AST_T5_SENTINELS 1024
+
+static void put_special(GPtrArray *names, GArray *added, char *content)
+{
+    const AddedToken token = { .content = content, .id = (int)names->len, .special = true };
+    g_ptr_array_add(names, content);
+    g_array_append_val(added, token);
+}
+
+static const AddedToken *find_special(const GArray *added, int id)
+{
+    for (guint i = 0; i < added->len; i++)
+        if (g_array_index(added, AddedToken, i).id == id)
+            return &g_array_index(added, AddedToken, i);
+    return NULL;
+}
+
+/* fairseq's four symbols first, then all pieces without gaps, then the sentinels. Pieces keep their order, which is the
+ * order of merges. */
+static void lay_out(GPtrArray **names, GArray **added)
+{
+    static const char *const first[] = { "<s>", "<pad>", "</s>", "<unk>" };
+    GPtrArray *placed = g_ptr_array_new_with_free_func(g_free);
+    GArray *specials = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    for (size_t i = 0; i < G_N_ELEMENTS(first); i++)
+        put_special(placed, specials, g_strdup(first[i]));
+    for (guint id = 0; id < (*names)->len; id++) {
+        const char *name = (*names)->pdata[id];
+        const AddedToken *special = find_special(*added, (int)id);
+        if (special)
+            put_special(placed, specials, g_strdup(special->content));
+        else if (name)
+            g_ptr_array_add(placed, g_strdup(name));
+    }
+    for (int i = 0; i < AST_T5_SENTINELS; i++)
+        put_special(placed, specials, g_strdup_printf("<sen%03d>", i));
+    g_ptr_array_unref(*names);
+    g_array_unref(*added);
+    *names = placed;
+    *added = specials;
+}
+
 static ByteBpe *open_pattern(const GPtrArray *names, const GArray *added, const char *pattern, GError **error)
 {
     g_autoptr(GPtrArray) list = g_ptr_array_new();
@@ -147,6 +191,12 @@ void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, Toke
             "after the last rank; loam tokenizer export --pattern NAME writes a tokenizer.json with another",
             path, n_ranks);
     add_published(names, known ? known : &other, added);
+    if (facts->layout && strcmp(facts->layout, "ast-t5") != 0) {
+        fail_user(error, "there is no layout %s: ast-t5", facts->layout);
+        return NULL;
+    }
+    if (facts->layout)
+        lay_out(&names, &added);
     ByteBpe *model = open_pattern(names, added, pattern, error);
     if (model)
         byte_bpe_facts(model, facts);

@@ -117,6 +117,7 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
                processor.bos_id() < 0, /* adds_sentinels: as T5's model, which has no bos */
                list_specials(*model),
                nullptr,
+               nullptr,
                0 };
     return model;
 }

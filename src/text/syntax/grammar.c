@@ -150,12 +150,31 @@ static bool has_name(const Grammar *grammar, const char *name)
     return g_ascii_strcasecmp(grammar->name, name) == 0;
 }
 
+/* The point before the ending of a file name; NULL means that there is none. */
+static const char *ending_of(const char *name)
+{
+    const char *base = strrchr(name, '/');
+    return strrchr(base ? base : name, '.');
+}
+
 int grammars_find(const Grammars *grammars, const char *name)
 {
-    const char *base = strrchr(name, '/'), *point = strrchr(base ? base : name, '.');
+    const char *point = ending_of(name);
     for (int i = 0; i < grammars_count(grammars); i++)
-        if (point ? point[1] != '=' && has_ending(grammars_at(grammars, i), point + 1)
+        if (point ? point[1] != '=' && point[1] != '?' && has_ending(grammars_at(grammars, i), point + 1)
                   : has_name(grammars_at(grammars, i), name))
+            return i;
+    return -1;
+}
+
+int grammars_rival(const Grammars *grammars, const char *name)
+{
+    const char *point = ending_of(name);
+    if (!point)
+        return -1;
+    g_autofree char *ending = g_strconcat("?", point + 1, NULL);
+    for (int i = 0; i < grammars_count(grammars); i++)
+        if (has_ending(grammars_at(grammars, i), ending))
             return i;
     return -1;
 }
@@ -207,6 +226,11 @@ int grammar_abi(const Grammar *grammar)
 int grammar_types(const Grammar *grammar)
 {
     return (int)ts_language_symbol_count(grammar->language);
+}
+
+bool grammar_type_is_named(const Grammar *grammar, int type)
+{
+    return ts_language_symbol_type(grammar->language, (TSSymbol)type) == TSSymbolTypeRegular;
 }
 
 const char *grammar_type(const Grammar *grammar, int type)

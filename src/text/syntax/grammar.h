@@ -7,7 +7,7 @@
 
 struct Grammar {
     char *name, *version;
-    char **endings; /* NULL-terminated; aliases start with '=' */
+    char **endings; /* NULL-terminated; endings of another grammar start with '?', aliases with '=' */
     void *library;  /* handle of dlopen */
     const TSLanguage *language;
 };

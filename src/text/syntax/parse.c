@@ -1,6 +1,10 @@
 /* parse.c: a program to the nodes of its syntax tree. */
 #include "text/syntax/grammar.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
 /* tree-sitter 0.20 counts the children of a node in 16 bits, and an ERROR node may have all tokens of a program as
  * children: one with more would make it free memory that it never had. */
 #define MAX_TOKENS 65000
@@ -9,6 +13,7 @@ const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "to
 
 struct SyntaxParser {
     TSParser *parser;
+    uint64_t error_bytes; /* of the last program */
 };
 
 SyntaxParser *syntax_parser_open(void)
@@ -69,11 +74,13 @@ static bool each_node(Walk *walk, TSNode root)
     return shallow;
 }
 
-static SyntaxOutcome take_nodes(const TSTree *tree, size_t bytes, const SyntaxLimits *limits, GArray *nodes)
+static SyntaxOutcome take_nodes(SyntaxParser *parser, const TSTree *tree, size_t bytes, const SyntaxLimits *limits,
+                                GArray *nodes)
 {
     Walk walk = { .limits = limits, .nodes = nodes, .error_depth = -1 };
     if (!each_node(&walk, ts_tree_root_node(tree)))
         return SYNTAX_TOO_DEEP;
+    parser->error_bytes = walk.error_bytes;
     return (double)walk.error_bytes > limits->max_errors * (double)bytes ? SYNTAX_WRONG : SYNTAX_TREE;
 }
 
@@ -103,21 +110,77 @@ static bool has_too_many_tokens(const char *text, size_t bytes)
     return n > MAX_TOKENS;
 }
 
-SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
-                           const SyntaxLimits *limits, GArray *nodes)
+uint64_t syntax_error_bytes(const SyntaxParser *parser)
 {
-    g_array_set_size(nodes, 0);
+    return parser->error_bytes;
+}
+
+/* The tree of a program; NULL, and the reason in *outcome, where it is beyond the limits. */
+static TSTree *parse_text(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                          const SyntaxLimits *limits, SyntaxOutcome *outcome)
+{
+    *outcome = SYNTAX_TOO_LONG;
+    parser->error_bytes = 0;
     if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
-        return SYNTAX_TOO_LONG;
+        return NULL;
     ts_parser_set_language(parser->parser, grammar->language);
     ts_parser_set_timeout_micros(parser->parser, (uint64_t)(limits->max_seconds * 1e6));
     TSTree *tree = ts_parser_parse_string(parser->parser, NULL, text, (uint32_t)bytes);
     ts_parser_reset(parser->parser);
+    *outcome = tree ? SYNTAX_TREE : SYNTAX_TOO_SLOW;
+    return tree;
+}
+
+SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                           const SyntaxLimits *limits, GArray *nodes)
+{
+    SyntaxOutcome outcome;
+    g_array_set_size(nodes, 0);
+    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, &outcome);
     if (!tree)
-        return SYNTAX_TOO_SLOW;
-    SyntaxOutcome outcome = take_nodes(tree, bytes, limits, nodes);
+        return outcome;
+    outcome = take_nodes(parser, tree, bytes, limits, nodes);
     ts_tree_delete(tree);
     if (outcome != SYNTAX_TREE)
         g_array_set_size(nodes, 0);
+    return outcome;
+}
+
+/* ---- subtrees ---- */
+
+static void add_expression(TSNode node, GArray *hashes)
+{
+    char *expression = ts_node_string(node);
+    const uint64_t hash = XXH3_64bits(expression, strlen(expression));
+    free(expression);
+    g_array_append_val(hashes, hash);
+}
+
+SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                              const SyntaxLimits *limits, GArray *hashes)
+{
+    SyntaxOutcome outcome;
+    g_autoptr(GArray) nodes = g_array_new(false, false, sizeof(SyntaxNode));
+    TSTree *tree = parse_text(parser, grammar, text, bytes, limits, &outcome);
+    g_array_set_size(hashes, 0);
+    if (!tree)
+        return outcome;
+    outcome = take_nodes(parser, tree, bytes, limits, nodes);
+    if (outcome == SYNTAX_TREE) {
+        g_autoptr(GArray) stack = g_array_new(false, false, sizeof(TSNode));
+        TSNode node = ts_tree_root_node(tree);
+        g_array_append_val(stack, node);
+        while (stack->len > 0) {
+            node = g_array_index(stack, TSNode, stack->len - 1);
+            g_array_set_size(stack, stack->len - 1);
+            add_expression(node, hashes);
+            for (uint32_t i = 0; i < ts_node_child_count(node); i++) {
+                const TSNode child = ts_node_child(node, i);
+                if (ts_node_child_count(child) > 0)
+                    g_array_append_val(stack, child);
+            }
+        }
+    }
+    ts_tree_delete(tree);
     return outcome;
 }

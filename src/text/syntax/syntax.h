@@ -1,6 +1,7 @@
 /* syntax.h: the way into text/syntax: programs to syntax trees, by the parsers of tree-sitter. A grammar is a shared
- * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… =ALIAS…", where
- * the endings are those of file names and the aliases other names of the language. tools/install-grammars makes them.
+ * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… ?ENDING… =ALIAS…":
+ * endings of file names, endings of another grammar (grammars_rival), other names of the language.
+ * tools/install-grammars makes them.
  */
 #pragma once
 
@@ -24,16 +25,20 @@ const Grammar *grammars_at(const Grammars *grammars, int i);
 /* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1
  * means that there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
+/* The grammar that may fit a file of this name much better, such as that of C++ for "a.h": its facts have "?h"; -1
+ * means that there is none. */
+int grammars_rival(const Grammars *grammars, const char *name);
 /* Opens each NAME.so of the folder `from`, and copies them into the folder `to` if all are sound. Returns their number;
  * -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
-const char *grammar_name(const Grammar *grammar);           /* "python" */
-const char *grammar_version(const Grammar *grammar);        /* "0.23.6" */
-char *const *grammar_endings(const Grammar *grammar);       /* "py", "pyi", then aliases "=NAME"; NULL-terminated */
-int grammar_abi(const Grammar *grammar);                    /* version of tree-sitter's table format: 13 or 14 */
-int grammar_types(const Grammar *grammar);                  /* number of node types */
-const char *grammar_type(const Grammar *grammar, int type); /* "identifier" */
+const char *grammar_name(const Grammar *grammar);             /* "python" */
+const char *grammar_version(const Grammar *grammar);          /* "0.23.6" */
+char *const *grammar_endings(const Grammar *grammar);         /* "py", "?h", "=NAME"; NULL-terminated */
+int grammar_abi(const Grammar *grammar);                      /* version of tree-sitter's table format: 13 or 14 */
+int grammar_types(const Grammar *grammar);                    /* number of node types */
+const char *grammar_type(const Grammar *grammar, int type);   /* "identifier" */
+bool grammar_type_is_named(const Grammar *grammar, int type); /* false for "(" and "while", and for inner types */
 
 /* ---- parsing (parse.c) ---- */
 
@@ -68,3 +73,10 @@ void syntax_parser_close(SyntaxParser *parser);
  * order. The root and ERROR nodes are left out, their children are not. Empty unless the result is SYNTAX_TREE. */
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes);
+/* Fills `hashes` (uint64_t) with a hash of the S-expression, such as "(call (name) (arguments))", of the root and of
+ * every node that has children: what the syntax match of CodeBLEU compares. Empty unless the result is SYNTAX_TREE. The
+ * time grows with the depth of the tree times its size. */
+SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
+                              const SyntaxLimits *limits, GArray *hashes);
+/* Bytes inside of ERROR nodes of the last program that was parsed to its end; 0 for others. */
+uint64_t syntax_error_bytes(const SyntaxParser *parser);

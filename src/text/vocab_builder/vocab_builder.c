@@ -156,7 +156,7 @@ void vocab_builder_learn(VocabBuilder *builder, MergeLearner *learner)
     if ((int)builder->names->len < training->vocab_size)
         log_warning("%u pieces are all that this text gives: no other pair occurs %" PRId64 " times",
                     builder->names->len, min_frequency);
-    for (int i = TOKENIZER_SENTINELS - 1; training->sentinels && i >= 0; i--) {
+    for (int i = training->sentinels - 1; i >= 0; i--) {
         g_autofree char *name = g_strdup_printf("<extra_id_%d>", i);
         vocab_builder_add(builder, name);
     }

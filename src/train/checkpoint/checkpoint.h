@@ -15,14 +15,17 @@ typedef struct TrainState {
     int64_t samples, tokens, target_tokens; /* read so far; tokens: the encoder's, or a decoder-only model's */
     LossSums window;                        /* losses since the last log line, so that their means survive a restart */
     int64_t window_steps;
-    double best_loss;           /* lowest held-out loss so far, unless best_step is -1 */
-    int64_t best_step;          /* step of best_loss; -1 means none */
-    int64_t best_data;          /* hash of the held-out samples of best_loss; 0 means unknown */
+    double best_value;          /* train.best at its best so far: a held-out loss, or a score; unless best_step is -1 */
+    int64_t best_step;          /* step of best_value; -1 means none */
+    int64_t best_data;          /* hash of the held-out samples of best_value, and of train.best; 0 means unknown */
     int64_t evaluated;          /* step of the last evaluation; -1 means none */
     int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
     int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
     int64_t data;               /* loader_fingerprint of the training set */
     LossScale loss_scale;       /* all 0 in a run that never trained in fp16 */
+    int64_t stale;              /* evaluations since the best one */
+    int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
+    int64_t drops;              /* drops of the plateau schedule */
 } TrainState;
 
 /* What is saved, or where a checkpoint is loaded to. */

@@ -2,6 +2,7 @@
 #include "train/config/config.h"
 
 #include <math.h>
+#include <string.h>
 
 int64_t config_batch_samples(const Config *config)
 {
@@ -69,17 +70,23 @@ ModelLoss config_loss(const Config *config)
                         .recompute = config->train.recompute == RECOMPUTE_BLOCK };
 }
 
+bool config_balances_classes(const Config *config)
+{
+    return strcmp(config->train.class_weights, "balanced") == 0;
+}
+
 float *config_class_weights(const Config *config, GError **error)
 {
     const char *text = config->train.class_weights;
     int64_t n = model_config_outputs(&config->model);
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
-    bool classes = config->model.classifier == LABELS_SEQUENCE || config->model.classifier == LABELS_TOKENS;
-    if (*text == '\0')
+    bool classes = labels_have_names((LabelKind)config->model.classifier);
+    if (*text == '\0' || (classes && config_balances_classes(config)))
         return NULL;
     if (!classes || (int64_t)g_strv_length(parts) != n) {
-        fail_user(error, "train.class_weights: \"%s\": one number for each class of model.labels is wanted (%s)", text,
-                  classes ? config->model.labels : "this model has none");
+        fail_user(error,
+                  "train.class_weights: \"%s\": one number for each class of model.labels is wanted (%s), or balanced",
+                  text, classes ? config->model.labels : "this model has none");
         return NULL;
     }
     g_autofree float *weights = g_new(float, (gsize)n);
@@ -102,6 +109,7 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
                           .lr = optim->lr,
                           .min_lr = optim->min_lr,
                           .power = optim->power,
+                          .scale = 1,
                           .warmup = (double)config_steps(config, warmup, epoch_samples),
                           .total = (double)config_steps(config, length, epoch_samples) };
     schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;

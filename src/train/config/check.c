@@ -2,10 +2,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "eval/task_scores.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
 #define MAX_ROWS (1 << 28)
@@ -51,22 +53,73 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
+/* The task of an encoder alone that has no classifier. */
+static bool fail_unanswered(const TaskConfig *task, GError **error)
+{
+    const LabelKind kind = task_learns(task);
+    if (kind != LABELS_NONE)
+        return fail_user(
+            error,
+            "the model is an encoder alone without a classifier (model.classifier=none, the task wants %s): "
+            "fine-tune it on the task first, with train.init",
+            label_kind_names[kind]);
+    if (*task->name && *task->target == '\0')
+        return fail_user(
+            error,
+            "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label, "
+            "or take a T5 or a GPT",
+            task->name);
+    return fail_user(error,
+                     "the model has no decoder that writes an answer: give task.label (or task.value, task.tags, "
+                     "task.answers, task.choices), which an encoder learns, or take a T5 or a GPT");
+}
+
 static bool check_task(const Config *config, GError **error)
 {
+    const TaskConfig *own = &config->task;
+    const bool known = *own->name == '\0' || task_find(own->name); /* task_configure says what it may mean */
     Task task;
-    if (!task_is_set(&config->task))
+    if (!task_is_set(own))
         return true;
-    if (config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
-        return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
-                                "task.tags, task.answers, task.choices), which an encoder learns, or take a T5 or a "
-                                "GPT");
+    if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
+        return fail_unanswered(own, error);
     return task_configure(&task, &config->task, error);
+}
+
+static bool check_best(const Config *config, GError **error)
+{
+    const char *best = config->train.best;
+    Task task;
+    if (strcmp(best, "loss") == 0)
+        return true;
+    if (!task_is_set(&config->task))
+        return fail_user(error,
+                         "train.best=%s: scores are those of a task (task.name, or task.data), and the run has "
+                         "none; loss is the held-out loss",
+                         best);
+    g_autofree char *figure = task_configure(&task, &config->task, error) ? task_figure_find(&task, best, error) : NULL;
+    return figure || fail_context(error, "train.best");
 }
 
 static bool check_class_weights(const Config *config, GError **error)
 {
-    g_autofree float *weights = config_class_weights(config, error);
-    return weights || *config->train.class_weights == '\0';
+    GError *problem = NULL;
+    g_free(config_class_weights(config, &problem));
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+static bool check_smoothing(const Config *config, GError **error)
+{
+    const LabelKind kind = (LabelKind)config->model.classifier;
+    if (config->train.label_smoothing == 0 || kind == LABELS_NONE)
+        return true;
+    if (!labels_have_names(kind))
+        return fail_user(error, "train.label_smoothing: model.classifier=%s has no classes to spread it over",
+                         label_kind_names[kind]);
+    return *config->train.class_weights == '\0' ||
+           fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
 }
 
 bool config_check(const Config *config, GError **error)
@@ -85,7 +138,8 @@ bool config_check(const Config *config, GError **error)
         !check_within(train->save_within, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
-        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error))
+        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||
+        !check_smoothing(config, error) || !check_best(config, error))
         return false;
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
@@ -96,12 +150,13 @@ bool config_check(const Config *config, GError **error)
                          " tokens are more than are computed at once "
                          "(%d tokens); accumulation makes train.batch of smaller ones",
                          config_micro_samples(config), config->data.input_length, MAX_ROWS);
-    bool decays = config->optim.schedule != SCHEDULE_CONSTANT && config->optim.schedule != SCHEDULE_INVERSE_SQRT;
+    int kind = config->optim.schedule;
+    bool decays = kind != SCHEDULE_CONSTANT && kind != SCHEDULE_INVERSE_SQRT && kind != SCHEDULE_PLATEAU;
     if (train->length.unit == UNIT_SECONDS && decays)
         return fail_user(
             error,
             "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
-            "steps, samples, tokens or epochs, or choose constant or inverse_sqrt",
+            "steps, samples, tokens or epochs, or choose plateau, constant or inverse_sqrt",
             schedule_names[config->optim.schedule]);
     return model_config_check(&config->model, error);
 }
@@ -117,7 +172,7 @@ static bool check_segments(const DataConfig *data, const ModelConfig *model, GEr
 static bool suits(const Objective *objective, const ModelConfig *model)
 {
     return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
-           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0);
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0 && !model_config_shifts(model));
 }
 
 bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)

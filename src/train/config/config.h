@@ -18,21 +18,26 @@ typedef struct RunConfig {
 
 typedef struct TokenizerConfig {
     char *path;
+    int64_t sentinels; /* sentinels that a tokenizer without any gets, where the model needs them */
 } TokenizerConfig;
 
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
-    int64_t eval_samples;          /* samples of each held-out set in an evaluation; 0 means all */
+    int64_t eval_samples; /* samples of each held-out set, and examples of the task, in an evaluation; 0 means all */
+    char *best;           /* "loss", or the name of a figure of the task's scores (eval/task_scores.h) */
+    int64_t patience;     /* evaluations without a better `best` that end the run; 0 means none do */
+    bool scores;          /* evaluations answer the task's examples */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
     int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
     bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */
     char *init;                       /* path of a model whose weights training starts from; "" means random weights */
     char *freeze; /* patterns of names of parameters that are not trained, separated by commas; "" means none */
     double label_smoothing, z_loss;
-    char *class_weights; /* factors of classes, separated by commas; "" means 1 */
+    char *class_weights; /* factors of classes, separated by commas, or "balanced"; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
     char *device;        /* name of train/compute_device.h */
+    bool fairseq_log;    /* write train_inner.jsonl too, fairseq's form of the log lines */
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };
@@ -91,7 +96,7 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
 /* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 on a GPU
- * and where the processor multiplies it natively (device_cpu_bf16), else f32. */
+ * and where the processor multiplies it faster (device_cpu_bf16), else f32. */
 bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
 Precision config_precision(const Config *config);
@@ -132,9 +137,11 @@ ModelLoss config_loss(const Config *config);
 /* Opens the model of the configuration for training, without gradients of the parameters of train.freeze. A pattern
  * that names no parameter is an error. */
 Model *config_open_model(const Config *config, Device *dev, GError **error);
-/* train.class_weights as numbers, one a class of the model; NULL means none, or with *error set that they are no such
- * numbers. g_free. */
+/* train.class_weights as numbers, one a class of the model; NULL means none, or that they follow from the data
+ * (config_balances_classes), or with *error set that they are no such numbers. g_free. */
 float *config_class_weights(const Config *config, GError **error);
+/* Whether train.class_weights is "balanced" (train/class_weights.h). */
+bool config_balances_classes(const Config *config);
 /* The learning-rate schedule. count_tokens: amounts in tokens are compared with the tokens that were read; otherwise
  * config_steps turns them into steps. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);

@@ -1,6 +1,9 @@
 #include "train/config/layers.h"
 
 #include "base/file.h"
+#include "data/dataset/dataset.h"
+#include "data/mixture.h"
+#include "data/objectives/objectives.h"
 #include "train/config/recipe.h"
 #include "train/model_path.h"
 #include "train/run_dir.h"
@@ -40,7 +43,8 @@ static bool in_recipe(const char *name)
 
 static bool of_a_start(const char *name)
 {
-    return in_recipe(name) || g_str_has_prefix(name, "model.") || strcmp(name, "tokenizer.path") == 0;
+    return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
+           strcmp(name, "tokenizer.path") == 0;
 }
 
 static bool of_the_data(const char *name)
@@ -115,18 +119,58 @@ static bool sets_task(const GPtrArray *given)
     return false;
 }
 
-/* Where a task is given for an encoder alone: appends the classifier that learns it. */
+/* What the first dataset of data.train says of its labels; of none where there is no such dataset, or it does not say.
+ */
+static bool read_labels(const Config *config, DatasetMeta *meta, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    int part;
+    Mixture *mixture = *config->data.train ? mixture_parse(config->data.train, error) : NULL;
+    if (mixture == NULL)
+        return *config->data.train == '\0';
+    const char *first = mixture->paths[0];
+    int n = split_read_name(first, &part, shares, NULL);
+    g_autofree char *prefix = n > 0 ? g_strndup(first, (gsize)n) : g_strdup(first),
+                    *path = g_strconcat(prefix, ".json", NULL);
+    mixture_free(mixture);
+    return !g_file_test(path, G_FILE_TEST_EXISTS) || dataset_meta_read(meta, path, error);
+}
+
+/* Appends a classifier of this kind, and the names of its classes (NULL means that they are yet to be found), unless
+ * the model has a classifier of this kind and names already. */
+static void add_kind(const ModelConfig *model, LabelKind kind, const char *labels, const char *origin,
+                     GPtrArray *layers)
+{
+    bool again = model->classifier == (int)kind && *model->labels;
+    recipe_add_classifier(model, kind, layers);
+    if (!again && (labels || model->classifier != LABELS_NONE))
+        option_settings_add(layers, "model.labels", labels ? labels : "", origin);
+}
+
+/* Where a task is given for an encoder alone, or a dataset of labels: appends the classifier that learns it. */
 static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **error)
 {
     g_auto(Config) config = { 0 };
+    const char *objective = option_settings_find(given, "data.objective");
+    bool task = sets_task(given), labels = objective && strcmp(objective, labels_objective.name) == 0;
     options_set_defaults(config_options(), &config);
-    if (!sets_task(given) || !options_apply(config_options(), &config, layers, error) ||
+    if (!task && (!labels || option_settings_find(given, "model.classifier")))
+        return true;
+    if (!options_apply(config_options(), &config, layers, error) ||
         !options_apply(config_options(), &config, given, error))
-        return !sets_task(given);
-    LabelKind kind = task_learns(&config.task);
-    if (kind != LABELS_NONE && config.model.family == FAMILY_BERT)
-        recipe_add_classifier(&config.model, kind, layers);
-    return true;
+        return false;
+    LabelKind kind = task ? task_learns(&config.task) : LABELS_NONE;
+    bool asked = config.model.family == FAMILY_T5 && config.model.classifier != LABELS_NONE;
+    if (kind != LABELS_NONE && (asked || config.model.family == FAMILY_BERT))
+        add_kind(&config.model, kind, NULL, "the task", layers);
+    if (task || config.model.family != FAMILY_BERT)
+        return true;
+    DatasetMeta meta = { 0 };
+    bool good = read_labels(&config, &meta, error);
+    if (good && meta.label_kind != LABELS_NONE)
+        add_kind(&config.model, meta.label_kind, meta.labels, config.data.train, layers);
+    dataset_meta_clear(&meta);
+    return good;
 }
 
 /* Of a run that goes on: what depends on its model and its data. */
@@ -186,6 +230,7 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
         return false;
     recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);
     if (task)
-        recipe_add_task_optimizer(&config->model, config->optim.name, of_optimizer);
+        recipe_add_task_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS,
+                                  of_optimizer);
     return apply_unsaid(config, layers, of_optimizer, error);
 }

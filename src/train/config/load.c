@@ -1,4 +1,5 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
+#include "model/hf/hf.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"
@@ -33,8 +34,10 @@ void config_fit_model(Config *config, const ModelConfig *model)
     config->data.memory_tokens = model->memory_tokens;
     config->data.label_kind = model->classifier;
     config->data.n_labels = model->classifier == LABELS_SPAN ? 0 : model_config_outputs(model);
+    config->data.labels = model->labels;
     config->data.token_types = model->token_types > 1;
     config->task.classifies = model->classifier != LABELS_NONE;
+    config->task.classes = labels_have_names((LabelKind)model->classifier) ? model->labels : NULL;
 }
 
 TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok)
@@ -114,6 +117,19 @@ void config_fit_task(Config *config, char **overrides, int n_overrides)
         model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
 }
 
+/* Notes where the names of the classes come from, for messages. */
+static void note_origin(Config *config, const GPtrArray *layers)
+{
+    const char *origin = "";
+    for (guint i = 0; i < layers->len; i++) {
+        const OptionSetting *setting = layers->pdata[i];
+        if (strcmp(setting->name, "model.labels") == 0)
+            origin = setting->origin;
+    }
+    bool of_init = *config->train.init && strcmp(origin, config->train.init) == 0;
+    config->task.labels_from = of_init ? config->train.init : NULL;
+}
+
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     options_set_defaults(config_options(), config);
@@ -121,6 +137,9 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     if (layers == NULL || !options_apply(config_options(), config, layers, error))
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
+    note_origin(config, layers);
+    if (!hf_resolve_targets(&config->model, error))
+        return false;
     if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
         !resolve_compat(config, error))
         return false;
@@ -140,7 +159,7 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;
     bool masks = tokenizer_role(tok, ROLE_MASK) >= 0;
-    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + TOKENIZER_SENTINELS;
+    bool room = model->vocab == 0 || model->vocab >= tokenizer_size(tok) + config->tokenizer.sentinels;
     return room && model->n_enc > 0 && (model->n_dec > 0 || !masks);
 }
 
@@ -150,7 +169,7 @@ Tokenizer *config_open_tokenizer(const Config *config, GError **error)
     if (!tok)
         fail_context(error, "tokenizer.path");
     else if (needs_sentinels(config, tok))
-        tokenizer_add_sentinels(tok);
+        tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
     return tok;
 }
 

@@ -17,6 +17,9 @@ static const OptionRow run_options[] = {
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
       "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
+    { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
+      TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
+      "sentinels that a tokenizer without any gets above its last id, where the model needs them", NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
@@ -35,7 +38,17 @@ static const OptionRow train_options[] = {
     { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
       "longest time between two checkpoints where save_every is no time; 0: no limit", NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
-      "samples of data.valid in an evaluation; 0: all", NULL },
+      "samples of data.valid in an evaluation, and examples of a task that are answered; 0: all", NULL },
+    { "train.best", OPT_STRING, ROW(best), "loss", 0, 0, OPT_TUNABLE,
+      "what makes a checkpoint the best: loss (the lowest of the first set of data.valid), or the highest of a score "
+      "of "
+      "the task, such as f1, squad.f1 or rouge.rouge_l",
+      NULL },
+    { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
+      "evaluations in a row without a better train.best, after which the run ends; 0: none end it", NULL },
+    { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
+      "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
+      NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
@@ -43,8 +56,8 @@ static const OptionRow train_options[] = {
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
-      "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 natively, "
-      "else in f32",
+      "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 faster than "
+      "f32, else in f32",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
       "the residual stream is f32 under bf16 and fp16 too", NULL },
@@ -63,11 +76,16 @@ static const OptionRow train_options[] = {
       "for anything: shared,encoder.0.*",
       NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
-      "probability that is taken from the target and spread over the vocabulary", NULL },
+      "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier",
+      NULL },
     { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
-      "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; empty: 1", NULL },
+      "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced: inverse to how "
+      "often the class occurs in the training set; empty: 1",
+      NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
+    { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
+      "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
     { "train.device", OPT_STRING, ROW(device), "auto", 0, 0, OPT_FREE,
       "where models compute: cpu; cuda or cuda:N, an NVIDIA GPU; auto: a GPU if one can be used, else the processor",

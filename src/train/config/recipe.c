@@ -4,6 +4,7 @@
 #include "param/optim.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ANY INFINITY
 
@@ -129,6 +130,9 @@ static const Recipe task_recipes[] = {
     { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%; optim.beta2=0.999" },
 };
 
+/* Of adapters: Adafactor's steps are in proportion to the weights, of which half begin at zero. */
+static const char lora_optimizer[] = "optim.name=adamw", lora_settings[] = "optim.lr=5e-4; optim.weight_decay=0";
+
 static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
 {
     g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, tokens);
@@ -143,14 +147,17 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
     bool pooler = !t5 && !modernbert && !dense && (sequences || kind == LABELS_CHOICE);
     g_autofree char *text = g_strdup_printf(
         "model.classifier=%s; model.sentence_head=false; model.head_bias=false; model.head_transform=%s; "
-        "model.pooler=%s; model.classifier_dense=%s; model.tie_embeddings=true",
-        label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false");
+        "model.pooler=%s; model.classifier_dense=%s%s",
+        label_kind_names[kind], modernbert ? "true" : "false", pooler ? "true" : "false", dense ? "true" : "false",
+        model->family == FAMILY_T5 ? "" : "; model.tie_embeddings=true");
     add(text, settings);
 }
 
 void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
 {
     const Task *task = task_find(config->name);
+    if (model->lora.rank > 0)
+        add(lora_optimizer, settings);
     if (model->classifier != LABELS_NONE) {
         int64_t length = classifier_lengths[model->classifier];
         add(classifier_settings, settings);
@@ -165,9 +172,14 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
         add_length(settings, "data.target_length", task->target_length);
 }
 
-void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
             add(task_recipes[i].settings, settings);
+    const char *schedule = option_settings_find(settings, "optim.schedule");
+    if (timed && schedule && strcmp(schedule, "linear") == 0)
+        add(timed_settings, settings);
+    if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
+        add(lora_settings, settings);
 }

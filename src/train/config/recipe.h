@@ -15,5 +15,5 @@ void recipe_add_task(const TaskConfig *task, const ModelConfig *model, GPtrArray
 /* Where a classifier is to learn a task: the head of this kind that Hugging Face puts on models of this shape, in place
  * of the heads that `model` has. */
 void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings);
-/* The same of the optimizer: the learning rate of fine-tuning. */
-void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings);
+/* The same of the optimizer: the learning rate of fine-tuning. timed: as in recipe_add_optimizer. */
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);

@@ -1,7 +1,8 @@
-/* evaluation.c: evaluates held-out data and remembers the best checkpoint. */
+/* evaluation.c: evaluates held-out data and the task, and remembers the best checkpoint. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "train/result.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
@@ -11,15 +12,18 @@
 void trainer_plan_best(Trainer *t)
 {
     const TrainState *state = &t->state;
-    if (t->valid->len == 0)
+    bool scored = t->best == NULL || t->task_eval; /* false in a run that has ended */
+    if (t->valid->len == 0 || !scored)
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
     int64_t all = loader_epoch_samples(first), n = t->config.train.eval_samples;
     t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
+    if (t->best)
+        t->best_data ^= (int64_t)(task_eval_hash(t->task_eval) + g_str_hash(t->best));
     if (state->best_step >= 0 && state->best_data != t->best_data)
-        log_info("the best loss so far (step %" PRId64
-                 ") is of other held-out samples: the next evaluation begins anew",
-                 state->best_step);
+        log_info("the best %s so far (step %" PRId64
+                 ") is of other held-out samples%s: the next evaluation begins anew",
+                 t->best ? t->best : "loss", state->best_step, t->best ? ", or of another train.best" : "");
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)
@@ -43,7 +47,6 @@ static void report_set(const Trainer *t, const HeldoutSet *set, const SetResult 
                     t->state.attempts, set->path_prefix);
 }
 
-/* Evaluates every set before reporting any, so that an abandoned evaluation leaves no line. */
 static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
 {
     for (guint i = 0; i < t->valid->len; i++) {
@@ -54,23 +57,76 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
             return false;
         results[i].seconds = clock_seconds() - start;
     }
-    for (guint i = 0; i < t->valid->len; i++)
-        report_set(t, t->valid->pdata[i], &results[i]);
     return true;
 }
 
-/* Records the held-out loss (of all heads) if it is the lowest so far on the same samples. Step 0 does not count:
- * there is no checkpoint of it. */
-static bool note_best(Trainer *t, const LossSums *sums)
+/* Appends the figures of the task, and writes them down once all is evaluated. An untrained model is not scored: it
+ * may write without end. */
+static bool evaluate_task(Trainer *t, GArray *figures, double *seconds, GError **error)
+{
+    double start = clock_seconds();
+    bool done = t->task_eval == NULL || t->state.attempts == 0 ||
+                task_eval_run(t->task_eval, t->model, stop_requested, figures, error);
+    *seconds = clock_seconds() - start;
+    return done;
+}
+
+/* The figure that train.best names. */
+static double best_figure(const Trainer *t, const LossSums *sums, const GArray *figures)
+{
+    return t->best ? figures_value(figures, t->best) : loss_sums_total(sums);
+}
+
+/* Records the figure if it is the best so far on the same samples. Step 0 does not count: there is no checkpoint of it.
+ */
+static bool note_best(Trainer *t, double value)
 {
     TrainState *state = &t->state;
-    double mean = loss_sums_total(sums);
     bool compares = state->best_step >= 0 && state->best_data == t->best_data;
-    if (state->attempts == 0 || !isfinite(mean) || (compares && mean >= state->best_loss))
+    bool better = !compares || (t->best ? value > state->best_value : value < state->best_value);
+    if (state->attempts == 0 || !isfinite(value) || !better)
         return false;
-    state->best_loss = mean;
+    state->best_value = value;
     state->best_step = state->attempts;
     state->best_data = t->best_data;
+    return true;
+}
+
+static const char *best_name(const Trainer *t)
+{
+    return t->best ? t->best : "held-out loss";
+}
+
+/* Counts evaluations without a better figure; the plateau schedule drops after some of them. */
+static void note_stale(Trainer *t, bool best)
+{
+    TrainState *state = &t->state;
+    const OptimConfig *optim = &t->config.optim;
+    if (state->attempts == 0)
+        return;
+    state->stale = best ? 0 : state->stale + 1;
+    bool warm = schedule_warmed_up(&t->schedule, state->updates, state->tokens);
+    state->plateau = best || !warm ? 0 : state->plateau + 1;
+    if (t->schedule.kind != SCHEDULE_PLATEAU || state->plateau < optim->plateau_patience)
+        return;
+    state->plateau = 0;
+    state->drops++;
+    trainer_scale_rate(t);
+    log_info("step %" PRId64 "  %s did not get better in %" PRId64
+             " evaluations: the learning rate is multiplied by %g, %.3g in all",
+             state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, t->schedule.scale);
+}
+
+/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. */
+static bool evaluate_all(Trainer *t, SetResult *results, GArray *figures, GError **error)
+{
+    double seconds;
+    if (!evaluate_sets(t, results, error) || !evaluate_task(t, figures, &seconds, error))
+        return false;
+    for (guint i = 0; i < t->valid->len; i++)
+        report_set(t, t->valid->pdata[i], &results[i]);
+    if (figures->len > 0)
+        metrics_scores(t->metrics, t->state.attempts, figures, task_eval_count(t->task_eval), seconds);
     return true;
 }
 
@@ -78,14 +134,30 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
 {
     double start = clock_seconds();
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
+    g_autoptr(GArray) figures = figures_new();
     fault_point("evaluation");
-    if (!evaluate_sets(t, results, error))
+    if (!evaluate_all(t, results, figures, error))
         return false;
     t->state.evaluated = t->state.attempts;
     t->state.evaluation_left = 0;
-    *best = note_best(t, &results[0].sums);
+    *best = note_best(t, best_figure(t, &results[0].sums, figures));
+    note_stale(t, *best);
     t->window_started += clock_seconds() - start; /* the reported training speed excludes evaluations */
     t->started += clock_seconds() - start;
     every_done(&t->eval_every);
     return true;
+}
+
+void trainer_report_best(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    g_autofree char *link = g_build_filename(t->config.run.dir, "checkpoints", "best", NULL);
+    RunResult result;
+    if (state->best_step < 0)
+        return;
+    bool read = run_result_read(&result, t->config.run.dir, state->best_step, NULL);
+    g_autofree char *figures = read ? run_result_describe(&result, t->best) : g_strdup("");
+    log_info("best by %s: step %" PRId64 "%s%s  %s", t->best ? t->best : "loss", state->best_step, *figures ? ": " : "",
+             figures, link);
+    run_result_clear(&result);
 }

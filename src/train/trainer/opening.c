@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "train/class_weights.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 #include "train/mixture_report.h"
@@ -61,6 +62,7 @@ static void plan_steps(Trainer *t)
     t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
+    trainer_scale_rate(t);
     t->started = clock_seconds();
     t->first_step = t->window_step = t->state.attempts;
     t->first_tokens = t->state.tokens;
@@ -89,7 +91,9 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
-    t->loss.class_weights = t->class_weights = config_class_weights(config, NULL);
+    if (!class_weights_find(&t->class_weights, config, t->train, error))
+        return false;
+    t->loss.class_weights = t->class_weights;
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
@@ -97,10 +101,11 @@ static bool open_model(Trainer *t, GError **error)
                     (double)t->micro;
     yardstick_open(&t->yardstick, t->dev);
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
-    g_autofree char *count = text_grouped(params_elements(model_params(t->model))),
+    int64_t n_params = params_elements(model_params(t->model));
+    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
     if (t->optimizer)
-        log_info("model: %s parameters; memory %s; %s on %d threads (%s, %s)", count, memory, t->dev->name,
+        log_info("model: %s parameters%s; memory %s; %s on %d threads (%s, %s)", count, trained, memory, t->dev->name,
                  t->dev->threads, t->dev->isa, precision);
     return t->optimizer != NULL;
 }
@@ -168,11 +173,24 @@ static bool open_metrics(Trainer *t, GError **error)
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
+    const bool logs = t->config.train.fairseq_log;
+    if (logs && !(t->fairseq = fairseq_log_open(t->config.run.dir, t->state.updates, error)))
+        return false;
     g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
     metrics_options(t->metrics, t->state.attempts, yaml);
     for (guint i = 0; i < t->changes->len; i++)
         metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
     return true;
+}
+
+/* What evaluations decide about needs evaluations. */
+static bool check_evaluated(const Trainer *t, GError **error)
+{
+    bool patience = t->config.train.patience > 0, plateau = t->schedule.kind == SCHEDULE_PLATEAU;
+    if (t->valid->len > 0 || (!patience && !plateau))
+        return true;
+    return fail_user(error, "%s needs held-out data: set data.valid, or task.valid",
+                     patience ? "train.patience" : "optim.schedule=plateau");
 }
 
 static void advise(const Trainer *t)
@@ -197,6 +215,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     start_decoders(t);
     plan_steps(t);
+    if (!check_evaluated(t, error) || !trainer_open_scores(t, error))
+        return false;
     trainer_plan_best(t);
     if ((!has_ended(t) && !config_save_run(config, t->tok, error)) || !check_room(t, error))
         return false;
@@ -210,11 +230,13 @@ bool trainer_open(Trainer *t, GError **error)
 void trainer_close(Trainer *t)
 {
     metrics_close(t->metrics);
+    fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
     if (t->yardstick.dev)
         yardstick_clear(&t->yardstick);
     g_clear_pointer(&t->optimizer, optimizer_close);
+    g_clear_pointer(&t->task_eval, task_eval_close);
     g_clear_pointer(&t->model, model_close);
     g_clear_pointer(&t->valid, g_ptr_array_unref);
     g_clear_pointer(&t->train, loader_close);
@@ -222,6 +244,7 @@ void trainer_close(Trainer *t)
     g_clear_pointer(&t->tok, tokenizer_close);
     g_clear_pointer(&t->changes, g_ptr_array_unref);
     g_free(t->class_weights);
+    g_free(t->best);
     g_free(t->task_train);
     g_free(t->task_valid);
     log_to_file(NULL, NULL);

@@ -2,8 +2,17 @@
 #include "base/clock.h"
 #include "train/trainer/state.h"
 
+#include <math.h>
+
+bool trainer_out_of_patience(const Trainer *t)
+{
+    return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;
+}
+
 bool trainer_finished(const Trainer *t)
 {
+    if (trainer_out_of_patience(t))
+        return true;
     if (t->total_tokens > 0)
         return (double)t->state.tokens >= t->total_tokens;
     if (t->total >= 0)
@@ -24,4 +33,9 @@ double trainer_seconds_left(const Trainer *t)
         return elapsed / (double)(state->tokens - t->first_tokens) * MAX(t->total_tokens - (double)state->tokens, 0);
     return t->total > 0 ? elapsed / (double)(state->attempts - t->first_step) * (double)(t->total - state->attempts)
                         : -1;
+}
+
+void trainer_scale_rate(Trainer *t)
+{
+    t->schedule.scale = pow(t->config.optim.plateau_factor, (double)t->state.drops);
 }

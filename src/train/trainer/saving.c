@@ -39,8 +39,8 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     g_autoptr(GError) problem = NULL;
     fault_point("save");
     bool written = write_checkpoint(t, folder, &problem);
-    if (!written) { /* best_loss must be that of a checkpoint that exists */
-        t->state.best_loss = t->saved.best_loss;
+    if (!written) { /* best_value must be that of a checkpoint that exists */
+        t->state.best_value = t->saved.best_value;
         t->state.best_step = t->saved.best_step;
         t->state.best_data = t->saved.best_data;
     }

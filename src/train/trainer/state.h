@@ -1,17 +1,19 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
  * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
- * (periodic actions, estimated time to the end), evaluation.c (held-out losses) and saving.c (checkpoints), task_data.c
- * (the dataset of a task). */
+ * (periodic actions, estimated time to the end), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c
+ * (the examples of a task that are scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
 #pragma once
 
 #include "data/prefetch.h"
 #include "device/yardstick.h"
 #include "eval/heldout.h"
+#include "eval/task_eval.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/memory.h"
 #include "train/run_dir.h"
 #include "train/trainer/every.h"
+#include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
 
 typedef struct Trainer {
@@ -36,6 +38,7 @@ typedef struct Trainer {
     MemoryPlan memory;
     GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
     Metrics *metrics;
+    FairseqLog *fairseq;                /* train.fairseq_log; NULL without it */
     double step_flops;                  /* FLOPs of a step */
     Yardstick yardstick;                /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started;     /* clock_seconds() at the start of the run, of the window */
@@ -45,7 +48,10 @@ typedef struct Trainer {
     int64_t step_tokens;                /* tokens read by the last step */
     int64_t skipped;                    /* consecutive steps without an update */
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
-    int64_t best_data;                  /* hash of the held-out samples that an evaluation uses */
+    int64_t best_data;                  /* hash of the held-out samples that an evaluation uses, and of train.best */
+    Task task;                          /* of a run with a task whose examples are scored */
+    TaskEval *task_eval;                /* these examples; NULL means none */
+    char *best;                         /* the figure of the task that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
     const char *trace;                  /* file for the operations of one step; NULL means none */
     bool locked;                        /* the run directory is locked */
@@ -71,7 +77,7 @@ bool trainer_prepare_task(Trainer *t, GError **error);
  */
 bool trainer_resume(Trainer *t, GError **error);
 
-/* Whether train.length is reached. A length in time counts the time of this process. */
+/* Whether train.length is reached, or the patience is used up. A length in time counts the time of this process. */
 bool trainer_finished(const Trainer *t);
 /* Whether a periodic action, such as saving, is due after the last step. */
 bool trainer_due(const Trainer *t, const Every *every);
@@ -81,12 +87,21 @@ double trainer_seconds_left(const Trainer *t);
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);
 
-/* Sets t->best_data. Logs it if the best loss so far is of other held-out samples: the next evaluation replaces it. */
+/* Opens the examples of the task that evaluations answer, where there are any. */
+bool trainer_open_scores(Trainer *t, GError **error);
+/* Sets t->best_data. Logs it if the best checkpoint so far was chosen by another figure or other samples: the next
+ * evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);
-/* Evaluates every held-out set. *best: the loss of the first set is the lowest of the run so far. */
+/* Evaluates every held-out set and the task. *best: train.best is the best of the run so far. */
 bool trainer_evaluate(Trainer *t, bool *best, GError **error);
+/* Whether train.patience evaluations in a row brought nothing better. */
+bool trainer_out_of_patience(const Trainer *t);
+/* Sets the scale of the plateau schedule by its drops so far. */
+void trainer_scale_rate(Trainer *t);
+/* Logs which checkpoint is the best, and its figures. */
+void trainer_report_best(const Trainer *t);
 
 /* Saves a checkpoint unless this state is saved already. Where saving fails, the checkpoint before stays, and training
  * goes on with a warning; it is an error only where `last` says that there will be no other attempt. */

@@ -34,6 +34,22 @@ static void log_window(const Trainer *t, const StepStats *stats)
         metrics_train(t->metrics, &record);
 }
 
+/* A line of train.fairseq_log; `starts`: the next window begins. */
+static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
+{
+    const TrainState *state = &t->state;
+    double epoch = (double)loader_epoch_samples(t->train);
+    const FairseqWindow window = { .sums = &state->window,
+                                   .elapsed = clock_seconds() - t->window_started,
+                                   .waited = t->window_waited,
+                                   .update = (double)state->samples / epoch,
+                                   .lr = stats->lr,
+                                   .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
+                                   .num_updates = state->updates };
+    if (state->window_steps)
+        fairseq_log_line(t->fairseq, &window, starts);
+}
+
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
@@ -50,8 +66,13 @@ static void begin_window(Trainer *t)
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = trainer_due(t, &t->log_every);
-    if (due || end)
+    const FairseqStep step = { stats->norm, t->config.optim.clip_norm, stats->tokens, t->samples };
+    if (stats->updated)
+        fairseq_log_step(t->fairseq, &step);
+    if (due || end) {
         log_window(t, stats);
+        log_fairseq(t, stats, due);
+    }
     if (due)
         begin_window(t);
 }
@@ -79,18 +100,20 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
                      MAX_SKIPPED);
 }
 
-/* Logs, evaluates and saves, where due after a step. After a request to stop, the resumed run does the evaluation. */
-static bool after_step(Trainer *t, const StepStats *stats, bool end, GError **error)
+/* Logs, evaluates and saves, where due after a step. After a request to stop, the resumed run does the evaluation.
+ * *end: this is the last step; an evaluation may decide so. */
+static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **error)
 {
     bool best = false;
     t->window_started += yardstick_turn(&t->yardstick, YARDSTICK_SHARE); /* it is no part of the steps' time */
-    log_step(t, stats, end);
-    if (!end && stop_requested())
+    log_step(t, stats, *end);
+    if (!*end && stop_requested())
         return fail_stopped(error);
-    if (trainer_evaluation_due(t, end) && !trainer_evaluate(t, &best, error))
+    if (trainer_evaluation_due(t, *end) && !trainer_evaluate(t, &best, error))
         return trainer_save_after_error(t, error);
-    return !(end || best || trainer_due(t, &t->save_every) || trainer_due(t, &t->save_within)) ||
-           trainer_save(t, end, error);
+    *end |= trainer_out_of_patience(t);
+    return !(*end || best || trainer_due(t, &t->save_every) || trainer_due(t, &t->save_within)) ||
+           trainer_save(t, *end, error);
 }
 
 /* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
@@ -124,24 +147,46 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
     if (made && (made = trace_write(t->trace, &events, error)))
         log_info("step %" PRId64 "  its operations are in %s", t->state.attempts, t->trace);
     profile_clear(&events);
+    t->trace = NULL;
     return made;
+}
+
+static void note_finished(const Trainer *t)
+{
+    log_info("nothing left to do at step %" PRId64 "%s; a %s goes on from there", t->state.attempts,
+             t->changes->len > 0 ? ": the changes above are not taken, the run keeps its configuration" : "",
+             trainer_out_of_patience(t) ? "larger train.patience" : "longer train.length");
+}
+
+/* Why the run ends before train.length. */
+static void note_patience(const Trainer *t)
+{
+    g_autofree char *what = g_strdup_printf("no better %s in %" PRId64 " evaluations: the run ends (train.patience)",
+                                            t->best ? t->best : "held-out loss", t->state.stale);
+    log_info("step %" PRId64 "  %s", t->state.attempts, what);
+    metrics_event(t->metrics, t->state.attempts, what);
 }
 
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
-        log_info("nothing left to do at step %" PRId64 "%s; a longer train.length goes on from there",
-                 t->state.attempts,
-                 t->changes->len > 0 ? ": the changes above are not taken, the run keeps its configuration" : "");
+        note_finished(t);
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
         bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
         if (!made || !note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
         end = trainer_finished(t);
-        if (!after_step(t, &stats, end, error))
+        if (!after_step(t, &stats, &end, error))
             return false;
+        if (end && trainer_out_of_patience(t))
+            note_patience(t);
     }
+    if (t->trace)
+        log_warning("--trace: %s is not written: %s", t->trace,
+                    t->state.attempts == t->first_step ? "no step is left to trace"
+                                                       : "it is of the second step, and there was one alone");
+    trainer_report_best(t);
     return true;
 }
 

@@ -32,7 +32,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
     s.scores = attn_take(memory, used, numbers_of_f32(tile * SUMS));
     s.sums = attn_take(memory, used, numbers_of_f32(ROW_PANELS * steps * SUMS));
     s.bias = attn_take(memory, used, numbers_of_f32(bias_numbers(spec->max_q, spec->max_k)));
-    s.mask = attn_take(memory, used, numbers_of_f32(tile * PANEL + MASK_STEP));
+    s.mask = attn_take(memory, used, numbers_of_f32(tile * PANEL));
     s.runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, tiling));
     return s;
 }

@@ -3,18 +3,24 @@
  * The shared factor is the right one, unless the left one is so small that it stays in the second-level cache. */
 #include "device/cpu/bf16/ahead.h"
 #include "device/cpu/bf16/panel.h"
+#include "device/cpu/pool.h"
 
 #include <omp.h>
 
 enum {
-    CHUNK = 20,             /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
-    BLOCK_STEPS = 128,      /* the most steps of a block of the depth */
-    GROUP = 20,             /* the most left panels that a right panel is multiplied with in turn */
-    GROUP_BYTES = 1 << 20,  /* of these panels, so that they stay in the second-level cache */
-    RIGHT_BYTES = 32 << 20, /* of packed right panels */
-    SUMS_BYTES = 16 << 20,  /* of sums that wait for the next block of the depth */
-    PAST_BYTES = 256 << 10, /* of y, from which on it is written past the caches */
-    TILE = PANEL * PANEL    /* sums of a left and a right panel */
+    STEP_BYTES = PANEL_STEP * (int)sizeof(uint16_t), /* of a panel */
+    TILE = PANEL * PANEL,                            /* sums of a left and a right panel */
+    CHUNK = 20,               /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
+    BLOCK_STEPS = 64,         /* the most steps of a block of the depth, */
+    NEAR_STEPS = 32,          /* or, of a depth that is cut, if that makes all right panels so small */
+    NEAR_BYTES = 1 << 20,     /* that they stay in the second-level cache */
+    FEW_PANELS = 16,          /* of rows, that a thread multiplies as one group */
+    GROUP = 20,               /* the most left panels that a right panel is multiplied with in turn */
+    GROUP_BYTES = 1 << 20,    /* of these panels, so that they stay in the second-level cache, */
+    BESIDE_BYTES = 640 << 10, /* or stay there beside all right panels */
+    RIGHT_BYTES = 32 << 20,   /* of packed right panels */
+    SUMS_BYTES = 16 << 20,    /* of sums that wait for the next block of the depth */
+    PAST_BYTES = 256 << 10    /* of y, from which on it is written past the caches */
 };
 
 typedef struct Product {
@@ -26,6 +32,7 @@ typedef struct Product {
     bool by_cols;                        /* the left factor is the shared one */
     uint16_t *left, *right;              /* packed panels */
     float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
+    Pool *pool;                          /* groups of rows, or columns */
 } Product;
 
 /* The part of a product for which panels are packed: panels of y, and steps [begin, end) of the depth. */
@@ -56,6 +63,13 @@ static int64_t panel_size(const Part *part)
     return (part->steps.end - part->steps.begin) * PANEL_STEP;
 }
 
+/* Brings the sums of a tile into the first-level cache. */
+static void sums_soon(const float *sums)
+{
+    for (int64_t i = 0; i < TILE; i += CACHE_LINE / (int)sizeof *sums)
+        __builtin_prefetch(sums + i, 1, 3);
+}
+
 /* Left panels of a group times right panel `col` of y, which lies at `right`; both lie from the block's first step on.
  */
 static void multiply_group(const Product *p, const Part *part, const uint16_t *left, Range group, const uint16_t *right,
@@ -72,6 +86,8 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
             if (p->sums)
                 sums = p->sums + ((row - part->rows.begin) * p->most_cols + col - part->cols.begin) * TILE;
             fetch(ahead);
+            if (p->sums && part->steps.begin + step > 0)
+                sums_soon(sums + (row + 1 < group.end ? p->most_cols : 1) * TILE);
             if (write && p->to.beta != 0)
                 bf16_write_soon(p->to.y, row * PANEL, col * PANEL);
             bf16_product(sums, left_panel(left + (row - group.begin) * panel + step * PANEL_STEP),
@@ -89,37 +105,47 @@ static Range share_of(Range range)
     return (Range){ range.begin + part.begin, range.begin + part.end };
 }
 
-/* All threads pack the right panels; each multiplies its rows, a group at a time. */
+/* Into how many groups the team divides n panels of rows: as many for each thread, and where they are not too few more
+ * than one, so that a thread that is done can take over a group. */
+static int64_t groups_of(const Product *p, int64_t n)
+{
+    int64_t threads = omp_get_num_threads(), own = (n + threads - 1) / threads;
+    return threads * max_i64((own + p->group - 1) / p->group, own >= FEW_PANELS ? 2 : 1);
+}
+
+/* All threads pack the right panels; each multiplies groups of rows. */
 static void multiply_rows(const Product *p, const Part *part)
 {
     Source a = block_of(p->a, part->steps), b = block_of(p->b, part->steps);
-    Range packs = share_of(part->cols), rows = share_of(part->rows);
-    int64_t cols = part->cols.end - part->cols.begin, panel = panel_size(part);
-    int64_t size = equal_part(rows.end - rows.begin, p->group);
+    Range packs = share_of(part->cols);
+    int64_t rows = part->rows.end - part->rows.begin, cols = part->cols.end - part->cols.begin;
+    int64_t panel = panel_size(part), groups = groups_of(p, rows);
     uint16_t *packed = p->left + omp_get_thread_num() * p->group * panel;
+    pool_fill(p->pool, groups);
     bf16_pack(p->right + (packs.begin - part->cols.begin) * panel, b, packs.begin * PANEL, packs.end - packs.begin,
               RIGHT);
 #pragma omp barrier
-    for (int64_t row = rows.begin; row < rows.end; row += size) {
-        Range group = { row, min_i64(row + size, rows.end) };
-        int64_t next = min_i64(size, rows.end - group.end), calls = cols * (group.end - group.begin);
-        Ahead ahead = ahead_of(a, group.end * PANEL, next, calls);
-        bf16_pack(packed, a, row * PANEL, group.end - row, LEFT);
+    for (int64_t i = pool_take(p->pool); i >= 0; i = pool_take(p->pool)) {
+        Range group = { part->rows.begin + rows * i / groups, part->rows.begin + rows * (i + 1) / groups };
+        int64_t n = group.end - group.begin;
+        Ahead ahead = ahead_of(a, group.end * PANEL, n, cols * n);
+        bf16_pack(packed, a, group.begin * PANEL, n, LEFT);
         for (int64_t col = 0; col < cols; col++)
             multiply_group(p, part, packed, group, p->right + col * panel, part->cols.begin + col, &ahead);
     }
 #pragma omp barrier
 }
 
-/* All threads pack the left panels; each packs and multiplies its own columns, a panel at a time. */
+/* All threads pack the left panels; each packs and multiplies columns, a panel at a time. All columns are one part. */
 static void multiply_cols(const Product *p, const Part *part)
 {
-    Range packs = share_of(part->rows), cols = share_of(part->cols);
+    Range packs = share_of(part->rows);
     int64_t panel = panel_size(part);
     uint16_t *packed = p->right + omp_get_thread_num() * panel;
+    pool_fill(p->pool, part->cols.end);
     bf16_pack(p->left + packs.begin * panel, p->a, packs.begin * PANEL, packs.end - packs.begin, LEFT);
 #pragma omp barrier
-    for (int64_t col = cols.begin; col < cols.end; col++) {
+    for (int64_t col = pool_take(p->pool); col >= 0; col = pool_take(p->pool)) {
         Ahead ahead = ahead_of(p->b, (col + 1) * PANEL, 1, part->rows.end);
         bf16_pack(packed, p->b, col * PANEL, 1, RIGHT);
         multiply_group(p, part, p->left, part->rows, packed, col, &ahead);
@@ -155,11 +181,12 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 /* How many panels and steps are taken at a time, and the memory for them. */
 static void plan(Product *p, Device *dev, int team, Tensor bias)
 {
-    p->block = equal_part(p->steps, BLOCK_STEPS);
+    bool near = p->steps > BLOCK_STEPS && p->cols * NEAR_STEPS * STEP_BYTES <= NEAR_BYTES;
+    p->block = equal_part(p->steps, near ? NEAR_STEPS : BLOCK_STEPS);
     p->chunk = equal_part(p->block, CHUNK);
     int64_t panel = p->block * PANEL_STEP, panel_bytes = panel * (int64_t)sizeof(uint16_t), left, right, sums = 0;
     p->by_cols = p->rows <= GROUP && p->rows < p->cols && p->rows * panel_bytes <= GROUP_BYTES && p->block >= p->steps;
-    p->group = clamp(GROUP_BYTES / panel_bytes, 1, GROUP);
+    p->group = clamp((near ? BESIDE_BYTES : GROUP_BYTES) / panel_bytes, 1, GROUP);
     p->most_rows = p->rows;
     p->most_cols = p->by_cols ? p->cols : clamp(RIGHT_BYTES / panel_bytes, 1, p->cols);
     if (p->block < p->steps) {
@@ -194,6 +221,8 @@ void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, 
                   .rows = panels_of(y.d[0]),
                   .cols = panels_of(y.d[1]),
                   .steps = steps_of(depth) };
+    Pool pool;
+    p.pool = &pool;
     plan(&p, dev, team, bias);
 #pragma omp parallel num_threads(team)
     multiply(&p);

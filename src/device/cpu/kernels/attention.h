@@ -57,6 +57,5 @@ void attn_scores(Device *dev, const Desk *desk, const Head *head, Block b);
 const float *attn_bias_from(const Head *head, int64_t i, int64_t key);
 /* Scores outside the visible keys of a row become zero. */
 void attn_mask_outside(float *row, Range seen, int64_t keys);
-/* The factors of dropout for the columns of query i. A run's factors may be followed by up to MASK_STEP more, which the
- * next run overwrites. */
+/* The factors of dropout for the columns of query i. */
 void attn_dropout(float *mask, const Head *head, Block b, int64_t i);

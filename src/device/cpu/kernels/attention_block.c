@@ -16,7 +16,7 @@ static Desk lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64
     *used = 0;
     return (Desk){ .tile = attn_take(memory, used, tile),
                    .gradients = attn_take(memory, used, backward ? tile : 0),
-                   .mask = attn_take(memory, used, floats(keys + MASK_STEP)),
+                   .mask = attn_take(memory, used, floats(keys)),
                    .block = attn_take(memory, used, floats(rows * size)),
                    .dk = attn_take(memory, used, sums),
                    .dv = attn_take(memory, used, sums),

@@ -21,7 +21,7 @@ static size_t lay_out(Desk *desk, char *memory, const AttnSpec *spec, int64_t si
     size_t used = 0;
     int64_t queries = spec->max_q * size, keys = spec->max_k * size;
     desk->scores = take(memory, &used, max_i64(spec->max_k, size));
-    desk->mask = take(memory, &used, spec->max_k + MASK_STEP);
+    desk->mask = take(memory, &used, spec->max_k);
     float **const of_queries[] = { &desk->q, &desk->dout, &desk->o, &desk->dq };
     float **const of_keys[] = { &desk->k, &desk->v, &desk->dk, &desk->dv };
     for (int i = 0; i < 4; i++) {

@@ -277,9 +277,9 @@ static __device__ inline void mask_attention(float (&factors)[COLS], const Attn 
         return;
     uint64_t sample = (uint64_t)mask.sample[pairs.q0 + i];
     uint32_t head = (uint32_t)(attn.spec.first_head + pairs.head), position = (uint32_t)mask.position[pairs.q0 + i];
-    PhiloxWords words =
-        philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32) | head << 16, position, (uint32_t)(j / 4));
-    UNROLL for (int c = 0; c < COLS; c++) factors[c] = words.w[c] >= mask.threshold ? mask.kept : 0;
+    PhiloxWords words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32) | head << 16, position,
+                                   (uint32_t)(j / PHILOX_ELEMENTS));
+    mask_four(factors, mask, words, (uint32_t)j);
 }
 
 /* Rows that no sequence covers get zeros. */

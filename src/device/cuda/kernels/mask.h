@@ -8,7 +8,7 @@ struct Mask {
     const int64_t *sample; /* NULL: nothing is dropped */
     const int32_t *position;
     int64_t first_channel;
-    uint32_t threshold;
+    uint16_t threshold;
     float kept;
 };
 
@@ -20,9 +20,18 @@ static inline Mask mask_of(const Dropout *drop)
         mask.position = drop->position;
         mask.first_channel = drop->first_channel;
         mask.threshold = philox_threshold(drop->rate);
-        mask.kept = 1.0f / (1.0f - drop->rate);
+        mask.kept = philox_kept(drop->rate);
     }
     return mask;
+}
+
+/* The factors of elements first … first + 3 of a row, which have these words; first is a multiple of 4. */
+static __device__ inline void mask_four(float *factors, const Mask &mask, PhiloxWords words, uint32_t first)
+{
+    bool last = first % PHILOX_ELEMENTS != 0; /* the last four elements of the words */
+    const uint32_t pairs[2] = { last ? words.w[2] : words.w[0], last ? words.w[3] : words.w[1] };
+    UNROLL for (int i = 0; i < 4; i++) factors[i] =
+        (pairs[i / 2] >> 16 * (i % 2) & 0xFFFF) >= mask.threshold ? mask.kept : 0;
 }
 
 /* Factors of channels [col, col + LOT) of a token; col is a multiple of LOT. */
@@ -33,10 +42,13 @@ static __device__ inline void mask_hidden(float (&factors)[LOT], const Mask &mas
         return;
     }
     uint64_t sample = (uint64_t)mask.sample[row];
-    uint32_t position = (uint32_t)mask.position[row], channel = (uint32_t)((mask.first_channel + col) / 4);
-    UNROLL for (uint32_t half = 0; half < LOT / 4; half++)
+    uint32_t position = (uint32_t)mask.position[row], channel = (uint32_t)(mask.first_channel + col);
+    PhiloxWords words;
+    UNROLL for (uint32_t i = 0; i < LOT; i += 4)
     {
-        PhiloxWords words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32), position, channel + half);
-        UNROLL for (int i = 0; i < 4; i++) factors[4 * half + i] = words.w[i] >= mask.threshold ? mask.kept : 0;
+        if (i == 0 || (channel + i) % PHILOX_ELEMENTS == 0)
+            words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32), position,
+                               (channel + i) / PHILOX_ELEMENTS);
+        mask_four(factors + i, mask, words, channel + i);
     }
 }

@@ -1,0 +1,203 @@
+#include "cli/collect/collect.h"
+
+#include "cli/cli.h"
+#include "cli/collect/grid.h"
+#include "cli/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#define USAGE                                                                                                           \
+    "loam collect RUN|FOLDER… [--by path|options] [--scores NAMES] [--last] [--format text|markdown|tsv|latex|json] " \
+    "[--digits N]"
+
+static const char about[] =
+    "One table of many runs: a row for each setting of options in which they differ (or, by path, for each folder), a\n"
+    "column for each score of a task, in it the mean and the sample standard deviation over the row's runs, its "
+    "seeds.\n"
+    "Figures are those of each run's best checkpoint. Folders are searched for runs.\n\n"
+    "  loam collect runs/sweep\n"
+    "  loam collect runs/rte runs/cola --by path --format latex\n";
+
+static char *by, *format, *scores;
+static int digits = 2;
+static gboolean last;
+static const GOptionEntry entries[] = {
+    CLI_VALUE("by", by, "what a row is: options (default), or path: a folder, without a seed-N at its end", "WHAT"),
+    CLI_VALUE("scores", scores, "figures, in place of the main ones: accuracy,f1.precision,loss", "NAMES"),
+    CLI_SWITCH("last", last, "figures of each run's last evaluation, not of its best checkpoint"),
+    CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: an object a row", "FORMAT"),
+    CLI_VALUE("digits", digits, "digits after the point (2)", "N"),
+    { 0 },
+};
+
+/* ---- cells ---- */
+
+static char *column_title(const GridColumn *column)
+{
+    return column->alone || *column->task == '\0' ? g_strdup(column->figure)
+                                                  : g_strdup_printf("%s %s", column->task, column->figure);
+}
+
+/* A loss has four digits at least. */
+static int digits_of(const GridColumn *column, const CollectOptions *options)
+{
+    return strcmp(column->figure, "loss") == 0 ? MAX(options->digits, 4) : options->digits;
+}
+
+/* "91.20 ± 0.45"; "-" where there is none. middle: between mean and deviation. */
+static char *cell_text(const Grid *grid, guint r, guint c, const CollectOptions *options, const char *middle)
+{
+    const GridCell *cell = grid_cell(grid, r, c);
+    const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
+    if (cell->n == 0)
+        return g_strdup("-");
+    return cell->n == 1 ? g_strdup_printf("%.*f", n_digits, cell->mean)
+                        : g_strdup_printf("%.*f%s%.*f", n_digits, cell->mean, middle, n_digits, cell->std);
+}
+
+static void print_table(const Grid *grid, const CollectOptions *options)
+{
+    Table table = table_new(2 + (int)grid->columns->len);
+    table_add(&table, g_strdup(""));
+    table_add(&table, g_strdup("runs"));
+    for (guint c = 0; c < grid->columns->len; c++)
+        table_add(&table, column_title(&g_array_index(grid->columns, GridColumn, c)));
+    for (guint r = 0; r < grid->rows->len; r++) {
+        table_add(&table, g_strdup(grid->rows->pdata[r]));
+        table_add(&table, g_strdup_printf("%d", grid->n_runs[r]));
+        for (guint c = 0; c < grid->columns->len; c++)
+            table_add(&table, cell_text(grid, r, c, options, " ± "));
+    }
+    if (options->format == COLLECT_MARKDOWN)
+        table_print_markdown(&table);
+    else
+        table_print(&table);
+}
+
+/* Mean and deviation are columns of their own; a missing one is empty. */
+static void print_tsv(const Grid *grid, const CollectOptions *options)
+{
+    fputs("row\truns", stdout);
+    for (guint c = 0; c < grid->columns->len; c++) {
+        g_autofree char *title = column_title(&g_array_index(grid->columns, GridColumn, c));
+        printf("\t%s\t%s std", title, title);
+    }
+    for (guint r = 0; r < grid->rows->len; r++) {
+        printf("\n%s\t%d", (char *)grid->rows->pdata[r], grid->n_runs[r]);
+        for (guint c = 0; c < grid->columns->len; c++) {
+            const GridCell *cell = grid_cell(grid, r, c);
+            const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
+            if (cell->n > 0)
+                printf("\t%.*f\t%.*f", n_digits, cell->mean, n_digits, cell->std);
+            else
+                fputs("\t\t", stdout);
+        }
+    }
+    putchar('\n');
+}
+
+/* The text with LaTeX's special characters escaped. */
+static void print_latex_text(const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (strchr("&%$#_{}", *c))
+            putchar('\\');
+        fputs(*c == '~' ? "\\textasciitilde{}" : *c == '^' ? "\\textasciicircum{}" : (char[]){ *c, '\0' }, stdout);
+    }
+}
+
+static void print_latex(const Grid *grid, const CollectOptions *options)
+{
+    g_autofree char *aligned = g_strnfill(grid->columns->len, 'r');
+    printf("\\begin{tabular}{l%s}\n\\hline\n", aligned);
+    for (guint c = 0; c < grid->columns->len; c++) {
+        g_autofree char *title = column_title(&g_array_index(grid->columns, GridColumn, c));
+        fputs(" & ", stdout);
+        print_latex_text(title);
+    }
+    puts(" \\\\\n\\hline");
+    for (guint r = 0; r < grid->rows->len; r++) {
+        print_latex_text(grid->rows->pdata[r]);
+        for (guint c = 0; c < grid->columns->len; c++) {
+            g_autofree char *text = cell_text(grid, r, c, options, " \\pm ");
+            printf(" & $%s$", text);
+        }
+        puts(" \\\\");
+    }
+    puts("\\hline\n\\end{tabular}");
+}
+
+/* {"row": …, "runs": 5, "scores": [{"task": …, "name": …, "n": …, "mean": …, "std": …, "values": […]}]}. */
+static bool print_json(const Grid *grid, GError **error)
+{
+    bool good = true;
+    for (guint r = 0; good && r < grid->rows->len; r++) {
+        json_t *list = json_array();
+        for (guint c = 0; c < grid->columns->len; c++) {
+            const GridColumn *column = &g_array_index(grid->columns, GridColumn, c);
+            const GridCell *cell = grid_cell(grid, r, c);
+            json_t *values = json_array();
+            for (int i = 0; i < cell->n; i++)
+                json_array_append_new(values, json_real(g_array_index(cell->values, double, i)));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:o, s:o}", "task", column->task, "name",
+                                                  column->figure, "n", cell->n, "mean", json_finite(cell->mean), "std",
+                                                  json_finite(cell->std), "values", values));
+        }
+        good = print_json_line(
+            json_pack("{s:s, s:i, s:o}", "row", (char *)grid->rows->pdata[r], "runs", grid->n_runs[r], "scores", list),
+            error);
+    }
+    return good;
+}
+
+/* ---- the whole ---- */
+
+bool collect_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) runs = collected_runs(paths, n, options, error);
+    Grid grid;
+    if (runs == NULL)
+        return false;
+    bool good = grid_make(&grid, runs, options->scores, error);
+    if (good && options->format == COLLECT_JSON)
+        good = print_json(&grid, error);
+    else if (good && options->format == COLLECT_TSV)
+        print_tsv(&grid, options);
+    else if (good && options->format == COLLECT_LATEX)
+        print_latex(&grid, options);
+    else if (good)
+        print_table(&grid, options);
+    grid_clear(&grid);
+    return good;
+}
+
+/* The index of the name in the list; -1 with an error. NULL is the first. */
+static int choose(const char *option, const char *name, const char *const *names, GError **error)
+{
+    for (int i = 0; names[i]; i++)
+        if (name == NULL || strcmp(names[i], name) == 0)
+            return i;
+    g_autofree char *list = g_strjoinv(", ", (char **)names);
+    fail_user(error, "--%s is \"%s\", want one of %s", option, name, list);
+    return -1;
+}
+
+bool verb_collect(int argc, char **argv, GError **error)
+{
+    static const char *const rows[] = { "options", "path", NULL };
+    static const char *const formats[] = { "text", "markdown", "tsv", "latex", "json", NULL };
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no runs given; usage: " USAGE);
+    if (digits < 0 || digits > 12)
+        return fail_user(error, "--digits is %d, want 0 to 12", digits);
+    int row = choose("by", by, rows, error), form = row < 0 ? -1 : choose("format", format, formats, error);
+    if (form < 0)
+        return false;
+    const CollectOptions options = {
+        .last = last, .by_path = row == 1, .scores = scores, .format = (CollectFormat)form, .digits = digits
+    };
+    return collect_runs(argv + 1, argc - 1, &options, error);
+}

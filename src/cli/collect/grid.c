@@ -1,0 +1,163 @@
+#include "cli/collect/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- rows and columns ---- */
+
+static bool has_column(const Grid *grid, const char *task, const char *figure)
+{
+    for (guint i = 0; i < grid->columns->len; i++) {
+        const GridColumn *column = &g_array_index(grid->columns, GridColumn, i);
+        if (strcmp(column->task, task) == 0 && strcmp(column->figure, figure) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_scores(const CollectedRun *run)
+{
+    for (guint i = 0; i < run->result.figures->len; i++) {
+        const char *name = g_array_index(run->result.figures, Figure, i).name;
+        if (strcmp(name, "loss") != 0 && strcmp(name, "perplexity") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a figure has a column unless --scores says which: main scores, and the loss of a run without any. */
+static bool is_shown(const CollectedRun *run, const char *figure)
+{
+    bool loss = strcmp(figure, "loss") == 0 || strcmp(figure, "perplexity") == 0;
+    return loss ? !has_scores(run) : figure_is_main(figure);
+}
+
+static void add_column(Grid *grid, const CollectedRun *run, const char *figure)
+{
+    const GridColumn column = { .task = run->task, .figure = figure };
+    if (!has_column(grid, run->task, figure))
+        g_array_append_val(grid->columns, column);
+}
+
+/* In the order of `wanted`, or of the task's scores. */
+static void add_columns(Grid *grid, const CollectedRun *run, char **wanted)
+{
+    const GArray *figures = run->result.figures;
+    for (char **name = wanted; *name; name++)
+        for (guint i = 0; i < figures->len; i++)
+            if (strcmp(g_array_index(figures, Figure, i).name, *name) == 0)
+                add_column(grid, run, g_array_index(figures, Figure, i).name);
+    for (guint i = 0; !*wanted && i < figures->len; i++)
+        if (is_shown(run, g_array_index(figures, Figure, i).name))
+            add_column(grid, run, g_array_index(figures, Figure, i).name);
+}
+
+static void add_row(Grid *grid, const CollectedRun *run)
+{
+    if (!g_ptr_array_find_with_equal_func(grid->rows, run->row, g_str_equal, NULL))
+        g_ptr_array_add(grid->rows, run->row);
+}
+
+/* Columns of a task stand together, in the order of its figures. */
+static void order_columns(Grid *grid)
+{
+    GArray *columns = g_array_new(false, false, sizeof(GridColumn));
+    bool alone = true;
+    for (guint i = 0; i < grid->columns->len; i++) {
+        const GridColumn *first = &g_array_index(grid->columns, GridColumn, i);
+        alone = alone && strcmp(first->task, g_array_index(grid->columns, GridColumn, 0).task) == 0;
+        bool done = false;
+        for (guint j = 0; j < i && !done; j++)
+            done = strcmp(g_array_index(grid->columns, GridColumn, j).task, first->task) == 0;
+        for (guint j = i; j < grid->columns->len && !done; j++)
+            if (strcmp(g_array_index(grid->columns, GridColumn, j).task, first->task) == 0)
+                g_array_append_val(columns, g_array_index(grid->columns, GridColumn, j));
+    }
+    g_array_unref(grid->columns);
+    grid->columns = columns;
+    for (guint i = 0; i < columns->len; i++)
+        g_array_index(columns, GridColumn, i).alone = alone;
+}
+
+/* ---- cells ---- */
+
+static void fill(GridCell *cell, const GPtrArray *runs, const char *row, const GridColumn *column)
+{
+    cell->values = g_array_new(false, false, sizeof(double));
+    double sum = 0, squares = 0;
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        double value = strcmp(run->row, row) == 0 && strcmp(run->task, column->task) == 0
+                           ? figures_value(run->result.figures, column->figure)
+                           : (double)NAN;
+        if (!isnan(value))
+            g_array_append_val(cell->values, value);
+    }
+    cell->n = (int)cell->values->len;
+    for (int i = 0; i < cell->n; i++)
+        sum += g_array_index(cell->values, double, i);
+    cell->mean = sum / cell->n;
+    for (int i = 0; i < cell->n; i++)
+        squares += pow(g_array_index(cell->values, double, i) - cell->mean, 2);
+    cell->std = cell->n > 1 ? sqrt(squares / (cell->n - 1)) : 0;
+}
+
+/* The most runs that a task has in the row. */
+static int count_runs(const GPtrArray *runs, const char *row)
+{
+    g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
+    int most = 0;
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        if (strcmp(run->row, row) != 0)
+            continue;
+        int n = GPOINTER_TO_INT(g_hash_table_lookup(counts, run->task)) + 1;
+        g_hash_table_insert(counts, run->task, GINT_TO_POINTER(n));
+        most = MAX(most, n);
+    }
+    return most;
+}
+
+static bool check_wanted(const Grid *grid, char **wanted, GError **error)
+{
+    for (char **name = wanted; *name; name++) {
+        bool found = false;
+        for (guint i = 0; i < grid->columns->len && !found; i++)
+            found = strcmp(g_array_index(grid->columns, GridColumn, i).figure, *name) == 0;
+        if (!found)
+            return fail_user(error, "--scores: no run has a figure %s; the names are those of metrics.jsonl", *name);
+    }
+    return true;
+}
+
+bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **error)
+{
+    g_auto(GStrv) wanted = g_strsplit(scores ? scores : "", ",", -1);
+    *grid = (Grid){ .rows = g_ptr_array_new(), .columns = g_array_new(false, false, sizeof(GridColumn)) };
+    for (guint i = 0; i < runs->len; i++) {
+        add_row(grid, runs->pdata[i]);
+        add_columns(grid, runs->pdata[i], wanted);
+    }
+    if (!check_wanted(grid, wanted, error))
+        return false;
+    order_columns(grid);
+    grid->cells = g_new0(GridCell, (gsize)grid->rows->len * grid->columns->len);
+    grid->n_runs = g_new0(int, grid->rows->len);
+    for (guint r = 0; r < grid->rows->len; r++) {
+        grid->n_runs[r] = count_runs(runs, grid->rows->pdata[r]);
+        for (guint c = 0; c < grid->columns->len; c++)
+            fill(&grid->cells[r * grid->columns->len + c], runs, grid->rows->pdata[r],
+                 &g_array_index(grid->columns, GridColumn, c));
+    }
+    return true;
+}
+
+void grid_clear(Grid *grid)
+{
+    for (guint i = 0; grid->cells && i < grid->rows->len * grid->columns->len; i++)
+        g_array_unref(grid->cells[i].values);
+    g_free(grid->cells);
+    g_free(grid->n_runs);
+    g_ptr_array_unref(grid->rows);
+    g_array_unref(grid->columns);
+}

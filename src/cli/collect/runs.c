@@ -1,0 +1,177 @@
+#include "cli/collect/runs.h"
+
+#include "base/log.h"
+#include "base/options/options.h"
+#include "train/run_dir.h"
+
+#include <string.h>
+
+#define MOST_DEEP 6 /* folders between a path and a run */
+
+static void run_free(void *memory)
+{
+    CollectedRun *run = memory;
+    g_free(run->dir);
+    g_free(run->task);
+    g_free(run->row);
+    g_clear_pointer(&run->settings, g_ptr_array_unref);
+    run_result_clear(&run->result);
+    g_free(run);
+}
+
+/* ---- finding and reading ---- */
+
+static const char *setting(const CollectedRun *run, const char *option)
+{
+    const char *value = option_settings_find(run->settings, option);
+    return value ? value : "";
+}
+
+/* "rte" of task.name, "reviews" of task.data: reviews.tsv.gz. */
+static char *task_of(const CollectedRun *run)
+{
+    const char *name = setting(run, "task.name"), *data = setting(run, "task.data");
+    if (*name || !*data)
+        return g_strdup(name);
+    char *base = g_path_get_basename(data);
+    char *dot = strchr(base, '.');
+    if (dot && dot > base)
+        *dot = '\0';
+    return base;
+}
+
+static bool read_run(GPtrArray *runs, const char *dir, const CollectOptions *options, GError **error)
+{
+    CollectedRun *run = g_new0(CollectedRun, 1);
+    g_autofree char *config = g_build_filename(dir, "config.yaml", NULL);
+    int64_t best = options->last ? -1 : run_linked(dir, "best");
+    run->dir = g_strdup(dir);
+    run->settings = option_settings_new();
+    bool read =
+        option_settings_read_yaml(run->settings, config, error) && run_result_read(&run->result, dir, best, error);
+    if (read && run->result.step < 0) {
+        log_warning("%s has no evaluation yet and is left out", dir);
+        run_free(run);
+        return true;
+    }
+    if (!read) {
+        run_free(run);
+        return false;
+    }
+    run->task = task_of(run);
+    g_ptr_array_add(runs, run);
+    return true;
+}
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool find_runs(GPtrArray *runs, const char *dir, int deep, const CollectOptions *options, GError **error)
+{
+    g_autofree char *run = run_of(dir);
+    if (run)
+        return read_run(runs, dir, options, error);
+    g_autoptr(GDir) folder = deep > 0 ? g_dir_open(dir, 0, NULL) : NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    const char *name;
+    while (folder && (name = g_dir_read_name(folder)))
+        if (*name != '.')
+            g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, by_name);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
+        if (g_file_test(path, G_FILE_TEST_IS_DIR) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK) &&
+            !find_runs(runs, path, deep - 1, options, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+/* Options that differ from run to run of one row, or that follow from the run's directory or its task. */
+static bool says_nothing(const CollectedRun *run, const char *option)
+{
+    static const char *const never[] = { "run.dir", "run.seed", "train.threads" };
+    static const char *const of_task[] = { "data.train", "data.valid" };
+    for (size_t i = 0; i < G_N_ELEMENTS(never); i++)
+        if (strcmp(option, never[i]) == 0)
+            return true;
+    for (size_t i = 0; *run->task && i < G_N_ELEMENTS(of_task); i++)
+        if (strcmp(option, of_task[i]) == 0)
+            return true;
+    return g_str_has_prefix(option, "task.");
+}
+
+/* Whether an option tells rows apart: two runs of the same task have different values of it. One that only differs
+ * where train.init does, such as the width of the model, follows from train.init. */
+static bool tells_rows(const GPtrArray *runs, const char *option)
+{
+    const bool is_init = strcmp(option, "train.init") == 0;
+    for (guint i = 0; i < runs->len; i++)
+        for (guint j = 0; j < i; j++) {
+            const CollectedRun *a = runs->pdata[i], *b = runs->pdata[j];
+            const bool same_init = strcmp(setting(a, "train.init"), setting(b, "train.init")) == 0;
+            if (strcmp(a->task, b->task) == 0 && (is_init || same_init) &&
+                strcmp(setting(a, option), setting(b, option)) != 0)
+                return true;
+        }
+    return false;
+}
+
+/* Names of the options that tell rows apart, in the order of the configuration files; borrowed. */
+static GPtrArray *row_options(const GPtrArray *runs)
+{
+    GPtrArray *names = g_ptr_array_new();
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        for (guint j = 0; j < run->settings->len; j++) {
+            const OptionSetting *one = run->settings->pdata[j];
+            if (g_hash_table_add(seen, one->name) && !says_nothing(run, one->name) && tells_rows(runs, one->name))
+                g_ptr_array_add(names, one->name);
+        }
+    }
+    return names;
+}
+
+/* "optim.lr=0.0001 train.batch=16 samples". */
+static char *name_by_options(const CollectedRun *run, const GPtrArray *options)
+{
+    GString *text = g_string_new(options->len == 0 ? "all runs" : "");
+    for (guint i = 0; i < options->len; i++)
+        g_string_append_printf(text, "%s%s=%s", i ? "  " : "", (char *)options->pdata[i],
+                               setting(run, options->pdata[i]));
+    return g_string_free(text, false);
+}
+
+/* The folder of the run; that above it where it is called seed-N. */
+static char *name_by_path(const CollectedRun *run)
+{
+    g_autofree char *base = g_path_get_basename(run->dir);
+    return g_str_has_prefix(base, "seed-") ? g_path_get_dirname(run->dir) : g_strdup(run->dir);
+}
+
+GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
+    for (int i = 0; i < n; i++) {
+        g_autofree char *path = g_strdup(paths[i]);
+        for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+            path[end - 1] = '\0';
+        if (!find_runs(runs, path, MOST_DEEP, options, error))
+            return NULL;
+    }
+    if (runs->len == 0) {
+        fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
+        return NULL;
+    }
+    g_autoptr(GPtrArray) names = row_options(runs);
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        run->row = options->by_path ? name_by_path(run) : name_by_options(run, names);
+    }
+    return g_steal_pointer(&runs);
+}

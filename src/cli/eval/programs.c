@@ -1,0 +1,288 @@
+#include "cli/eval/programs.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/eval/completions.h"
+#include "cli/task_model.h"
+
+#include <glib/gstdio.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define SEQUENCES 32 /* that a model writes side by side */
+#define CHUNK     64 /* completions of a file that are tested before their results are written */
+#define MOST_K    16 /* values of k */
+
+/* An evaluation in progress. */
+typedef struct Run {
+    Task task;
+    const ProgramEvalOptions *options;
+    TaskFile file;
+    GPtrArray *items; /* ProgramItem * */
+    IoFile *out;      /* NULL means that results are not kept */
+    int64_t n, passed, late;
+} Run;
+
+/* ---- problems ---- */
+
+static void free_item(gpointer data)
+{
+    ProgramItem *item = data;
+    problem_clear(&item->problem);
+    task_example_clear(&item->example);
+    g_free(item);
+}
+
+static bool find_file(Run *run, const TaskConfig *config, GError **error)
+{
+    TaskFile train;
+    if (!task_files(&run->task, config, &train, &run->file, error))
+        return false;
+    g_free(train.path);
+    return run->file.path || fail_user(error, "task.valid is not set: the file of the problems");
+}
+
+static bool read_problems(Run *run, const TaskConfig *config, GError **error)
+{
+    TaskReader *reader = task_reader_open(&run->task, config, &run->file, false, error);
+    const guint most = run->options->samples > 0 ? (guint)MIN(run->options->samples, G_MAXUINT) : G_MAXUINT;
+    GError *problem = NULL;
+    TaskExample example;
+    Record record;
+    while (reader && !problem && run->items->len < most && task_reader_next(reader, &example, &record, &problem)) {
+        ProgramItem *item = g_new0(ProgramItem, 1);
+        item->example = example;
+        g_ptr_array_add(run->items, item);
+        problem_read(&item->problem, &run->task, &record, &problem);
+    }
+    task_reader_close(reader);
+    if (problem)
+        g_propagate_error(error, problem);
+    if (!reader || problem)
+        return false;
+    return run->items->len > 0 || fail_user(error, "%s: no problem in it", run->file.path);
+}
+
+/* ---- results ---- */
+
+static bool write_result(const Run *run, const Trial *trial, GError **error)
+{
+    json_auto_t *object =
+        json_pack("{s:O, s:s, s:b, s:s}", "task_id", trial->problem->id, trial->whole ? "solution" : "completion",
+                  trial->text, "passed", trial->passed, "result", trial->result);
+    if (trial->problem->tests == TESTS_PLUS)
+        json_object_set_new(object, "passed_base", json_boolean(trial->passed_base));
+    char *line = json_dumps(object, JSON_COMPACT);
+    const bool good = line && io_write(run->out, line, strlen(line), error) && io_write(run->out, "\n", 1, error);
+    free(line);
+    return good;
+}
+
+/* Runs the completions, writes and counts their results, and empties the list. */
+static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
+{
+    if (!programs_run(trials, n, &run->options->run, error))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const Trial *trial = &trials[i];
+        ProgramItem *item = (ProgramItem *)(uintptr_t)trial->problem; /* its first field */
+        if (run->out && !write_result(run, trial, error))
+            return false;
+        item->n++;
+        item->passed += trial->passed;
+        item->passed_base += trial->passed_base;
+        run->n++;
+        run->passed += trial->passed;
+        run->late += strcmp(trial->result, "timed out") == 0;
+    }
+    return run->out == NULL || io_flush(run->out, error);
+}
+
+static void clear_trials(GArray *trials)
+{
+    for (guint i = 0; i < trials->len; i++)
+        trial_clear(&g_array_index(trials, Trial, i));
+    g_array_set_size(trials, 0);
+}
+
+/* pass@k is the mean over all problems, so each has a completion. */
+static bool check_complete(const Run *run, const GArray *trials, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+    for (guint i = 0; i < trials->len; i++)
+        g_hash_table_add(seen, (gpointer)(uintptr_t)g_array_index(trials, Trial, i).problem);
+    for (guint i = 0; i < run->items->len; i++) {
+        const ProgramItem *item = run->items->pdata[i];
+        if (!g_hash_table_contains(seen, &item->problem))
+            return fail_user(error, "%s: no completion of %s; pass@k is the mean over all problems",
+                             run->options->predictions, item->problem.name);
+    }
+    return true;
+}
+
+static bool read_predictions(const Run *run, GArray *trials, GError **error)
+{
+    g_autoptr(GHashTable) problems = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < run->items->len; i++) {
+        ProgramItem *item = run->items->pdata[i];
+        if (!g_hash_table_insert(problems, item->problem.name, &item->problem))
+            return fail_user(error, "%s: two problems are called %s", run->file.path, item->problem.name);
+    }
+    return predictions_read(run->options->predictions, problems, run->options->samples > 0, trials, error) &&
+           check_complete(run, trials, error);
+}
+
+static bool test_predictions(Run *run, GError **error)
+{
+    g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
+    bool good = read_predictions(run, trials, error);
+    progress_open("testing", "programs", trials->len);
+    for (guint i = 0; good && i < trials->len; i += CHUNK) {
+        good = test_trials(run, &g_array_index(trials, Trial, i), MIN(CHUNK, trials->len - i), error);
+        progress_update(i);
+    }
+    progress_close();
+    clear_trials(trials);
+    return good;
+}
+
+static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
+{
+    const ProgramEvalOptions *options = run->options;
+    const char *const *stop = options->stop ? (const char *const *)options->stop : run->task.stop;
+    const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options->n, options->beams));
+    g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
+    bool good = true;
+    progress_open("answering", "problems", (uint64_t)n);
+    for (int64_t i = 0; good && i < n; i += step) {
+        good = completions_generate(loaded, encoder, (ProgramItem *const *)run->items->pdata, i, MIN(step, n - i),
+                                    options, stop, trials, error) &&
+               test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
+        clear_trials(trials);
+        progress_update((uint64_t)i);
+    }
+    progress_close();
+    return good;
+}
+
+/* ---- pass@k ---- */
+
+/* Reads "1,10,100"; 0 means that it is no such list. */
+static int read_ks(const char *text, int64_t ks[MOST_K])
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    int n = 0;
+    for (char **part = parts; *part; part++) {
+        gint64 k = 0;
+        if (n == MOST_K || !g_ascii_string_to_signed(*part, 10, 1, 1000000, &k, NULL))
+            return 0;
+        ks[n++] = k;
+    }
+    return n;
+}
+
+static double mean_pass(const Run *run, bool base, int64_t k)
+{
+    double sum = 0;
+    for (guint i = 0; i < run->items->len; i++) {
+        const ProgramItem *item = run->items->pdata[i];
+        sum += pass_at_k(item->n, base ? item->passed_base : item->passed, k);
+    }
+    return 100 * sum / run->items->len;
+}
+
+static bool print_pass(const Run *run, GError **error)
+{
+    int64_t ks[MOST_K], least = INT64_MAX;
+    const int n_ks = read_ks(run->options->k, ks);
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I}", "name", run->task.name, "problems", (json_int_t)run->items->len,
+                               "programs", (json_int_t)run->n, "passed", (json_int_t)run->passed);
+    const char *name = run->task.name;
+    for (guint i = 0; i < run->items->len; i++)
+        least = MIN(least, ((const ProgramItem *)run->items->pdata[i])->n);
+    for (int base = run->task.tests == TESTS_PLUS; base >= 0; base--)
+        for (int i = 0; i < n_ks && ks[i] <= least; i++) {
+            g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", ks[i]);
+            json_object_set_new(object, value, json_finite(mean_pass(run, base, ks[i])));
+            if (!run->options->json)
+                printf("%-14s %-22s %10.4f\n", name, value, mean_pass(run, base, ks[i]));
+            name = "";
+        }
+    if (run->options->json)
+        return print_json_line(object, error);
+    json_decref(object);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool open_out(Run *run, GError **error)
+{
+    const char *out = run->options->out;
+    char *const read[] = { run->file.path, (char *)(uintptr_t)run->options->predictions };
+    GStatBuf found;
+    if (!out)
+        return true;
+    if (!io_check_apart(out, read, run->options->predictions ? 2 : 1, error))
+        return false;
+    if (g_stat(out, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0)
+        return fail_user(error, "%s exists and is not empty: give another --out, or remove the file", out);
+    return (run->out = io_create(out, error)) != NULL;
+}
+
+static bool check_options(const Run *run, GError **error)
+{
+    const ProgramEvalOptions *o = run->options;
+    int64_t ks[MOST_K];
+    if (!run->task.tests)
+        return fail_user(error,
+                         "task %s has no programs to test; --predictions, --n, --temperature, --top-p, --k and "
+                         "--timeout are for humaneval, mbpp and their like (loam task list)",
+                         run->task.name);
+    if (read_ks(o->k, ks) == 0)
+        return fail_user(error, "--k %s is not a list of up to %d numbers such as 1,10,100", o->k, MOST_K);
+    return true;
+}
+
+static bool evaluate(Run *run, const LoadedModel *loaded, const Config *config, GError **error)
+{
+    TaskEncoder encoder = { 0 };
+    if (loaded)
+        encoder = task_encoder(&run->task, config, loaded);
+    bool good = find_file(run, &config->task, error) && read_problems(run, &config->task, error) &&
+                programs_check(&run->options->run, error) && open_out(run, error);
+    good = good && (loaded ? test_model(run, loaded, &encoder, error) : test_predictions(run, error));
+    if (run->out && good)
+        good = io_close(run->out, true, error);
+    else if (run->out)
+        io_abort(run->out);
+    if (!good)
+        return false;
+    if (loaded)
+        task_encoder_report(&encoder, run->file.path);
+    log_info("%s: %u problems, %" PRId64 " programs: %" PRId64 " passed, %" PRId64 " failed, %" PRId64 " timed out",
+             run->file.path, run->items->len, run->n, run->passed, run->n - run->passed - run->late, run->late);
+    return print_pass(run, error);
+}
+
+bool eval_programs(const LoadedModel *loaded, const Config *config, const char *model_path,
+                   const ProgramEvalOptions *options, GError **error)
+{
+    ProgramEvalOptions own = *options;
+    Run run = { .options = &own };
+    if (!task_is_set(&config->task))
+        return fail_user(error, "no task is named; write --task NAME (loam task list)");
+    if (loaded ? !task_of_model(&run.task, config, loaded, model_path, error)
+               : !task_configure(&run.task, &config->task, error))
+        return false;
+    if (!check_options(&run, error))
+        return false;
+    own.run.timeout_s = options->timeout_s > 0 ? options->timeout_s : programs_timeout(run.task.tests);
+    run.items = g_ptr_array_new_with_free_func(free_item);
+    const bool good = evaluate(&run, loaded, config, error);
+    g_ptr_array_unref(run.items);
+    g_free(run.file.path);
+    return good;
+}

@@ -1,0 +1,250 @@
+#include "cli/train/many.h"
+
+#include "base/log.h"
+#include "base/options/options.h"
+#include "cli/collect/collect.h"
+#include "train/config/config.h"
+#include "train/run_dir.h"
+#include "train/trainer/trainer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MOST_RUNS 10000
+
+/* One run: what it adds to the overrides, and its folder below the folder of all. */
+typedef struct OneRun {
+    GPtrArray *settings; /* char *, "optim.lr=1e-4" */
+    GString *folder;
+} OneRun;
+
+static OneRun *run_new(const OneRun *from)
+{
+    OneRun *run = g_new(OneRun, 1);
+    *run = (OneRun){ .settings = g_ptr_array_new_with_free_func(g_free),
+                     .folder = g_string_new(from ? from->folder->str : "") };
+    for (guint i = 0; from && i < from->settings->len; i++)
+        g_ptr_array_add(run->settings, g_strdup(from->settings->pdata[i]));
+    return run;
+}
+
+static void run_free(void *memory)
+{
+    OneRun *run = memory;
+    g_ptr_array_unref(run->settings);
+    g_string_free(run->folder, true);
+    g_free(run);
+}
+
+/* ---- which runs ---- */
+
+/* Appends "optim.lr=1e-4" as a part of a folder's name: characters that a list of datasets or a path gives a meaning
+ * become _. */
+static void append_name(GString *folder, const char *setting)
+{
+    if (folder->len > 0)
+        g_string_append_c(folder, '+');
+    for (const char *c = setting; *c; c++)
+        g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
+}
+
+/* Replaces each run by one for each value. */
+static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
+{
+    const char *equals = strchr(sweep, '=');
+    g_autofree char *option = equals ? g_strndup(sweep, (gsize)(equals - sweep)) : NULL;
+    if (option == NULL || options_find(config_options(), option) == NULL || equals[1] == '\0')
+        return fail_user(error, "--sweep %s: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4%s%s", sweep,
+                         option ? "; there is no option " : "", option ? option : "");
+    if (strcmp(option, "run.dir") == 0 || strcmp(option, "run.seed") == 0)
+        return fail_user(error, "--sweep %s: each run has a folder of its own below run.dir, and --seeds gives seeds",
+                         sweep);
+    g_auto(GStrv) values = g_strsplit(equals + 1, strchr(equals + 1, '|') ? "|" : ",", -1);
+    GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
+    for (guint i = 0; i < (*runs)->len; i++)
+        for (char **value = values; *value; value++) {
+            OneRun *run = run_new((*runs)->pdata[i]);
+            char *setting = g_strdup_printf("%s=%s", option, g_strstrip(*value));
+            append_name(run->folder, setting);
+            g_ptr_array_add(run->settings, setting);
+            g_ptr_array_add(more, run);
+        }
+    g_ptr_array_unref(*runs);
+    *runs = more;
+    return more->len <= MOST_RUNS || fail_user(error, "--sweep: more than %d runs", MOST_RUNS);
+}
+
+/* Seeds as text, char *: 1 to N, or those of a list. */
+static GPtrArray *parse_seeds(const char *text, GError **error)
+{
+    GPtrArray *seeds = g_ptr_array_new_with_free_func(g_free);
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    guint64 n = 0;
+    bool good = g_strv_length(parts) > 0;
+    for (char **part = parts; good && *part; part++) {
+        good = g_ascii_string_to_unsigned(g_strstrip(*part), 10, 0, G_MAXINT32, &n, NULL);
+        g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, n));
+    }
+    if (!good || (seeds->len == 1 && (n < 1 || n > MOST_RUNS))) {
+        fail_user(error, "--seeds is \"%s\", want a number of seeds, or a list of them: 5, or 7,8,9", text);
+        g_ptr_array_unref(seeds);
+        return NULL;
+    }
+    if (seeds->len > 1)
+        return seeds;
+    g_ptr_array_set_size(seeds, 0);
+    for (guint64 seed = 1; seed <= n; seed++)
+        g_ptr_array_add(seeds, g_strdup_printf("%" PRIu64, seed));
+    return seeds;
+}
+
+static bool seed_all(GPtrArray **runs, const char *text, GError **error)
+{
+    g_autoptr(GPtrArray) seeds = parse_seeds(text, error);
+    if (seeds == NULL)
+        return false;
+    GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
+    for (guint i = 0; i < (*runs)->len; i++)
+        for (guint j = 0; j < seeds->len; j++) {
+            OneRun *run = run_new((*runs)->pdata[i]);
+            g_string_append_printf(run->folder, "%sseed-%s", run->folder->len ? "/" : "", (char *)seeds->pdata[j]);
+            g_ptr_array_add(run->settings, g_strconcat("run.seed=", seeds->pdata[j], NULL));
+            g_ptr_array_add(more, run);
+        }
+    g_ptr_array_unref(*runs);
+    *runs = more;
+    return true;
+}
+
+static GPtrArray *plan_runs(const ManyRuns *many, GError **error)
+{
+    GPtrArray *runs = g_ptr_array_new_with_free_func(run_free);
+    g_ptr_array_add(runs, run_new(NULL));
+    bool good = true;
+    for (char **sweep = many->sweeps; good && sweep && *sweep; sweep++)
+        good = sweep_over(&runs, *sweep, error);
+    good = good && (many->seeds == NULL || seed_all(&runs, many->seeds, error));
+    if (!good)
+        g_clear_pointer(&runs, g_ptr_array_unref);
+    return runs;
+}
+
+/* ---- configurations ---- */
+
+static char *folder_of(const char *dir, const OneRun *run)
+{
+    return g_build_filename(dir, run->folder->str, NULL);
+}
+
+static bool load(Config *config, const ManyRuns *many, const char *dir, const OneRun *run, GError **error)
+{
+    g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < many->n_overrides; i++)
+        g_ptr_array_add(overrides, g_strdup(many->overrides[i]));
+    for (guint i = 0; i < run->settings->len; i++)
+        g_ptr_array_add(overrides, g_strdup(run->settings->pdata[i]));
+    g_autofree char *folder = folder_of(dir, run);
+    g_ptr_array_add(overrides, g_strconcat("run.dir=", folder, NULL));
+    return config_load(config, many->path, (char **)overrides->pdata, (int)overrides->len, error);
+}
+
+/* run.dir of the configuration; g_free. */
+static char *find_dir(const ManyRuns *many, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    g_autofree char *run = run_of(many->path);
+    if (run || !g_file_test(many->path, G_FILE_TEST_IS_REGULAR)) {
+        fail_user(error, "%s: --seeds and --sweep take a configuration file, and make runs below its run.dir",
+                  many->path);
+        return NULL;
+    }
+    if (!config_load(&config, many->path, many->overrides, many->n_overrides, error))
+        return NULL;
+    g_autofree char *taken = *config.run.dir ? run_of(config.run.dir) : NULL;
+    if (*config.run.dir && taken == NULL)
+        return g_strdup(config.run.dir);
+    fail_user(error,
+              taken ? "run.dir %s is a run; --seeds and --sweep make runs below it: choose another folder"
+                    : "run.dir is not set%s: the folder of the runs, such as run.dir=runs/a",
+              taken ? taken : "");
+    return NULL;
+}
+
+static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *runs, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < runs->len; i++) {
+        const OneRun *run = runs->pdata[i];
+        g_auto(Config) config = { 0 };
+        if (!g_hash_table_add(seen, run->folder->str))
+            return fail_user(error,
+                             "two runs would have the folder %s/%s: a value is there twice, or two are too much "
+                             "alike",
+                             dir, run->folder->str);
+        if (!load(&config, many, dir, run, error))
+            return fail_context(error, "%s", run->folder->str);
+    }
+    return true;
+}
+
+/* ---- training ---- */
+
+/* *failed: the first user's error of a run. Any other error ends everything. */
+static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, GError **failed, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    g_autofree char *folder = folder_of(dir, run);
+    GError *problem = NULL;
+    if (load(&config, many, dir, run, &problem) && train_run(&config, NULL, &problem))
+        return true;
+    g_prefix_error(&problem, "%s: ", folder);
+    if (!g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_USER)) {
+        g_propagate_error(error, problem);
+        return false;
+    }
+    log_warning("%s; the other runs go on", problem->message);
+    if (*failed == NULL)
+        *failed = problem;
+    else
+        g_error_free(problem);
+    return true;
+}
+
+static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *runs, GError **failed, GError **error)
+{
+    for (guint i = 0; i < runs->len; i++) {
+        const OneRun *run = runs->pdata[i];
+        log_info("== run %u of %u: %s/%s", i + 1, runs->len, dir, run->folder->str);
+        if (!train_one(many, dir, run, failed, error))
+            return false;
+    }
+    return true;
+}
+
+/* The table of those runs that have an evaluation. */
+static bool print_table(const char *dir, const GPtrArray *runs, GError **error)
+{
+    const CollectOptions options = { .digits = 2 };
+    g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < runs->len; i++) {
+        g_autofree char *folder = folder_of(dir, runs->pdata[i]), *run = run_of(folder);
+        if (run)
+            g_ptr_array_add(folders, g_steal_pointer(&folder));
+    }
+    return folders->len == 0 || collect_runs((char **)folders->pdata, (int)folders->len, &options, error);
+}
+
+bool train_many(const ManyRuns *many, GError **error)
+{
+    g_autofree char *dir = find_dir(many, error);
+    g_autoptr(GPtrArray) runs = dir ? plan_runs(many, error) : NULL;
+    GError *failed = NULL;
+    if (runs == NULL || !check_runs(many, dir, runs, error) || !train_all(many, dir, runs, &failed, error)) {
+        g_clear_error(&failed);
+        return false;
+    }
+    bool printed = print_table(dir, runs, failed ? NULL : error);
+    if (failed)
+        g_propagate_error(error, failed);
+    return printed && failed == NULL;
+}

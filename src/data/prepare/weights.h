@@ -1,0 +1,8 @@
+/* weights.h: OUT_weights.json, or AST-T5's data_weights.json: {"python": 0.4, "text": 0.1, …}, the share of each
+ * language in the samples, with sum 1. data.train takes its path (data/sources.h). */
+#pragma once
+
+#include "data/prepare/prepare.h"
+
+/* A language without documents to train on is left out. */
+bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *stats, GError **error);

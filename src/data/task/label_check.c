@@ -1,0 +1,71 @@
+/* label_check.c: whether the labels of an example are those of a classifier. */
+#include "data/task/label_check.h"
+
+#include <math.h>
+#include <string.h>
+
+#define UNLABELLED "<unk>" /* example_label's name of the value -1 */
+
+bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error)
+{
+    const char *from = config->labels_from;
+    if (from == NULL)
+        return fail_user(error, "%s: \"%s\" is none of the classes of model.labels (%s)", where, name, classes);
+    return fail_user(error,
+                     "%s: \"%s\" is none of the classes of model.labels (%s), which come from %s; model.labels=NAMES "
+                     "gives others",
+                     where, name, classes, from);
+}
+
+/* Whether a class may have this name: a configuration holds names between commas. */
+static bool check_name(const char *where, const char *name, GError **error)
+{
+    return (strchr(name, ',') == NULL && *name) ||
+           fail_user(error, "%s: \"%s\" is no name of a class: it is empty or has a comma", where, name);
+}
+
+bool label_parse_value(const char *where, const char *text, float *value, GError **error)
+{
+    char *end;
+    *value = (float)g_ascii_strtod(text, &end);
+    return (end != text && *end == '\0' && isfinite(*value)) ||
+           fail_user(error, "%s: \"%s\" is not a number", where, text);
+}
+
+GStrv label_names(const Task *task, const TaskExample *example)
+{
+    char *const one[] = { example->targets->pdata[0], NULL };
+    return task->learns == LABELS_TOKENS ? g_strsplit(one[0], " ", -1) : g_strdupv((char **)(uintptr_t)one);
+}
+
+/* Whether there is no label: an empty list, or the value -1. */
+static bool is_unlabelled(const Task *task, const char *classes, const TaskExample *example)
+{
+    if (example->targets->len == 0)
+        return true;
+    return task->learns == LABELS_SEQUENCE && strcmp(example->targets->pdata[0], UNLABELLED) == 0 &&
+           labels_find(classes, UNLABELLED) < 0;
+}
+
+bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
+                        TaskExample *example, GError **error)
+{
+    const char *classes = config->classes;
+    float value;
+    if (task->learns == LABELS_NONE || task->learns == LABELS_SPAN || !example->known)
+        return true;
+    if (is_unlabelled(task, classes, example)) {
+        example->known = false;
+        g_ptr_array_set_size(example->targets, 0);
+        return !needs_target || fail_user(error, "%s: it has no label", where);
+    }
+    if (task->learns == LABELS_VALUE)
+        return label_parse_value(where, example->targets->pdata[0], &value, error);
+    if (!labels_have_names(task->learns))
+        return true;
+    g_auto(GStrv) names = label_names(task, example);
+    for (char **name = names; *name; name++)
+        if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
+            return classes ? label_fail(config, classes, where, *name, error) : false;
+    return true;
+}

@@ -1,0 +1,268 @@
+#include "data/trees/ndtypes.h"
+
+#include "data/trees/ffrecord.h"
+#include "format/fairseq_dict.h"
+#include "format/indexed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_IDS 65536 /* of the dictionary: node types are numbered in 16 bits */
+
+struct Ndtypes {
+    char *path;
+    FairseqDict *dict;
+    GPtrArray *languages;  /* char * */
+    int *language_of;      /* (ids) of a symbol _LANG_TYPE; -1 for other symbols */
+    uint32_t open, closed; /* ids of the parentheses */
+    uint32_t origin;       /* id of p000000 */
+    int64_t n_positions;   /* symbols p000000, p000001, … that follow each other */
+    Indexed *indexed;      /* one of these; both NULL means text without trees */
+    FFRecord *packed;
+};
+
+char *ndtypes_prefix(const char *prefix)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
+    return g_build_filename(folder, "ndtypes", name, NULL);
+}
+
+char *ndtypes_ffrecord(const char *prefix)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
+    g_autofree char *file = g_strconcat(name, ".ffr", NULL);
+    return g_build_filename(folder, "ndtypes", "ffr", file, NULL);
+}
+
+char *ndtypes_dictionary(const char *prefix)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *above = g_path_get_dirname(folder);
+    return g_build_filename(above, NDTYPE_DICTIONARY, NULL);
+}
+
+void ndtypes_close(Ndtypes *ndtypes)
+{
+    if (!ndtypes)
+        return;
+    indexed_close(ndtypes->indexed);
+    ffrecord_close(ndtypes->packed);
+    fairseq_dict_free(ndtypes->dict);
+    g_ptr_array_unref(ndtypes->languages);
+    g_free(ndtypes->language_of);
+    g_free(ndtypes->path);
+    g_free(ndtypes);
+}
+
+static const char *symbol(const Ndtypes *ndtypes, int id)
+{
+    return id < FAIRSEQ_SPECIALS ? "" : ndtypes->dict->symbols->pdata[id - FAIRSEQ_SPECIALS];
+}
+
+/* The length of "_LANG_" at the start of a symbol; 0 for other symbols. */
+static size_t language_bytes(const char *name)
+{
+    const char *end = *name == '_' ? strchr(name + 1, '_') : NULL;
+    return end && end > name + 1 && end[1] ? (size_t)(end - name) + 1 : 0;
+}
+
+static int find_language(Ndtypes *ndtypes, const char *name, size_t bytes)
+{
+    for (guint i = 0; i < ndtypes->languages->len; i++)
+        if (strncmp(ndtypes->languages->pdata[i], name, bytes) == 0 && !((char *)ndtypes->languages->pdata[i])[bytes])
+            return (int)i;
+    g_ptr_array_add(ndtypes->languages, g_strndup(name, bytes));
+    return (int)ndtypes->languages->len - 1;
+}
+
+static bool read_dictionary(Ndtypes *ndtypes, const char *path, GError **error)
+{
+    ndtypes->dict = fairseq_dict_read(path, error);
+    if (!ndtypes->dict)
+        return false;
+    int64_t n = fairseq_dict_size(ndtypes->dict);
+    if (n > MAX_IDS)
+        return fail_user(error, "%s: %" PRId64 " symbols: at most %d", path, n, MAX_IDS);
+    GHashTable *ids = fairseq_dict_ids(ndtypes->dict);
+    const char *wanted[] = { "(", ")", "p000000" };
+    uint32_t *found[] = { &ndtypes->open, &ndtypes->closed, &ndtypes->origin };
+    const char *missing = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++) {
+        *found[i] = GPOINTER_TO_UINT(g_hash_table_lookup(ids, wanted[i]));
+        missing = *found[i] == 0 ? wanted[i] : missing;
+    }
+    g_hash_table_unref(ids);
+    if (missing)
+        return fail_user(error, "%s: no symbol %s: not a dictionary of node types", path, missing);
+    ndtypes->language_of = g_new(int, n);
+    for (int id = 0; id < n; id++) {
+        size_t bytes = language_bytes(symbol(ndtypes, id));
+        ndtypes->language_of[id] = bytes > 0 ? find_language(ndtypes, symbol(ndtypes, id) + 1, bytes - 2) : -1;
+    }
+    for (int64_t id = ndtypes->origin; id < n; id++, ndtypes->n_positions++) {
+        g_autofree char *name = g_strdup_printf("p%06" PRId64, ndtypes->n_positions);
+        if (strcmp(symbol(ndtypes, (int)id), name) != 0)
+            break;
+    }
+    return true;
+}
+
+static bool open_files(Ndtypes *ndtypes, const char *prefix, GError **error)
+{
+    g_autofree char *own = ndtypes_prefix(prefix), *index = g_strconcat(own, ".idx", NULL),
+                    *packed = ndtypes_ffrecord(prefix);
+    if (g_file_test(index, G_FILE_TEST_EXISTS)) {
+        ndtypes->path = g_strdup(own);
+        return (ndtypes->indexed = indexed_open(own, error)) != NULL;
+    }
+    ndtypes->path = g_strdup(packed);
+    return !g_file_test(packed, G_FILE_TEST_EXISTS) || (ndtypes->packed = ffrecord_open(packed, error)) != NULL;
+}
+
+Ndtypes *ndtypes_open(const char *prefix, GError **error)
+{
+    g_autofree char *dictionary = ndtypes_dictionary(prefix);
+    Ndtypes *ndtypes = g_new0(Ndtypes, 1);
+    ndtypes->languages = g_ptr_array_new_with_free_func(g_free);
+    if (read_dictionary(ndtypes, dictionary, error) && open_files(ndtypes, prefix, error))
+        return ndtypes;
+    ndtypes_close(ndtypes);
+    return NULL;
+}
+
+int64_t ndtypes_documents(const Ndtypes *ndtypes)
+{
+    return ndtypes->indexed  ? indexed_documents(ndtypes->indexed)
+           : ndtypes->packed ? ffrecord_count(ndtypes->packed)
+                             : -1;
+}
+
+int64_t ndtypes_bytes(const Ndtypes *ndtypes)
+{
+    return ndtypes->indexed
+               ? indexed_tokens(ndtypes->indexed) * (indexed_dtype(ndtypes->indexed) == INDEXED_U16 ? 2 : 4)
+               : 0;
+}
+
+/* ---- a document ---- */
+
+static bool fail_event(const Ndtypes *ndtypes, int64_t document, int64_t event, const char *what, GError **error)
+{
+    return fail_user(error, "%s: document %" PRId64 ", event %" PRId64 ": %s", ndtypes->path, document, event, what);
+}
+
+/* Fills `events` (NdtypeEvent). */
+static bool read_indexed(const Ndtypes *ndtypes, int64_t document, GArray *events, GError **error)
+{
+    int64_t n = indexed_length(ndtypes->indexed, document);
+    g_autofree int32_t *ids = g_new(int32_t, n + 1);
+    if (!indexed_read(ndtypes->indexed, document, 0, n, ids, error))
+        return false;
+    n -= n > 0 && ids[n - 1] == NDTYPE_EOS;
+    if (n % 3 != 0)
+        return fail_event(ndtypes, document, n / 3, "no three ids", error);
+    for (int64_t i = 0; i < n; i += 3) {
+        const NdtypeEvent event = { (uint32_t)ids[i], (uint32_t)ids[i + 1], (uint32_t)ids[i + 2] };
+        g_array_append_val(events, event);
+    }
+    return true;
+}
+
+static bool read_packed(const Ndtypes *ndtypes, int64_t document, GArray *events, GError **error)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    if (!ffrecord_read(ndtypes->packed, document, bytes, error))
+        return false;
+    if (bytes->len % 4 != 0)
+        return fail_event(ndtypes, document, bytes->len / 4, "no four bytes", error);
+    for (guint i = 0; i < bytes->len; i += 4) {
+        uint32_t packed;
+        memcpy(&packed, bytes->data + i, sizeof packed);
+        const NdtypeEvent event = ndtype_unpack(packed);
+        g_array_append_val(events, event);
+    }
+    return true;
+}
+
+/* Nodes in the order in which they begin, with those that are still open. */
+typedef struct Building {
+    const Ndtypes *ndtypes;
+    int64_t document, n_tokens;
+    int32_t at; /* where the last event happened */
+    GArray *nodes;
+    GArray *open; /* guint: indices of nodes */
+} Building;
+
+static bool take_event(Building *building, int64_t i, const NdtypeEvent *event, int *language, GError **error)
+{
+    const Ndtypes *own = building->ndtypes;
+    int64_t position = (int64_t)event->position - own->origin;
+    if (event->position < own->origin || position >= own->n_positions || position > building->n_tokens ||
+        position < building->at)
+        return fail_event(own, building->document, i, "its position is outside of the tokens or before the last",
+                          error);
+    building->at = (int32_t)position;
+    if (event->mark == own->closed) {
+        if (building->open->len == 0)
+            return true;
+        guint last = g_array_index(building->open, guint, building->open->len - 1);
+        g_array_index(building->nodes, TreeNode, last).end = (int32_t)position;
+        g_array_set_size(building->open, building->open->len - 1);
+        return true;
+    }
+    if (event->mark != own->open)
+        return fail_event(own, building->document, i, "neither ( nor )", error);
+    if (event->type >= fairseq_dict_size(own->dict) || own->language_of[event->type] < 0)
+        return fail_event(own, building->document, i, "its type is none of the dictionary", error);
+    const char *name = ndtypes_type(own, (int)event->type);
+    const TreeNode node = { (int32_t)position, -1, (uint16_t)event->type, strcmp(name, "identifier") == 0 };
+    *language = *language < 0 ? own->language_of[event->type] : *language;
+    g_array_append_val(building->open, building->nodes->len);
+    g_array_append_val(building->nodes, node);
+    return true;
+}
+
+/* Ends the open nodes, and moves those with a token to the front of their array. */
+static void finish_nodes(Building *building, guint first)
+{
+    guint kept = first;
+    for (guint i = first; i < building->nodes->len; i++) {
+        TreeNode node = g_array_index(building->nodes, TreeNode, i);
+        node.end = node.end < 0 ? building->at : node.end;
+        if (node.end > node.begin)
+            g_array_index(building->nodes, TreeNode, kept++) = node;
+    }
+    g_array_set_size(building->nodes, kept);
+}
+
+bool ndtypes_read(const Ndtypes *ndtypes, int64_t document, int64_t n_tokens, int *language, GArray *nodes,
+                  GError **error)
+{
+    *language = -1;
+    if (ndtypes_documents(ndtypes) < 0)
+        return true;
+    if (document < 0 || document >= ndtypes_documents(ndtypes))
+        return fail_user(error, "%s: no document %" PRId64 ": files of two datasets", ndtypes->path, document);
+    g_autoptr(GArray) events = g_array_new(FALSE, FALSE, sizeof(NdtypeEvent)),
+                      open = g_array_new(FALSE, FALSE, sizeof(guint));
+    if (!(ndtypes->indexed ? read_indexed(ndtypes, document, events, error)
+                           : read_packed(ndtypes, document, events, error)))
+        return false;
+    Building building = { ndtypes, document, n_tokens, 0, nodes, open };
+    guint first = nodes->len;
+    for (guint i = 0; i < events->len; i++)
+        if (!take_event(&building, i, &g_array_index(events, NdtypeEvent, i), language, error))
+            return false;
+    finish_nodes(&building, first);
+    return true;
+}
+
+const char *ndtypes_language(const Ndtypes *ndtypes, int language)
+{
+    return ndtypes->languages->pdata[language];
+}
+
+const char *ndtypes_type(const Ndtypes *ndtypes, int type)
+{
+    const char *name = symbol(ndtypes, type);
+    return name + language_bytes(name);
+}

@@ -1,0 +1,90 @@
+#include "eval/answer_batch.h"
+
+AnswerBatch answer_batch_new(void)
+{
+    AnswerBatch batch = { .ids = g_array_new(false, false, sizeof(int32_t)),
+                          .cu = g_array_new(false, false, sizeof(int32_t)),
+                          .examples = g_array_new(false, false, sizeof(TaskExample)),
+                          .inputs = g_array_new(false, false, sizeof(TaskInputs)) };
+    g_array_set_clear_func(batch.inputs, (GDestroyNotify)(void (*)(void))task_inputs_free);
+    answer_batch_clear(&batch);
+    return batch;
+}
+
+void answer_batch_free(AnswerBatch *batch)
+{
+    g_array_unref(batch->ids);
+    g_array_unref(batch->cu);
+    g_array_unref(batch->examples);
+    g_array_unref(batch->inputs);
+    classify_close(batch->classify);
+}
+
+void answer_batch_clear(AnswerBatch *batch)
+{
+    const int32_t zero = 0;
+    g_array_set_size(batch->ids, 0);
+    g_array_set_size(batch->cu, 0);
+    g_array_append_val(batch->cu, zero);
+    g_array_set_size(batch->examples, 0);
+    g_array_set_size(batch->inputs, 0);
+}
+
+int32_t answer_batch_count(const AnswerBatch *batch)
+{
+    return (int32_t)batch->cu->len - 1;
+}
+
+static bool add_inputs(AnswerBatch *batch, TaskEncoder *encoder, const TaskExample *example, GError **error)
+{
+    TaskInputs inputs = task_inputs_new();
+    const int32_t end = (int32_t)batch->inputs->len + 1;
+    if (!task_encode_inputs(encoder, example, &inputs, error)) {
+        task_inputs_free(&inputs);
+        return false;
+    }
+    g_array_append_val(batch->inputs, inputs);
+    g_array_append_vals(batch->examples, example, 1);
+    g_array_append_val(batch->cu, end);
+    return true;
+}
+
+/* An encoder's input ends with EOS; a decoder alone leaves room for the longest answer. */
+bool answer_batch_add(AnswerBatch *batch, TaskEncoder *encoder, const Record *record, const TaskExample *example,
+                      GError **error)
+{
+    const int32_t eos = tokenizer_eos(encoder->tok);
+    if (encoder->task->learns)
+        return add_inputs(batch, encoder, example, error);
+    if (!task_encode_input(encoder, record, example, encoder->target_length, batch->ids, error))
+        return false;
+    if (!encoder->joined && eos >= 0)
+        g_array_append_val(batch->ids, eos);
+    const int32_t end = (int32_t)batch->ids->len;
+    g_array_append_val(batch->cu, end);
+    return true;
+}
+
+static bool run_prompts(const AnswerBatch *batch, int32_t first, int32_t n, Model *model, const TaskEncoder *encoder,
+                        const AnswerOptions *options, Answer *out, GError **error)
+{
+    const int32_t *ids = (const int32_t *)(const void *)batch->ids->data;
+    const int32_t *cu = (const int32_t *)(const void *)batch->cu->data + first;
+    g_autofree int32_t *own = g_new(int32_t, n + 1);
+    for (int32_t i = 0; i <= n; i++)
+        own[i] = cu[i] - cu[0];
+    const Prompts prompts = { .ids = ids + cu[0], .cu = own, .n = n };
+    return answers(model, encoder->tok, &prompts, options, out, error);
+}
+
+bool answer_batch_run(AnswerBatch *batch, int32_t first, int32_t n, Model *model, const TaskEncoder *encoder,
+                      const AnswerOptions *options, Answer *out, GError **error)
+{
+    if (encoder->task->learns && batch->classify == NULL &&
+        !(batch->classify = classify_open(model, encoder->task, encoder->input_length, error)))
+        return false;
+    if (batch->classify)
+        return classify_run(batch->classify, &g_array_index(batch->examples, TaskExample, first),
+                            &g_array_index(batch->inputs, TaskInputs, first), n, out, error);
+    return run_prompts(batch, first, n, model, encoder, options, out, error);
+}

@@ -1,0 +1,299 @@
+/* codebleu.c: CodeBLEU (Ren et al. 2020) without its data-flow match: BLEU of words, the same with keywords counting
+ * five times as much, and the share of the reference's subtrees that the prediction has. Also exact match of words, by
+ * which Concode is scored. */
+#include "eval/scores/kind.h"
+#include "eval/scores/ngrams.h"
+#include "eval/scores/python_text.h"
+#include "text/syntax/syntax.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Numbers of a row; order from 0. */
+enum {
+    LENGTH,
+    REFERENCE_LENGTH,
+    MATCHES,                          /* n-grams of the prediction that the reference has */
+    NGRAMS = MATCHES + BLEU_ORDERS,   /* n-grams of the prediction, at least 1 */
+    WEIGHTED = NGRAMS + BLEU_ORDERS,  /* n-grams of the reference that the prediction has; words by their weight */
+    WEIGHTS = WEIGHTED + BLEU_ORDERS, /* n-grams of the reference, at least 1; words by their weight */
+    SUBTREE_MATCHES = WEIGHTS + BLEU_ORDERS,
+    SUBTREES,
+    WIDTH
+};
+G_STATIC_ASSERT(WIDTH == CODEBLEU_WIDTH);
+
+#define OTHER_WEIGHT 0.2 /* of a word that is no keyword; a keyword has 1 */
+#define NO_MATCH     0.1 /* counts in place of 0 matches (Chen and Cherry 2014, method 1) */
+
+static const SyntaxLimits limits = { .max_bytes = 1 << 18, .max_depth = 1000, .max_seconds = 5, .max_errors = 1 };
+
+/* The keywords of CodeBLEU's own lists. */
+static const struct {
+    const char *language, *keywords;
+} languages[] = {
+    { "java", " abstract assert boolean break byte case catch char class const continue default do double else enum "
+              "extends final finally float for goto if implements import instanceof int interface long native new "
+              "package private protected public return short static strictfp super switch synchronized this throw "
+              "throws transient try void volatile while " },
+    { "c_sharp", " abstract add alias as ascending async await base bool break by byte case catch char checked class "
+                 "const continue decimal default delegate descending do double dynamic else enum equals event explicit "
+                 "extern false finally fixed float for foreach from get global goto group if implicit in int interface "
+                 "internal into is join let lock long nameof namespace new notnull null object on operator orderby out "
+                 "override params partial private protected public readonly ref remove return sbyte sealed select set "
+                 "short sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked "
+                 "unmanaged unsafe ushort using value var virtual void volatile when where while yield " },
+    { "c", " _Packed auto break case char const continue default do double else enum extern float for goto if int long "
+           "register return short signed sizeof static struct switch typedef union unsigned void volatile while " },
+    { "javascript", " True await break case catch class const continue debugger default delete do else enum export "
+                    "extends false finally for function if implements import in instanceof interface let new null "
+                    "package private protected public return static super switch this throw try typeof var void while "
+                    "with yield " },
+    { "go", " break case chan const continue default defer else fallthrough false for func go goto if import interface "
+            "map package range return select struct switch true type var " },
+};
+
+/* ---- exact match of words ---- */
+
+static bool same_words(const char *a, const char *b)
+{
+    const char *word_a, *word_b;
+    size_t n_a, n_b;
+    while (true) {
+        const bool more_a = python_next_word(&a, &word_a, &n_a), more_b = python_next_word(&b, &word_b, &n_b);
+        if (!more_a || !more_b)
+            return more_a == more_b;
+        if (n_a != n_b || memcmp(word_a, word_b, n_a) != 0)
+            return false;
+    }
+}
+
+bool exact_words_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
+{
+    for (int64_t i = 0; i < in->n; i++) {
+        const char *const *reference = in->references[i];
+        if (*reference == NULL)
+            return fail_user(error, "example %" G_GINT64_FORMAT " has no reference", i + 1);
+        while (*reference && !same_words(in->predictions[i], *reference))
+            reference++;
+        stats->at[i] = *reference != NULL;
+    }
+    return true;
+}
+
+/* ---- n-grams ---- */
+
+/* What is the same for all examples. */
+typedef struct Measure {
+    NgramTable *table;
+    GArray *is_keyword; /* bool, by number of a token */
+    const char *keywords;
+    const Grammar *grammar;
+    SyntaxParser *parser;
+    GArray *subtrees[2]; /* uint64_t: of the prediction, of the reference */
+} Measure;
+
+/* The words of a text, and in is_keyword which of them are keywords. */
+static Tokens take_words(Measure *m, const char *text)
+{
+    const char *at = text, *word;
+    size_t bytes;
+    Tokens tokens = ngrams_words(m->table, text);
+    for (int64_t i = 0; python_next_word(&at, &word, &bytes); i++) {
+        g_autofree char *key = g_strdup_printf(" %.*s ", (int)bytes, word);
+        const bool found = strstr(m->keywords, key) != NULL;
+        if (m->is_keyword->len <= (guint)tokens.ids[i])
+            g_array_set_size(m->is_keyword, (guint)tokens.ids[i] + 1);
+        g_array_index(m->is_keyword, bool, tokens.ids[i]) = found;
+    }
+    return tokens;
+}
+
+/* Words of the reference by their weight: those that the prediction has, and all. */
+static void weigh_words(const Measure *m, double *row, const Tokens *prediction, const Tokens *reference)
+{
+    g_autofree int32_t *left = g_new0(int32_t, (gsize)m->table->n);
+    double all = 0;
+    for (int64_t i = 0; i < prediction->n; i++)
+        left[prediction->ids[i]]++;
+    for (int64_t i = 0; i < reference->n; i++) {
+        const int32_t id = reference->ids[i];
+        const double weight = g_array_index(m->is_keyword, bool, id) ? 1 : OTHER_WEIGHT;
+        all += weight;
+        if (left[id] > 0 && left[id]-- > 0)
+            row[WEIGHTED] += weight;
+    }
+    row[WEIGHTS] = fmax(all, 1);
+}
+
+static void count_ngrams(Measure *m, double *row, const char *prediction_text, const char *reference_text)
+{
+    ngrams_reset(m->table);
+    g_array_set_size(m->is_keyword, 0);
+    Tokens prediction = take_words(m, prediction_text), reference = take_words(m, reference_text);
+    g_autofree int32_t *a = g_memdup2(prediction.ids, (gsize)prediction.n * sizeof(int32_t)),
+                       *b = g_memdup2(reference.ids, (gsize)reference.n * sizeof(int32_t));
+    row[LENGTH] = (double)prediction.n;
+    row[REFERENCE_LENGTH] = (double)reference.n;
+    weigh_words(m, row, &prediction, &reference);
+    for (int order = 1; order <= BLEU_ORDERS; order++) {
+        const int64_t n_a = ngrams_lengthen(m->table, a, &prediction, order),
+                      n_b = ngrams_lengthen(m->table, b, &reference, order);
+        const double common = (double)ngrams_common(m->table, a, n_a, b, n_b);
+        row[MATCHES + order - 1] = common;
+        row[NGRAMS + order - 1] = (double)MAX(n_a, 1);
+        if (order > 1) {
+            row[WEIGHTED + order - 1] = common;
+            row[WEIGHTS + order - 1] = (double)MAX(n_b, 1);
+        }
+    }
+    g_free(prediction.ids);
+    g_free(reference.ids);
+}
+
+/* ---- subtrees ---- */
+
+/* The end of a comment, a string or a character constant that begins at `at`; NULL where none does. */
+static const char *token_end(const char *at)
+{
+    if (at[0] == '/' && at[1] == '/')
+        return at + strcspn(at, "\n");
+    if (at[0] == '/' && at[1] == '*') {
+        const char *end = strstr(at + 2, "*/");
+        return end ? end + 2 : NULL;
+    }
+    if (*at != '"' && *at != '\'')
+        return NULL;
+    for (const char *end = at + 1; *end; end++) {
+        if (*end == *at)
+            return end + 1;
+        if (*end == '\\' && *++end == '\0')
+            break;
+    }
+    return NULL;
+}
+
+/* The text with a space in the place of each comment, without empty lines. g_free. */
+static char *without_comments(const char *text)
+{
+    g_autoptr(GString) plain = g_string_new(NULL);
+    GString *out = g_string_new(NULL);
+    while (*text) {
+        const char *end = token_end(text);
+        const bool comment = end && *text == '/';
+        end = end ? end : text + 1;
+        g_string_append_len(plain, comment ? " " : text, comment ? 1 : end - text);
+        text = end;
+    }
+    g_auto(GStrv) lines = g_strsplit(plain->str, "\n", -1);
+    for (char **line = lines; *line; line++)
+        if ((*line)[strspn(*line, " \t\r\f\v")])
+            g_string_append_printf(out, "%s%s", out->len ? "\n" : "", *line);
+    return g_string_free(out, false);
+}
+
+static bool take_subtrees(Measure *m, const char *text, GArray *hashes)
+{
+    g_autofree char *plain = without_comments(text);
+    return syntax_subtrees(m->parser, m->grammar, plain, strlen(plain), &limits, hashes) == SYNTAX_TREE;
+}
+
+static gboolean same_hash(gconstpointer a, gconstpointer b)
+{
+    return *(const uint64_t *)a == *(const uint64_t *)b;
+}
+
+/* Counts the subtrees of the reference, those alike each, that the prediction has. */
+static void count_subtrees(Measure *m, double *row)
+{
+    g_autoptr(GHashTable) has = g_hash_table_new(g_int64_hash, same_hash);
+    const GArray *prediction = m->subtrees[0], *reference = m->subtrees[1];
+    for (guint i = 0; i < prediction->len; i++)
+        g_hash_table_add(has, &g_array_index(prediction, uint64_t, i));
+    for (guint i = 0; i < reference->len; i++)
+        row[SUBTREE_MATCHES] += g_hash_table_contains(has, &g_array_index(reference, uint64_t, i));
+    row[SUBTREES] = reference->len;
+}
+
+/* ---- the score ---- */
+
+static const char *find_keywords(const char *language, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(languages); i++) {
+        if (g_strcmp0(languages[i].language, language) == 0)
+            return languages[i].keywords;
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", languages[i].language);
+    }
+    fail_user(error, "CodeBLEU needs to know the language: --language NAME, one of %s", names->str);
+    return NULL;
+}
+
+static bool measure_all(Measure *m, ScoreStats *stats, const ScoreInput *in)
+{
+    for (int64_t i = 0; i < in->n; i++) {
+        double *row = stats_row(stats, i);
+        const char *prediction = in->predictions[i], *reference = in->references[i][0];
+        count_ngrams(m, row, prediction, reference);
+        const bool sound = take_subtrees(m, prediction, m->subtrees[0]);
+        stats->n_invalid += !take_subtrees(m, reference, m->subtrees[1]) || !sound;
+        count_subtrees(m, row);
+    }
+    return true;
+}
+
+bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
+{
+    const char *language = stats->options->language;
+    Measure m = { .keywords = find_keywords(language, error) };
+    Grammars *grammars = m.keywords ? grammars_open(NULL, error) : NULL;
+    if (!grammars)
+        return false;
+    const int at = grammars_find(grammars, language);
+    bool good = at >= 0 || fail_user(error,
+                                     "no grammar of %s is installed, by which CodeBLEU compares syntax: "
+                                     "tools/install-grammars %s, then loam grammars install --from build/grammars",
+                                     language, language);
+    if (good) {
+        m.grammar = grammars_at(grammars, at);
+        m.parser = syntax_parser_open();
+        m.table = ngrams_open();
+        m.is_keyword = g_array_new(false, true, sizeof(bool));
+        m.subtrees[0] = g_array_new(false, false, sizeof(uint64_t));
+        m.subtrees[1] = g_array_new(false, false, sizeof(uint64_t));
+        good = measure_all(&m, stats, in);
+        g_array_unref(m.subtrees[0]);
+        g_array_unref(m.subtrees[1]);
+        g_array_unref(m.is_keyword);
+        ngrams_close(m.table);
+        syntax_parser_close(m.parser);
+    }
+    grammars_close(grammars);
+    return good;
+}
+
+/* The brevity penalty times the geometric mean of matches / n-grams of each order. reference: length of the references.
+ */
+static double bleu_of(const double *sums, int matches, int ngrams, double reference)
+{
+    const double length = sums[LENGTH];
+    double logs = 0, penalty = length > reference ? 1 : length > 0 ? exp(1 - reference / length) : 0;
+    if (sums[matches] <= 0)
+        return 0;
+    for (int order = 0; order < BLEU_ORDERS; order++) {
+        const double found = sums[matches + order];
+        logs += log((found > 0 ? found : NO_MATCH) / sums[ngrams + order]) / BLEU_ORDERS;
+    }
+    return penalty * exp(logs);
+}
+
+void codebleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
+{
+    double sums[MOST_WIDTH];
+    stats_sum(sums, stats, pick, n);
+    values[1] = 100 * bleu_of(sums, MATCHES, NGRAMS, sums[REFERENCE_LENGTH]);
+    /* CodeBLEU's script takes the length of the pair (words, weights) for that of each reference. */
+    values[2] = 100 * bleu_of(sums, WEIGHTED, WEIGHTS, 2 * (double)n);
+    values[3] = 100 * ratio(sums[SUBTREE_MATCHES], sums[SUBTREES]);
+    values[0] = (values[1] + values[2] + values[3]) / 3;
+}

@@ -1,0 +1,179 @@
+#include "eval/task_eval.h"
+
+#include "base/log.h"
+#include "eval/task_examples.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define CHOICE_SEED 0x73636f72 /* of the hash that chooses n examples */
+
+struct TaskEval {
+    TaskEncoder encoder;
+    AnswerBatch batch;
+    GPtrArray *examples; /* TaskExample *, g_free */
+    int64_t total;
+    uint64_t hash;
+    bool known; /* the right answers of all examples are known */
+};
+
+static void free_example(gpointer example)
+{
+    task_example_clear(example);
+    g_free(example);
+}
+
+/* ---- which examples ---- */
+
+/* The smallest keys are chosen; examples of a group (the answers to one question) share a key. */
+static uint64_t key_of(const TaskExample *example, int64_t index)
+{
+    return example->group ? XXH3_64bits_withSeed(example->group, strlen(example->group), CHOICE_SEED)
+                          : XXH3_64bits_withSeed(&index, sizeof index, CHOICE_SEED);
+}
+
+static int by_key(gconstpointer a, gconstpointer b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Calls `take` for each example of the file, which it owns then. */
+typedef bool (*ExampleFn)(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *context,
+                          GError **error);
+static bool each_example(TaskEval *eval, const TaskFile *file, ExampleFn take, void *context, GError **error)
+{
+    TaskExamples *examples = task_examples_open(eval->encoder.task, eval->encoder.config, file, error);
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    if (!examples)
+        return false;
+    for (eval->total = 0; !problem && task_examples_next(examples, &example, &record, &problem); eval->total++)
+        take(eval, &record, &example, eval->total, context, &problem);
+    task_examples_close(examples);
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+static bool add_key(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *keys,
+                    GError **error)
+{
+    uint64_t key = key_of(example, index);
+    g_array_append_val((GArray *)keys, key);
+    task_example_clear(example);
+    (void)eval, (void)record, (void)error;
+    return true;
+}
+
+/* The largest key of the n examples that are chosen. */
+static bool find_limit(TaskEval *eval, const TaskFile *file, int64_t n, uint64_t *limit, GError **error)
+{
+    g_autoptr(GArray) keys = g_array_new(false, false, sizeof(uint64_t));
+    *limit = UINT64_MAX;
+    if (n == 0)
+        return true;
+    if (!each_example(eval, file, add_key, keys, error))
+        return false;
+    g_array_sort(keys, by_key);
+    if (n < keys->len)
+        *limit = g_array_index(keys, uint64_t, n - 1);
+    return true;
+}
+
+static void hash_text(TaskEval *eval, const char *text)
+{
+    eval->hash = XXH3_64bits_withSeed(text, strlen(text) + 1, eval->hash);
+}
+
+/* Encodes an example unless its key is above the limit. */
+static bool add_example(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *limit,
+                        GError **error)
+{
+    if (key_of(example, index) > *(const uint64_t *)limit) {
+        task_example_clear(example);
+        return true;
+    }
+    TaskExample *kept = g_memdup2(example, sizeof *example);
+    g_ptr_array_add(eval->examples, kept);
+    eval->known &= kept->known;
+    hash_text(eval, kept->input);
+    hash_text(eval, kept->second ? kept->second : "");
+    for (guint i = 0; i < kept->targets->len; i++)
+        hash_text(eval, kept->targets->pdata[i]);
+    return answer_batch_add(&eval->batch, &eval->encoder, record, kept, error);
+}
+
+/* ---- the whole ---- */
+
+TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64_t n, GError **error)
+{
+    TaskEval *eval = g_new(TaskEval, 1);
+    uint64_t limit;
+    *eval = (TaskEval){ .encoder = *encoder,
+                        .batch = answer_batch_new(),
+                        .examples = g_ptr_array_new_with_free_func(free_example),
+                        .known = true };
+    if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, add_example, &limit, error) &&
+        eval->known && eval->examples->len > 0)
+        return eval;
+    task_eval_close(eval);
+    return NULL;
+}
+
+void task_eval_close(TaskEval *eval)
+{
+    if (eval == NULL)
+        return;
+    answer_batch_free(&eval->batch);
+    g_ptr_array_unref(eval->examples);
+    g_free(eval);
+}
+
+int64_t task_eval_count(const TaskEval *eval)
+{
+    return eval->examples->len;
+}
+
+int64_t task_eval_total(const TaskEval *eval)
+{
+    return eval->total;
+}
+
+uint64_t task_eval_hash(const TaskEval *eval)
+{
+    return eval->hash;
+}
+
+/* Answers the examples from number `first` on, at most ANSWER_BATCH of them, and adds them to the scores. */
+static bool answer_some(TaskEval *eval, Model *model, int32_t first, TaskScores *scores, GError **error)
+{
+    const AnswerOptions greedy = { .max_tokens = eval->encoder.target_length, .beams = 1 };
+    const int32_t n = MIN(ANSWER_BATCH, (int32_t)eval->examples->len - first);
+    Answer found[ANSWER_BATCH] = { 0 };
+    if (!answer_batch_run(&eval->batch, first, n, model, &eval->encoder, &greedy, found, error))
+        return false;
+    for (int32_t i = 0; i < n; i++) {
+        g_autofree char *text = g_utf8_make_valid(found[i].text, -1);
+        task_scores_add(scores, eval->examples->pdata[first + i], text);
+        answer_clear(&found[i]);
+    }
+    return true;
+}
+
+bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *figures, GError **error)
+{
+    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    const int32_t n = (int32_t)eval->examples->len;
+    bool good = true;
+    progress_open("answering", "examples", (uint64_t)n);
+    for (int32_t first = 0; good && first < n; first += ANSWER_BATCH) {
+        good = stop && stop() ? fail_stopped(error) : answer_some(eval, model, first, &scores, error);
+        progress_update((uint64_t)MIN(first + ANSWER_BATCH, n));
+    }
+    progress_close();
+    good = good && task_scores_figures(&scores, figures, error);
+    task_scores_free(&scores);
+    return good;
+}

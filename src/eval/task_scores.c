@@ -1,0 +1,191 @@
+#include "eval/task_scores.h"
+
+#include <math.h>
+#include <string.h>
+
+TaskScores task_scores_new(const Task *task, bool joined)
+{
+    return (TaskScores){ .task = task,
+                         .joined = joined,
+                         .complete = true,
+                         .predictions = g_ptr_array_new_with_free_func(g_free),
+                         .groups = g_ptr_array_new_with_free_func(g_free),
+                         .references = g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))g_strfreev) };
+}
+
+void task_scores_free(TaskScores *scores)
+{
+    g_ptr_array_unref(scores->predictions);
+    g_ptr_array_unref(scores->groups);
+    g_ptr_array_unref(scores->references);
+}
+
+static GStrv take_references(GPtrArray *texts)
+{
+    GStrv all = g_new0(char *, texts->len + 1);
+    for (guint i = 0; i < texts->len; i++)
+        all[i] = g_strdup(texts->pdata[i]);
+    return all;
+}
+
+void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction)
+{
+    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
+    scores->complete &= example->known;
+    if (!scores->complete)
+        return;
+    char *graded = g_strdup(prediction);
+    for (guint i = 0; i < example->targets->len; i++) {
+        char *text = g_strdup(example->targets->pdata[i]);
+        g_ptr_array_add(references, scores->joined ? g_strchug(text) : text);
+    }
+    if (scores->task->grade)
+        scores->task->grade(example, &graded, references);
+    g_ptr_array_add(scores->predictions, graded);
+    g_ptr_array_add(scores->references, take_references(references));
+    g_ptr_array_add(scores->groups, g_strdup(example->group ? example->group : ""));
+}
+
+static bool fail_unknown(const char *name, GError **error)
+{
+    return fail_user(error, "task.scores: no score is called %s; `loam scores --list` lists them", name);
+}
+
+bool task_scores_check(const Task *task, GError **error)
+{
+    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1);
+    for (char **name = names; *name; name++)
+        if (!score_find(*name))
+            return fail_unknown(*name, error);
+    return true;
+}
+
+bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error)
+{
+    const Task *task = scores->task;
+    const ScoreInput in = { .n = scores->predictions->len,
+                            .predictions = (const char *const *)scores->predictions->pdata,
+                            .references = (const char *const *const *)scores->references->pdata,
+                            .groups = (const char *const *)scores->groups->pdata };
+    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1),
+                  labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
+    const ScoreOptions options = { .positive = task->positive,
+                                   .labels = task->average_labels ? (const char *const *)labels : NULL,
+                                   .tokenizer = task->intl ? BLEU_INTL : BLEU_13A,
+                                   .language = task->language };
+    for (char **name = names; *name; name++) {
+        const ScoreKind *kind = score_find(*name);
+        ScoreResult result;
+        if (!kind)
+            return fail_unknown(*name, error);
+        if (!score_compute(&result, kind, &in, &options, error))
+            return fail_context(error, "%s", *name);
+        bool good = take(kind, &result, context, error);
+        score_result_clear(&result);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* ---- figures ---- */
+
+static void clear_figure(void *figure)
+{
+    g_free(((Figure *)figure)->name);
+}
+
+GArray *figures_new(void)
+{
+    GArray *figures = g_array_new(false, false, sizeof(Figure));
+    g_array_set_clear_func(figures, clear_figure);
+    return figures;
+}
+
+char *figure_name(const ScoreKind *kind, int i)
+{
+    const char *score = score_name(kind), *value = score_value_name(kind, i);
+    return strcmp(score, value) == 0 ? g_strdup(score) : g_strdup_printf("%s.%s", score, value);
+}
+
+bool figure_is_main(const char *name)
+{
+    static const char *const parts[] = { "precision",  "recall",    "brevity_penalty", "length",
+                                         "has_answer", "no_answer", "reference_length" };
+    const char *dot = strrchr(name, '.'), *value = dot ? dot + 1 : name;
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (g_str_has_prefix(value, parts[i]))
+            return false;
+    return true;
+}
+
+static bool add_figures(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error)
+{
+    GArray *figures = context;
+    for (int i = 0; i < result->n_values; i++) {
+        const Figure figure = { .name = figure_name(kind, i), .value = result->values[i].value };
+        g_array_append_val(figures, figure);
+    }
+    (void)error;
+    return true;
+}
+
+bool task_scores_figures(const TaskScores *scores, GArray *figures, GError **error)
+{
+    return task_scores_each(scores, add_figures, figures, error);
+}
+
+/* All figures of the task: char *. */
+static GPtrArray *figure_names(const Task *task)
+{
+    GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
+    g_auto(GStrv) scores = g_strsplit(task->scores, ",", -1);
+    for (char **score = scores; *score; score++) {
+        const ScoreKind *kind = score_find(*score);
+        for (int i = 0; kind && score_value_name(kind, i); i++)
+            g_ptr_array_add(all, figure_name(kind, i));
+    }
+    return all;
+}
+
+/* Whether `name` is the part of a figure's name after the dot, or before it. */
+static bool is_part(const char *figure, const char *name, bool after)
+{
+    const char *dot = strchr(figure, '.');
+    if (!dot)
+        return false;
+    return after ? strcmp(dot + 1, name) == 0
+                 : strlen(name) == (size_t)(dot - figure) && strncmp(figure, name, strlen(name)) == 0;
+}
+
+char *task_figure_find(const Task *task, const char *name, GError **error)
+{
+    g_autoptr(GPtrArray) all = figure_names(task);
+    const char *first = NULL, *value = NULL;
+    int values = 0;
+    for (guint i = 0; i < all->len; i++) {
+        const char *figure = all->pdata[i];
+        if (strcmp(figure, name) == 0)
+            return g_strdup(figure);
+        if (is_part(figure, name, false) && !first)
+            first = figure;
+        if (is_part(figure, name, true)) {
+            value = figure;
+            values++;
+        }
+    }
+    if (values == 1 || first)
+        return g_strdup(values == 1 ? value : first);
+    g_ptr_array_add(all, NULL);
+    g_autofree char *list = g_strjoinv(", ", (char **)all->pdata);
+    fail_user(error, "no score of the task is called %s; there are %s", name, *list ? list : "none");
+    return NULL;
+}
+
+double figures_value(const GArray *figures, const char *name)
+{
+    for (guint i = 0; i < figures->len; i++)
+        if (strcmp(g_array_index(figures, Figure, i).name, name) == 0)
+            return g_array_index(figures, Figure, i).value;
+    return NAN;
+}

@@ -1,0 +1,306 @@
+#include "model/hf/adapter.h"
+
+#include "base/file.h"
+#include "base/hub.h"
+#include "format/safetensors.h"
+#include "format/torch_file.h"
+#include "model/hf/config_json.h"
+#include "model/hf/hf.h"
+#include "model/lora.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_RANK 4096
+
+/* ---- adapter_config.json ---- */
+
+/* Absent, null, false, zero or empty. */
+static bool is_unset(const json_t *value)
+{
+    return value == NULL || json_is_null(value) || json_is_false(value) ||
+           (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0) ||
+           (json_is_string(value) && json_string_length(value) == 0);
+}
+
+/* Variants of LoRA that change the model beyond w + alpha/r b a, or give layers ranks of their own. */
+static const char *const unknown_keys[] = { "use_dora",
+                                            "lora_bias",
+                                            "use_qalora",
+                                            "rank_pattern",
+                                            "alpha_pattern",
+                                            "layers_to_transform",
+                                            "layer_replication",
+                                            "target_parameters",
+                                            "trainable_token_indices",
+                                            "alora_invocation_tokens" };
+
+static bool check_variant(const json_t *root, GError **error)
+{
+    const char *type = json_string_value(json_object_get(root, "peft_type")),
+               *bias = json_string_value(json_object_get(root, "bias"));
+    const json_t *init = json_object_get(root, "init_lora_weights");
+    static const char *const plain[] = { "gaussian", "eva", "orthogonal", NULL };
+    if (g_strcmp0(type, "LORA") != 0)
+        return fail_user(error, "peft_type is \"%s\": of PEFT's adapters loam reads LORA", type ? type : "missing");
+    if (bias && strcmp(bias, "none") != 0)
+        return fail_user(error, "bias is \"%s\", want \"none\"", bias);
+    if (json_is_string(init) && !g_strv_contains(plain, json_string_value(init)))
+        return fail_user(error,
+                         "init_lora_weights is \"%s\", which changes the base too: merge the adapter into it with PEFT "
+                         "(merge_and_unload)",
+                         json_string_value(init));
+    for (size_t i = 0; i < G_N_ELEMENTS(unknown_keys); i++)
+        if (!is_unset(json_object_get(root, unknown_keys[i])))
+            return fail_user(error, "%s is set, which loam's adapters do not have", unknown_keys[i]);
+    return true;
+}
+
+/* alpha of an adapter with use_rslora is divided by the root of r; here always by r. */
+static bool read_numbers(const json_t *root, LoraConfig *lora, GError **error)
+{
+    const json_t *rank = json_object_get(root, "r"), *alpha = json_object_get(root, "lora_alpha"),
+                 *dropout = json_object_get(root, "lora_dropout");
+    *lora = (LoraConfig){ .rank = rank ? json_integer_value(rank) : 8,
+                          .alpha = alpha ? json_number_value(alpha) : 8,
+                          .dropout = json_number_value(dropout) };
+    if (lora->rank < 1 || lora->rank > MOST_RANK)
+        return fail_user(error, "r is %" G_GINT64_FORMAT ", want 1 to %d", lora->rank, MOST_RANK);
+    if (!(lora->alpha > 0 && lora->alpha <= 1e4))
+        return fail_user(error, "lora_alpha is %g, want a number up to 1e4", lora->alpha);
+    if (!(lora->dropout >= 0 && lora->dropout <= 0.99))
+        return fail_user(error, "lora_dropout is %g, want 0 to 0.99", lora->dropout);
+    if (json_is_true(json_object_get(root, "use_rslora")))
+        lora->alpha *= sqrt((double)lora->rank);
+    return true;
+}
+
+static const struct {
+    const char *type;
+    LabelKind kind;
+} task_types[] = {
+    { "SEQ_CLS", LABELS_SEQUENCE },
+    { "SEQ_CLS", LABELS_VALUE },
+    { "TOKEN_CLS", LABELS_TOKENS },
+    { "QUESTION_ANS", LABELS_SPAN },
+};
+
+static LabelKind kind_of(const json_t *root)
+{
+    const char *type = json_string_value(json_object_get(root, "task_type"));
+    for (size_t i = 0; type && i < G_N_ELEMENTS(task_types); i++)
+        if (strcmp(type, task_types[i].type) == 0)
+            return task_types[i].kind;
+    return LABELS_NONE;
+}
+
+/* The folder that base_model_name_or_path names. */
+static char *find_base(const json_t *root, const char *folder, GError **error)
+{
+    const char *base = json_string_value(json_object_get(root, "base_model_name_or_path"));
+    if (base == NULL || *base == '\0') {
+        fail_user(error, "base_model_name_or_path is missing: write the folder of the model that was adapted");
+        return NULL;
+    }
+    if (io_exists(base, "config.json"))
+        return g_strdup(base);
+    g_autofree char *beside = g_build_filename(folder, base, NULL), *hint = hub_hint(base);
+    if (!g_path_is_absolute(base) && io_exists(beside, "config.json"))
+        return g_steal_pointer(&beside);
+    fail_user(error,
+              "base_model_name_or_path is \"%s\", and there is no such folder with a config.json: write the folder of "
+              "the model that was adapted%s",
+              base, hint);
+    return NULL;
+}
+
+bool hf_adapter_present(const char *folder)
+{
+    return io_exists(folder, HF_ADAPTER_CONFIG);
+}
+
+bool hf_is_folder(const char *folder)
+{
+    return io_exists(folder, "config.json") || hf_adapter_present(folder);
+}
+
+/* The base of an adapter, or NULL without an error. */
+static char *base_of(const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
+    json_t *root = hf_adapter_present(folder) ? hf_read_object(path, NULL) : NULL;
+    char *base = root ? find_base(root, folder, NULL) : NULL;
+    json_decref(root);
+    return base;
+}
+
+char *hf_find_tokenizer(const char *folder)
+{
+    char *own = tokenizer_find(folder, NULL);
+    g_autofree char *base = own ? NULL : base_of(folder);
+    return base ? tokenizer_find(base, NULL) : own;
+}
+
+static TensorFile *open_tensors(const char *folder, GError **error)
+{
+    g_autofree char *safe = g_build_filename(folder, "adapter_model.safetensors", NULL),
+                    *torch = g_build_filename(folder, "adapter_model.bin", NULL);
+    if (g_file_test(safe, G_FILE_TEST_EXISTS))
+        return safetensors_open(safe, error);
+    if (g_file_test(torch, G_FILE_TEST_EXISTS))
+        return torch_open(torch, error);
+    fail_user(error, "%s holds neither adapter_model.safetensors nor adapter_model.bin", folder);
+    return NULL;
+}
+
+bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
+    json_t *root = hf_read_object(path, error);
+    *adapter = (HfAdapter){ 0 };
+    if (root == NULL)
+        return false;
+    adapter->kind = kind_of(root);
+    bool good = check_variant(root, error) && read_numbers(root, &adapter->lora, error) &&
+                (adapter->base = find_base(root, folder, error)) != NULL;
+    json_decref(root);
+    if (!good)
+        return fail_context(error, "%s", path);
+    adapter->file = open_tensors(folder, error);
+    return adapter->file != NULL;
+}
+
+void hf_adapter_close(HfAdapter *adapter)
+{
+    g_clear_pointer(&adapter->base, g_free);
+    g_clear_pointer(&adapter->file, tensor_file_close);
+}
+
+/* ---- its tensors ---- */
+
+/* The first block of the encoder or of the decoder, where the model has one. */
+static const char *first_block(const ModelConfig *config, bool decoder)
+{
+    bool there = decoder ? config->family != FAMILY_BERT : config->family != FAMILY_GPT;
+    return !there ? NULL : decoder ? "decoder.0." : "encoder.0.";
+}
+
+/* Name of a layer's tensor "lora_A.weight" in the first block of the encoder or decoder; NULL: it is no module of the
+ * architecture. g_free. */
+static char *tensor_of(const TensorNames *names, const ModelConfig *config, LoraSite site, bool decoder)
+{
+    const char *block = first_block(config, decoder);
+    char *theirs = NULL;
+    if (block == NULL || (!config->gated && (site == LORA_WI_0 || site == LORA_WI_1)))
+        return NULL;
+    g_autofree char *ours = g_strconcat(block, lora_layers[site].name, LORA_A, NULL);
+    tensor_name_of(names, ours, &theirs);
+    if (theirs && config->gated && site == LORA_WI) { /* wi_0 and wi_1 are one module, or two */
+        g_autofree char *apart = tensor_of(names, config, LORA_WI_0, decoder);
+        if (apart)
+            g_clear_pointer(&theirs, g_free);
+    }
+    return theirs;
+}
+
+static void append_name(GString *list, const char *name)
+{
+    g_string_append_printf(list, "%s%s", list->len ? "," : "", name);
+}
+
+bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
+                     GError **error)
+{
+    g_autoptr(GString) targets = g_string_new(NULL);
+    g_autofree char *whole = g_strconcat(HF_ADAPTER_PREFIX, names->prefix, NULL);
+    bool bare = true;
+    for (int i = 0; i < tensor_file_count(adapter->file); i++)
+        bare = bare && !g_str_has_prefix(tensor_file_get(adapter->file, i)->name, whole);
+    for (int i = 0; i < tensor_file_count(adapter->file); i++) {
+        const FileTensor *tensor = tensor_file_get(adapter->file, i);
+        if (!g_str_has_prefix(tensor->name, HF_ADAPTER_PREFIX))
+            return fail_user(error, "tensor %s of the adapter does not begin with " HF_ADAPTER_PREFIX, tensor->name);
+        const char *name = tensor->name + strlen(HF_ADAPTER_PREFIX);
+        bool prefixed = bare && !tensor_name_is_head(names, name);
+        g_hash_table_replace(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor);
+    }
+    for (int site = 0; site < LORA_SITES; site++)
+        for (int decoder = 0; decoder < 2; decoder++) {
+            g_autofree char *theirs = tensor_of(names, config, (LoraSite)site, decoder);
+            if (theirs && g_hash_table_contains(tensors, theirs)) {
+                append_name(targets, lora_layers[site].name);
+                break;
+            }
+        }
+    config->lora = adapter->lora;
+    config->lora.targets = (char *)(uintptr_t)g_intern_string(targets->str);
+    return targets->len > 0 || fail_user(error, "the adapter has no tensor lora_A.weight of a linear layer that loam "
+                                                "adapts");
+}
+
+/* ---- lora.targets ---- */
+
+/* As PEFT matches: the whole name of a module, or its end after a dot. */
+static bool names_module(const char *target, const char *module)
+{
+    size_t n = strlen(target), all = strlen(module);
+    return n > 0 && n <= all && strcmp(module + all - n, target) == 0 && (n == all || module[all - n - 1] == '.');
+}
+
+/* Whether the target names this layer; `known` gets the last word of the module's name. */
+static bool takes(const char *target, const TensorNames *names, const ModelConfig *config, LoraSite site,
+                  GHashTable *known)
+{
+    bool found = false;
+    for (int decoder = 0; decoder < 2; decoder++) {
+        g_autofree char *theirs = tensor_of(names, config, site, decoder);
+        if (theirs == NULL)
+            continue;
+        theirs[strlen(theirs) - strlen(".lora_A.weight")] = '\0';
+        g_hash_table_add(known, g_strdup(strrchr(theirs, '.') + 1));
+        found = found || strcmp(target, "all-linear") == 0 || names_module(target, theirs) ||
+                strcmp(target, lora_layers[site].name) == 0;
+    }
+    return found;
+}
+
+/* Marks the layers that a target names; an error where there is none. */
+static bool mark(const char *target, const TensorNames *names, const ModelConfig *config, bool *marks, GError **error)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    bool any = false;
+    for (int site = 0; site < LORA_SITES; site++)
+        if (takes(target, names, config, (LoraSite)site, known))
+            any = marks[site] = true;
+    if (any)
+        return true;
+    g_autoptr(GList) sorted = g_list_sort(g_hash_table_get_keys(known), (GCompareFunc)strcmp);
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (const GList *link = sorted; link; link = link->next)
+        g_string_append_printf(list, "%s%s", list->len ? ", " : "", (const char *)link->data);
+    return fail_user(error, "lora.targets: no linear layer of a block is called \"%s\"; there are %s", target,
+                     list->str);
+}
+
+bool hf_resolve_targets(ModelConfig *config, GError **error)
+{
+    const TensorNames names = hf_names(hf_architecture_near(config), config);
+    static const char *const queries_and_values[] = { "self.q", "self.v", "self.qkv", "cross.q", "cross.v" };
+    g_auto(GStrv) targets = g_strsplit(config->lora.targets, ",", -1);
+    bool marks[LORA_SITES] = { false };
+    if (config->lora.rank == 0)
+        return true;
+    for (size_t i = 0; *targets == NULL && i < G_N_ELEMENTS(queries_and_values); i++)
+        mark(queries_and_values[i], &names, config, marks, NULL);
+    for (char **target = targets; *target; target++)
+        if (!mark(g_strstrip(*target), &names, config, marks, error))
+            return false;
+    GString *resolved = g_string_new(NULL);
+    for (int site = 0; site < LORA_SITES; site++)
+        if (marks[site])
+            append_name(resolved, lora_layers[site].name);
+    g_free(config->lora.targets);
+    config->lora.targets = g_string_free(resolved, FALSE);
+    return true;
+}

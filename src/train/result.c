@@ -1,0 +1,107 @@
+#include "train/result.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_LIMIT 65536 /* longer lines are ignored */
+
+typedef struct Reader {
+    RunResult *result;
+    int64_t wanted; /* step; -1 means the last */
+    char *set;      /* name of the first held-out set */
+} Reader;
+
+static void add(GArray *figures, const char *name, const json_t *value)
+{
+    const Figure figure = { .name = g_strdup(name), .value = json_is_number(value) ? json_number_value(value) : NAN };
+    g_array_append_val(figures, figure);
+}
+
+/* Keys of a record of scores that are no figures. */
+static bool is_figure(const char *key)
+{
+    static const char *const others[] = { "kind", "step", "examples", "seconds", "time", "wall_s" };
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        if (strcmp(key, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static void take_record(Reader *reader, json_t *record)
+{
+    RunResult *result = reader->result;
+    const char *kind = json_string_value(json_object_get(record, "kind")), *key;
+    const json_t *step = json_object_get(record, "step");
+    bool valid = g_strcmp0(kind, "valid") == 0, score = g_strcmp0(kind, "score") == 0;
+    json_t *value;
+    if (!json_is_integer(step) || (!valid && !score))
+        return;
+    const char *name = valid ? json_string_value(json_object_get(record, "name")) : NULL;
+    if (valid && reader->set == NULL)
+        reader->set = g_strdup(name ? name : "");
+    if (valid && strcmp(reader->set, name ? name : "") != 0)
+        return;
+    if (reader->wanted >= 0 && json_integer_value(step) != reader->wanted)
+        return;
+    if (json_integer_value(step) != result->step)
+        g_array_set_size(result->figures, 0);
+    result->step = json_integer_value(step);
+    json_object_foreach(record, key,
+                        value) if (score ? is_figure(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
+        add(result->figures, key, value);
+}
+
+bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error)
+{
+    Reader reader = { .result = result, .wanted = step };
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    *result = (RunResult){ .step = -1, .figures = figures_new() };
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return fail_errno(error, "reading", path);
+    while ((n = getline(&line, &capacity, file)) > 0) {
+        json_t *record = n < LINE_LIMIT ? json_loadb(line, (size_t)n, 0, NULL) : NULL;
+        if (record)
+            take_record(&reader, record);
+        json_decref(record);
+    }
+    free(line);
+    g_free(reader.set);
+    bool read = !ferror(file);
+    fclose(file);
+    return read || fail_machine(error, "reading %s failed", path);
+}
+
+void run_result_clear(RunResult *result)
+{
+    g_clear_pointer(&result->figures, g_array_unref);
+}
+
+static void describe(GString *text, const Figure *figure)
+{
+    bool loss = strcmp(figure->name, "loss") == 0;
+    g_string_append_printf(text, "%s%s %.*f", text->len ? ", " : "", loss ? "held-out loss" : figure->name,
+                           loss ? 4 : 2, figure->value);
+}
+
+char *run_result_describe(const RunResult *result, const char *first)
+{
+    GString *text = g_string_new(NULL);
+    for (int pass = 0; pass < 3; pass++) /* the first, the other scores, the loss */
+        for (guint i = 0; i < result->figures->len; i++) {
+            const Figure *figure = &g_array_index(result->figures, Figure, i);
+            bool is_first = g_strcmp0(figure->name, first) == 0, loss = strcmp(figure->name, "loss") == 0;
+            if (pass == (is_first ? 0
+                         : loss   ? 2
+                                  : 1) &&
+                (is_first || (figure_is_main(figure->name) && strcmp(figure->name, "perplexity") != 0)))
+                describe(text, figure);
+        }
+    return g_string_free(text, false);
+}

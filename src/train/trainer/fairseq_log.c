@@ -1,0 +1,176 @@
+#include "train/trainer/fairseq_log.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "train_inner.jsonl"
+#define MAX_BYTES ((size_t)1 << 30)
+
+struct FairseqLog {
+    char *path;
+    IoFile *file;
+    double opened, norms;
+    int64_t updates, clipped, tokens, samples; /* of the window */
+    bool clips, failing;
+};
+
+/* ---- the line ---- */
+
+#define EXACT -1 /* decimal places: not rounded */
+
+/* A number rounded to decimal places, half to even of its binary value as Python's round does. */
+static double rounded(double value, int places)
+{
+    char text[400];
+    if (places == EXACT || !isfinite(value))
+        return value;
+    g_snprintf(text, sizeof text, "%.*f", places, value);
+    return g_ascii_strtod(text, NULL);
+}
+
+/* Python's "{:g}". */
+static void put(GString *line, const char *name, double value, int places)
+{
+    g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded(value, places));
+}
+
+char *fairseq_line(const FairseqLine *of)
+{
+    GString *line = g_string_new(NULL);
+    g_autofree char *update = text_number(rounded(of->update, 3));
+    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", (int64_t)floor(of->update) + 1, update,
+                           strpbrk(update, ".e") ? "" : ".0");
+    put(line, "loss", of->loss, 3);
+    put(line, "nll_loss", of->nll, 3);
+    put(line, "total", of->total, EXACT);
+    put(line, "n_correct", of->n_correct, EXACT);
+    put(line, "ppl", exp2(of->nll), 2);
+    put(line, "accuracy", of->accuracy, 3);
+    put(line, "wps", of->wps, 1);
+    put(line, "ups", of->ups, 2);
+    put(line, "wpb", of->wpb, 1);
+    put(line, "bsz", of->bsz, 1);
+    put(line, "num_updates", (double)of->num_updates, EXACT);
+    put(line, "lr", of->lr, EXACT);
+    put(line, "gnorm", of->gnorm, 3);
+    if (of->clip >= 0)
+        put(line, "clip", of->clip, 1);
+    if (of->loss_scale > 0)
+        put(line, "loss_scale", of->loss_scale, 4);
+    put(line, "train_wall", of->train_wall, 0);
+    put(line, "wall", of->wall, 0);
+    g_string_append_c(line, '}');
+    return g_string_free(line, false);
+}
+
+/* ---- the file ---- */
+
+/* The num_updates of a line; -1 where it is no such line. */
+static int64_t read_updates(const char *line)
+{
+    json_t *object = json_loads(line, 0, NULL);
+    const char *text = json_string_value(json_object_get(object, "num_updates"));
+    double updates = text ? g_ascii_strtod(text, NULL) : -1;
+    json_decref(object);
+    return updates >= 0 && updates < 1e15 ? (int64_t)updates : -1;
+}
+
+static bool cut_back(const char *path, int64_t updates, GError **error)
+{
+    size_t bytes;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
+    if (!text)
+        return false;
+    g_autoptr(GString) kept = g_string_new(NULL);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; line[0] && line[1]; line++) { /* the last one has no newline */
+        int64_t of = read_updates(*line);
+        if (of >= 0 && of <= updates)
+            g_string_append_printf(kept, "%s\n", *line);
+    }
+    return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
+}
+
+FairseqLog *fairseq_log_open(const char *dir, int64_t updates, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL);
+    IoFile *file = cut_back(path, updates, error) ? io_append(path, error) : NULL;
+    if (!file)
+        return NULL;
+    FairseqLog *log = g_new(FairseqLog, 1);
+    *log = (FairseqLog){ .path = g_steal_pointer(&path), .file = file, .opened = clock_seconds() };
+    return log;
+}
+
+void fairseq_log_close(FairseqLog *log)
+{
+    if (!log)
+        return;
+    io_close(log->file, true, NULL);
+    g_free(log->path);
+    g_free(log);
+}
+
+void fairseq_log_step(FairseqLog *log, const FairseqStep *step)
+{
+    if (!log)
+        return;
+    log->updates++;
+    log->norms += step->norm;
+    log->clipped += step->clip_norm > 0 && step->norm > step->clip_norm;
+    log->tokens += step->tokens;
+    log->samples += step->samples;
+    log->clips = step->clip_norm > 0;
+}
+
+/* A disk that is full for a while costs lines, not the run. */
+static void write_text(FairseqLog *log, const char *text)
+{
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    bool good = io_write(log->file, line, strlen(line), &problem) && io_flush(log->file, &problem);
+    if (!good && !log->failing)
+        log_warning("%s: %s; what cannot be written is left out", log->path, problem->message);
+    log->failing = !good;
+}
+
+void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
+{
+    if (!log || log->updates == 0)
+        return;
+    const HeadSums *head = &window->sums->head[loss_sums_main(window->sums)];
+    double n = (double)log->updates;
+    const FairseqLine line = { .update = window->update,
+                               .loss = head->loss / head->weight / M_LN2,
+                               .nll = head->nll / head->weight / M_LN2,
+                               .total = head->weight / n,
+                               .n_correct = head->correct / n,
+                               .accuracy = 100 * head->correct / head->weight,
+                               .wps = (double)log->tokens / window->elapsed,
+                               .ups = n / window->elapsed,
+                               .wpb = (double)log->tokens / n,
+                               .bsz = (double)log->samples / n,
+                               .num_updates = window->num_updates,
+                               .lr = window->lr,
+                               .gnorm = log->norms / n,
+                               .clip = log->clips ? 100 * (double)log->clipped / n : -1,
+                               .loss_scale = window->loss_scale,
+                               .train_wall = window->elapsed - window->waited,
+                               .wall = clock_seconds() - log->opened };
+    g_autofree char *text = fairseq_line(&line);
+    write_text(log, text);
+    if (starts)
+        log->updates = log->clipped = log->tokens = log->samples = 0;
+    if (starts)
+        log->norms = 0;
+}

@@ -1,0 +1,79 @@
+# Evaluations of a run with a task: its scores in the log, the best checkpoint by one of them, an end when the patience is
+# used up, a rate that falls on a plateau; a run that was killed ends with the same bytes.
+. tests/cli/lib.sh "$1"
+cd "$work"
+make_marks # lib.sh
+cat >config.yaml <<YAML
+run: { dir: runs/a, seed: 7 }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
+tokenizer: { path: tok.model }
+task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: "accuracy,f1", positive: good }
+data: { input_length: 32, target_length: 16 }
+train: { length: 300 steps, batch: 16 samples, micro_batch: 8 samples, log_every: 5 steps, eval_every: 5 steps, save_every: 20, threads: 1,
+         precision: f32, best: f1, patience: 4 }
+optim: { name: adamw, lr: 1e-2, schedule: plateau, plateau_patience: 2, plateau_factor: 0.3, warmup: 3 steps }
+YAML
+records() { sed -n 's/,"\(tokens_per_s\|seconds\)":.*//p' "$1/metrics.jsonl"; }
+state() { sed -n "s/.*\"$2\": \([-0-9.e]*\),*/\1/p" "$1/checkpoints/latest/state.json"; }
+
+"$loam" train config.yaml 2>log || fail "train: $(tail -n 3 log)"
+grep -q '"kind":"score","step":5,"examples":[0-9]*,"accuracy":[0-9.]*,"f1":[0-9.]*,"f1.precision":' runs/a/metrics.jsonl || fail "$(cat runs/a/metrics.jsonl)"
+! grep -q '"kind":"score","step":0,' runs/a/metrics.jsonl || fail "an untrained model was scored"
+last=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*/\1/p' runs/a/metrics.jsonl | tail -n 1)
+best=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*"f1":\([0-9.]*\),.*/\1 \2/p' runs/a/metrics.jsonl | sort -k2,2gr -k1,1n | head -n 1)
+[ "$(readlink runs/a/checkpoints/best)" = "step-$(printf %08d "${best% *}")" ] || fail "best is $(readlink runs/a/checkpoints/best), not $best"
+[ "$last" = $((${best% *} + 20)) ] && [ "$last" -lt 300 ] || fail "best at ${best% *} and an end at $last, not 4 evaluations later"
+grep -q "step $last  no better f1 in 4 evaluations: the run ends" log || fail "$(tail -n 3 log)"
+tail -n 1 log >end
+grep -q "^best by f1: step ${best% *}: f1 $(printf %.2f "${best#* }"), accuracy [0-9.]*, held-out loss [0-9.]*  runs/a/checkpoints/best" end || fail "$(cat end)"
+"$loam" eval runs/a@best --task --json >out 2>err || fail "$(cat err)"
+grep -q "\"name\":\"f1\".*\"f1\":${best#* }" out || fail "the best checkpoint scores $(cat out), not $best"
+echo "ok: the best checkpoint by f1: step $best, and an end at $last"
+
+# The rate: peak times 0.3 for every drop, as many as the state says.
+drops=$(state runs/a drops)
+[ "$drops" -ge 2 ] && [ "$(grep -c 'the learning rate is multiplied by 0.3' log)" = "$drops" ] || fail "$drops drops"
+awk -v drops="$drops" -F'"lr":' '/"kind":"train"/ { split($2, at, ","); rate = at[1] } END { want = 0.01 * 0.3 ^ drops
+    exit !(rate < want / 0.29 && rate > want * 0.99) }' runs/a/metrics.jsonl || fail "the last rate after $drops drops: $(tail -n 9 runs/a/metrics.jsonl)"
+echo "ok: $drops drops of the rate"
+
+# Killed before steps, evaluations and saves: the same lines, the same drops, the same bytes.
+for fault in evaluation:2 step:7 save:2 evaluation:3 save:1 step:9; do
+    status=0
+    (LOAM_FAULT=$fault "$loam" train config.yaml run.dir=runs/b || exit $?) 2>log || status=$?
+    [ "$status" = 137 ] || fail "$fault ended with $status: $(tail -n 2 log)"
+done
+"$loam" train config.yaml run.dir=runs/b 2>log || fail "resumed: $(tail -n 1 log)"
+diff <(records runs/a) <(records runs/b) >diff || fail "other records: $(head -n 4 diff)"
+for file in runs/a/checkpoints/latest/*; do
+    cmp "$file" "runs/b/checkpoints/latest/${file##*/}" || fail "$file differs"
+done
+"$loam" train config.yaml run.dir=runs/b 2>log || fail "an ended run: $(tail -n 1 log)"
+grep -q "nothing left to do at step $last; a larger train.patience goes on" log || fail "$(cat log)"
+sed 's,runs/b,runs/a,' log | tail -n 1 | cmp - end || fail "$(tail -n 1 log)"
+echo "ok: a killed run ends with the same bytes"
+
+# A part of the examples; none; a table that has gone.
+"$loam" train config.yaml run.dir=runs/part train.length='5 steps' train.eval_samples=20 2>log || fail "$(tail -n 1 log)"
+grep -q 'evaluations answer 20 of its [0-9]* examples' log && grep -q '"examples":20,' runs/part/metrics.jsonl || fail "$(cat log)"
+"$loam" train config.yaml run.dir=runs/none train.length='5 steps' train.scores=false train.best=loss 2>log || fail "$(tail -n 1 log)"
+! grep -q '"kind":"score"' runs/none/metrics.jsonl || fail "scores that nobody wanted"
+grep -q '^best by loss: step 5: held-out loss [0-9.]*  runs/none' log || fail "$(tail -n 1 log)"
+mv marks.tsv away.tsv
+"$loam" train config.yaml run.dir=runs/none train.length='10 steps' train.best=loss 2>log || fail "$(tail -n 1 log)"
+grep -q 'cannot open marks.tsv: No such file or directory; evaluations give no scores' log || fail "$(cat log)"
+expect 1 'train.best=f1: cannot open marks.tsv' "$loam" train config.yaml run.dir=runs/part
+mv away.tsv marks.tsv
+expect 1 'train.best: no score of the task is called f2; there are accuracy, f1, f1.precision, f1.recall' "$loam" train config.yaml run.dir=runs/c train.best=f2
+expect 1 'train.best=f1 needs task.valid' "$loam" train config.yaml run.dir=runs/c task.valid= train.patience=0 optim.schedule=constant
+expect 1 'train.patience needs held-out data' "$loam" train config.yaml run.dir=runs/d task.valid= train.best=loss
+
+# A head for labels is scored too, and its memory is beside that of the training.
+"$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err || fail "$(cat err)"
+"$loam" train config.yaml run.dir=runs/bert tokenizer.path=tok model.family=bert model.n_dec=0 model.position=learned model.max_positions=64 \
+    model.token_types=2 'task.input={text}' task.target= 'task.label={mark}' data.target_length=0 train.length='20 steps' \
+    train.batch='128 samples' train.micro_batch='128 samples' 2>log || fail "$(tail -n 1 log)"
+value=$(sed -n 's/.*"kind":"score","step":20,.*"accuracy":\([0-9.]*\),.*/\1/p' runs/bert/metrics.jsonl)
+"$loam" eval runs/bert --task --json >out 2>err || fail "$(cat err)"
+[ -n "$value" ] && grep -q "\"accuracy\":$value}" out || fail "accuracy $value in training: $(cat out)"
+echo "ok: a classifier's accuracy of $value is that of eval --task"

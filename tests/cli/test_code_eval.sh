@@ -1,0 +1,92 @@
+# Completions of HumanEval and MBPP: those of another program and those of a model, tested in a sandbox.
+. tests/cli/lib.sh "$1"
+cd "$work"
+cat >problems.jsonl <<'JSON'
+{"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "entry_point": "add", "canonical_solution": "    return a + b\n", "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n"}
+{"task_id": "HumanEval/1", "prompt": "def one():\n", "entry_point": "one", "canonical_solution": "    return 1\n", "test": "def check(candidate):\n    assert candidate() == 1\n"}
+JSON
+cat >samples.jsonl <<'JSON'
+{"task_id": "HumanEval/0", "completion": "    return a + b\n"}
+{"task_id": "HumanEval/1", "completion": "    return 2\n"}
+{"task_id": "HumanEval/0", "completion": "    return 3\n"}
+{"task_id": "HumanEval/0", "solution": "def add(a, b):\n    return a - b\n"}
+{"task_id": "HumanEval/1", "completion": "    import shutil\n    shutil.rmtree('.', ignore_errors=True)\n    return 1\n"}
+{"task_id": "HumanEval/1", "completion": "    while True: pass\n"}
+JSON
+expect 1 'no interpreter of Python 3; name another with --python FILE' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --python /bin/true
+expect 1 '--predictions are tested by a task: give --task NAME too' "$loam" eval --predictions samples.jsonl
+expect 1 'no task is called humanevil, did you mean humaneval?' "$loam" eval --task humanevil --predictions samples.jsonl
+expect 1 'task.valid is not set: the file of the problems' "$loam" eval --task humaneval --predictions samples.jsonl
+expect 1 'task rte has no programs to test' "$loam" eval --task rte --predictions samples.jsonl
+expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneval --n 3
+expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
+if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1,3,4 --out results.jsonl >out 2>err; then
+    grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
+    grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"
+    echo "skipped: $(cat err)"
+    exit 77
+fi
+[ "$(tr -s ' ' <out)" = "humaneval pass@1 50.0000
+ pass@3 100.0000" ] || fail "$(cat out)"
+grep -q 'problems.jsonl: 2 problems, 6 programs: 3 passed, 2 failed, 1 timed out' err || fail "counts: $(cat err)"
+[ "$(wc -l <results.jsonl)" = 6 ] || fail "$(cat results.jsonl)"
+sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    return a + b\n","passed":true,"result":"passed"}' || fail "$(cat results.jsonl)"
+sed -n 4p results.jsonl | grep -qF '"solution":"def add(a, b):\n    return a - b\n","passed":false,"result":"failed: AssertionError"' || fail "$(cat results.jsonl)"
+sed -n 6p results.jsonl | grep -qF '"result":"timed out"' || fail "$(cat results.jsonl)"
+echo "ok: completions of another program are tested, in their order"
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
+grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
+echo "ok: results are read as predictions"
+expect 1 'results.jsonl exists and is not empty' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --out results.jsonl
+head -n 1 samples.jsonl >few.jsonl
+expect 1 'few.jsonl: no completion of HumanEval/1' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
+expect 0 'pass@1                   100.0000' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl --samples 1
+echo '{"task_id": "HumanEval/7", "completion": ""}' >few.jsonl
+expect 1 'few.jsonl:1: no problem is called HumanEval/7' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
+echo '{"task_id": "HumanEval/1"}' >few.jsonl
+expect 1 'few.jsonl:1: no text "completion" or "solution"' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
+echo '{"task_id": "x", "prompt": "x"}' >bad.jsonl
+expect 1 'bad.jsonl:1: no field "test"; there are task_id, prompt' "$loam" eval --task humaneval task.valid=bad.jsonl --predictions few.jsonl
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
+grep -q 'pass@1 *50.0000' out || fail "$(cat out)"
+echo "ok: without a sandbox, if told"
+
+# Models: a GPT goes on from the prompt, a T5 fills the span behind it. Both learn the one solution by heart.
+awk 'BEGIN { for (i = 0; i < 60; i++) printf "{\"text\": \"def add(a, b):\\n    return a + b\\n\\ndef one():\\n    return 1\\n\"}\n" }' >corpus.jsonl
+"$loam" tokenizer train --type byte-bpe --for t5 --vocab-size 300 --out tok corpus.jsonl 2>err || fail "$(cat err)"
+head -n 1 problems.jsonl >first.jsonl
+for family in gpt t5; do
+    input='{prompt}'
+    [ $family = gpt ] && shape='family: gpt, n_dec: 1' || { shape='n_enc: 1, n_dec: 1'; input='{prompt}<extra_id_0>'; }
+    target='{canonical_solution}'
+    [ $family = gpt ] || target='<extra_id_0>{canonical_solution}<extra_id_1>'
+    cat >$family.yaml <<YAML
+run: { dir: runs/$family, seed: 7 }
+model: { $shape, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
+tokenizer: { path: tok }
+task: { name: humaneval, data: problems.jsonl, valid: first.jsonl, input: "$input", target: "$target" }
+data: { input_length: 64, target_length: 24 }
+train: { length: 80 steps, batch: 2 samples, micro_batch: 2 samples, log_every: 20 steps, eval_every: 0 steps, threads: 1 }
+optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+YAML
+    "$loam" train $family.yaml 2>log || fail "train: $(tail -n 3 log)"
+    for how in '--beams 10 --length-penalty 0.5' '--n 4 --temperature 0.3 --top-p 0.9'; do
+        rm -f results.jsonl
+        "$loam" eval runs/$family --task $how --out results.jsonl >out 2>err || fail "eval: $(cat err)"
+        grep -q '^humaneval *pass@1 *100.0000' out || fail "$family $how: $(cat out results.jsonl)"
+    done
+    [ "$(wc -l <results.jsonl)" = 4 ] || fail "$(cat results.jsonl)"
+    head -n 1 results.jsonl | grep -q '"completion":"    return a + b\\n"' || fail "$(cat results.jsonl)"
+    "$loam" eval runs/$family --task --stop 'a +' --out cut.jsonl >out 2>err || fail "eval: $(cat err)"
+    grep -q '"completion":"    return ","passed":false' cut.jsonl || fail "--stop: $(cat cut.jsonl)"
+    rm cut.jsonl
+    echo "ok: a $family writes programs that pass"
+done
+
+# CodeXGLUE's scores, and a pair of files as a task.
+printf 'int f ( ) { return 1 ; }\nint g ( ) { return 2 ; }\n' >a.java
+printf 'int f ( ) { return 1 ; }\nint g ( ) {  return 3 ; }\n' >b.cs
+expect 0 'exact_words   exact_match                50.0000' "$loam" scores exact_words,codexglue_bleu a.java b.cs
+expect 1 'CodeBLEU needs to know the language: --language NAME, one of java, c_sharp' "$loam" scores codebleu_no_dataflow a.java b.cs
+expect 1 'no grammar of java is installed' env LOAM_GRAMMARS="$work/none" "$loam" scores codebleu_no_dataflow --language java a.java b.cs
+expect 0 'target  int g ( ) {  return 3 ; }' "$loam" task show --valid task.name=java_cs task.valid=a.java,b.cs

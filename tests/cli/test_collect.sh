@@ -1,0 +1,115 @@
+# Several seeds and sweeps by one command, resumed and stopped; the table of their scores, whose means and deviations are
+# counted again here from the records of the runs.
+. tests/cli/lib.sh "$1"
+cd "$work"
+make_marks # lib.sh
+cat >config.yaml <<YAML
+run: { dir: runs/grid }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
+tokenizer: { path: tok.model }
+task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: "accuracy,f1", positive: good }
+data: { input_length: 32, target_length: 16 }
+train: { length: 30 steps, batch: 16 samples, micro_batch: 16 samples, log_every: 10 steps, eval_every: 5 steps, threads: 1, precision: f32, best: accuracy }
+optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+YAML
+# best RUN FIGURE: its value at the run's best checkpoint; last RUN FIGURE: at the end.
+at_step() { sed -n "s/.*\"kind\":\"score\",\"step\":$2,.*\"$3\":\([0-9.]*\),.*/\1/p" "$1/metrics.jsonl"; }
+best() { at_step "$1" "$(readlink "$1/checkpoints/best" | sed 's/step-0*//')" "$2"; }
+# row FIGURE RUN…: "MEAN ± STD" with two digits.
+row() {
+    local figure=$1 run
+    shift
+    for run; do best "$run" "$figure"; done | awk '{ x[NR] = $1; sum += $1 } END { mean = sum / NR
+        for (i = 1; i <= NR; i++) squares += (x[i] - mean) ^ 2
+        printf "%.2f ± %.2f", mean, sqrt(squares / (NR - 1)) }'
+}
+
+sweep="train config.yaml --seeds 3 --sweep optim.lr=1e-2,3e-3"
+# Killed in the third run: the runs before it stay as they are, the third goes on, and the rest follows.
+status=0
+(LOAM_FAULT=step:70 "$loam" $sweep || exit $?) >out 2>log || status=$?
+[ "$status" = 137 ] && [ -d runs/grid/optim.lr=1e-2/seed-3 ] && [ ! -d runs/grid/optim.lr=3e-3 ] || fail "status $status: $(ls runs/grid)"
+cp runs/grid/optim.lr=1e-2/seed-1/metrics.jsonl before
+status=0
+(LOAM_FAULT=step:50:TERM "$loam" $sweep || exit $?) >out 2>log || status=$?
+[ "$status" = 75 ] && [ ! -s out ] && grep -q 'stopped on request' log || fail "status $status: $(tail -n 2 log)"
+"$loam" $sweep >table 2>log || fail "$(tail -n 1 log)"
+cmp before runs/grid/optim.lr=1e-2/seed-1/metrics.jsonl || fail "a run that had ended was trained again"
+[ "$(grep -c '== run' log)" = 6 ] && [ "$(grep -c 'nothing left to do at step 30' log)" -ge 3 ] || fail "$(cat log)"
+for seed in 1 2 3; do
+    grep -q "^  seed: $seed$" "runs/grid/optim.lr=3e-3/seed-$seed/config.yaml" || fail "seed $seed"
+done
+echo "ok: six runs by one command, killed, stopped and resumed"
+"$loam" train config.yaml run.dir=runs/one run.seed=2 optim.lr=3e-3 2>log || fail "$(tail -n 1 log)"
+cmp runs/one/checkpoints/latest/weights-*.safetensors runs/grid/optim.lr=3e-3/seed-2/checkpoints/latest/weights-*.safetensors ||
+    fail "another run than the one of the same options and seed"
+rm -r runs/one
+echo "ok: a run of the sweep is the run of its options"
+
+for rate in 1e-2:0.01 3e-3:0.003; do
+    runs=$(echo "runs/grid/optim.lr=${rate%:*}"/seed-*)
+    want="$(row accuracy $runs)  *$(row f1 $runs)"
+    grep -Eq "^optim.lr=${rate#*:} +3 +$want\$" table || fail "want $want of ${rate#*:}: $(cat table)"
+done
+head -n 1 table | grep -Eq '^ +runs +accuracy +f1$' || fail "the heading: $(cat table)"
+"$loam" collect runs/grid/optim.lr=1e-2/ runs/grid/optim.lr=3e-3 >again 2>err && cmp table again || fail "collect: $(cat again err)"
+echo "ok: means and deviations: $(tail -n 1 table)"
+
+"$loam" collect runs/grid --by path --scores f1.recall --digits 1 --format markdown >out
+grep -Eq '^\| runs/grid/optim.lr=3e-3 \| +3 \| +[0-9.]+ ± [0-9.]+ \|$' out && [ "$(sed -n 2p out)" = '|---|--:|--:|' ] || fail "$(cat out)"
+"$loam" collect runs/grid --scores loss,accuracy --digits 1 >out
+head -n 1 out | grep -Eq 'loss +accuracy$' && grep -Eq '^optim.lr=0.003 +3 +[0-9]\.[0-9]{4} ± [0-9]\.[0-9]{4} +[0-9]+\.[0-9] ± ' out || fail "$(cat out)"
+"$loam" collect runs/grid --format latex >out
+grep -q '^optim.lr=0.01 & \$[0-9.]* \\pm [0-9.]*\$ & ' out && grep -q '^\\begin{tabular}{lrr}' out || fail "$(cat out)"
+"$loam" collect runs/grid --last --format json >out
+value=$(at_step runs/grid/optim.lr=1e-2/seed-2 30 accuracy)
+sed -n 1p out | grep -q "\"name\":\"accuracy\",\"n\":3,.*\"values\":\[[0-9.]*,$value,[0-9.]*\]" || fail "no $value of step 30: $(cat out)"
+"$loam" collect runs/grid --format tsv >out
+[ "$(awk -F '\t' 'NF == 6' out | wc -l)" = 3 ] || fail "$(cat out)"
+echo "ok: Markdown, LaTeX, TSV, JSON"
+
+# Two tasks: their scores side by side; a list of seeds; a row by path; a run of no task by its loss.
+sed 's/tuka/kale/' marks.tsv >others.tsv
+for task in marks others; do
+    "$loam" train config.yaml "run.dir=runs/pair/$task" task.data=$task.tsv train.length='5 steps' --seeds 7,9 >out 2>log || fail "$(tail -n 1 log)"
+done
+"$loam" collect runs/pair >out
+[ "$(wc -l <out)" = 2 ] && grep -Eq 'runs +marks accuracy +marks f1 +others accuracy +others f1$' out &&
+    grep -Eq '^all runs +2( +[0-9.]+ ± [0-9.]+){4}$' out || fail "$(cat out)"
+"$loam" collect runs/pair/* --by path >out
+grep -Eq '^runs/pair/others +2 +- +- ' out || fail "$(cat out)"
+echo "ok: two tasks side by side"
+
+# A run that cannot be trained leaves the others; what is wrong is said before any run starts.
+sed '7s/.*/only one cell/' marks.tsv >torn.tsv
+status=0
+"$loam" train config.yaml run.dir=runs/torn train.length='5 steps' --sweep task.data=torn.tsv,marks.tsv >out 2>log || status=$?
+[ "$status" = 1 ] && grep -Eq '^all runs +1 ' out && tail -n 1 log | grep -q 'torn.tsv:7: 1 columns' || fail "status $status: $(cat out log)"
+expect 1 'optim.lr' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,fast
+expect 1 'there is no option optim.rate' "$loam" train config.yaml run.dir=runs/x --sweep optim.rate=1
+expect 1 'a value is there twice' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-3
+expect 1 '--seeds is "0"' "$loam" train config.yaml run.dir=runs/x --seeds 0
+expect 1 'is a run; --seeds and --sweep make runs below it' "$loam" train config.yaml run.dir=runs/torn/task.data=marks.tsv --seeds 2
+expect 1 '--seeds gives seeds' "$loam" train config.yaml run.dir=runs/x --sweep run.seed=1,2
+[ ! -d runs/x ] || fail "a run was started: $(find runs/x)"
+expect 1 'no run has a figure bleu' "$loam" collect runs/grid --scores bleu
+expect 1 'no run with an evaluation in runs/x' "$loam" collect runs/x
+expect 1 '--format is "html", want one of text, markdown' "$loam" collect runs/grid --format html
+
+# Runs from two models on two tasks, written by hand: what follows from train.init is no row of its own.
+for model in small:32 base:64; do
+    for task in rte cola; do
+        run=runs/hand/${model%:*}-$task
+        mkdir -p "$run/checkpoints" && touch "$run/lock"
+        printf 'run:\n  dir: %s\nmodel:\n  width: %s\ntask:\n  name: %s\ntrain:\n  init: %s\n' "$run" "${model#*:}" "$task" "${model%:*}" >"$run/config.yaml"
+        printf '{"kind":"valid","step":9,"name":"valid","loss":0.5}\n{"kind":"score","step":9,"examples":4,"accuracy":%s,"seconds":1}\n' "${model#*:}.5" >"$run/metrics.jsonl"
+    done
+done
+"$loam" collect runs/hand --digits 1 >out
+diff out - <<'TABLE' || fail "the table of two models and two tasks"
+                  runs  cola accuracy  rte accuracy
+train.init=base      1           64.5          64.5
+train.init=small     1           32.5          32.5
+TABLE
+mkdir -p runs/hand/new/checkpoints && touch runs/hand/new/lock && cp runs/hand/base-rte/config.yaml runs/hand/new/ && : >runs/hand/new/metrics.jsonl
+expect 0 'runs/hand/new has no evaluation yet and is left out' "$loam" collect runs/hand

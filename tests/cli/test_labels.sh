@@ -1,0 +1,163 @@
+# Labels of classifiers: whose they are, what becomes of those that a model does not know, and of options that it does
+# not take.
+. tests/cli/lib.sh "$1"
+cd "$work"
+# Sentences of a made-up language: with the word "tuka" good, without bad; a sixth of them are good.
+awk 'BEGIN {
+    srand(5)
+    n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
+    for (row = 1; row <= 240; row++) {
+        line = row % 6 ? "" : "tuka "
+        for (i = 1; i <= 4; i++)
+            line = line (i > 1 ? " " : "") word[1 + int(rand() * n)]
+        print line "\t" (row % 6 ? "bad" : "good") >"marks.tsv"
+        print line >"corpus.txt"
+        print line "\t" (row % 6 ? 0 : 1) >"numbers.tsv"
+    }
+}'
+"$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err || fail "$(cat err)"
+cat >base.yaml <<YAML
+run: { seed: 7 }
+model: { family: bert, n_enc: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0, position: learned, max_positions: 64, token_types: 2, norm: layernorm, norm_bias: true, bias: true, post_norm: true, final_norm: false, embed_norm: true, scale_scores: true, gated: false, activation: gelu_erf, init: normal }
+tokenizer: { path: tok }
+data: { input_length: 48 }
+train: { length: 2 steps, batch: 2 samples, micro_batch: 2 samples, log_every: 1 steps, eval_every: 0 steps, threads: 1, precision: f32 }
+optim: { name: adamw, lr: 3e-3, schedule: constant, warmup: 0 steps }
+YAML
+text="task.columns=text,mark task.input={text}"
+marks="task.data=marks.tsv $text task.label={mark}"
+t5="model.preset=t5-1.1-small model.n_enc=1 model.n_dec=1 model.width=32 model.ffn=64 model.heads=2 model.head_dim=16"
+run() { "$loam" train base.yaml "$@" 2>log || fail "train $*: $(tail -n 3 log)"; }
+refuse() { # refuse TEXT OPTION…: a run that does not begin
+    local text=$1
+    shift
+    expect 1 "$text" "$loam" train base.yaml run.dir=runs/refused "$@"
+}
+run run.dir=runs/marks $marks task.valid=20%
+"$loam" export runs/marks --to hf --out hf-marks >/dev/null 2>err || fail "$(cat err)"
+
+# Options that a model does not take are not passed over.
+writes="task.data=marks.tsv $text task.target={mark}"
+printf 'model: { family: t5, n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16 }\ntokenizer: { path: tok }\nrun: { dir: runs/t5 }\ntrain: { length: 1 steps, threads: 1 }\n' >t5.yaml
+for option in 'task.second={text}' task.choices=text task.tags=mark task.answers=mark; do
+    expect 1 "$option: the model writes its answer (a T5, a GPT), and only a classifier takes this option" "$loam" train t5.yaml $writes "$option"
+done
+refuse 'task.cut_field=text: a classifier takes no such option' $marks task.cut_field=text
+run run.dir=runs/both $marks 'task.target=it is {mark}'
+grep -q 'labels: bad,good' runs/both/config.yaml || fail "the label gives way to the target: $(grep labels runs/both/config.yaml)"
+refuse 'did you mean sst2?' task.name=sst3 task.data=marks.tsv
+refuse 'task.name=copa is text to text, and the model an encoder alone' task.name=copa task.data=marks.tsv
+"$loam" prepare --tokenizer tok --out plain corpus.txt >/dev/null 2>err || fail "$(cat err)"
+run run.dir=runs/words data.train=plain data.objective=mlm
+printf 'index\tsentence1\tsentence2\tlabel\n0\tbari\tkoti\tentailment\n' >rte.tsv
+expect 1 'an encoder alone without a classifier (model.classifier=none, the task wants sequence): fine-tune it' \
+    "$loam" eval runs/words --task task.name=rte task.valid=rte.tsv
+expect 1 'no classifier: fine-tune it on a task first' "$loam" predict runs/words --raw
+echo "ok: options for other models"
+
+# Names of classes.
+refuse '"bad,bad" names the class bad twice' $marks model.labels=bad,bad
+refuse '"bad,,good" has an empty name' $marks model.labels=bad,,good
+refuse '"good,good" names the class good twice' task.data=numbers.tsv $text 'task.label={mark}' task.labels=good,good
+: >empty.conll
+refuse 'empty.conll: it has no example to take the names of the classes from' task.data=empty.conll 'task.input={1}' task.tags=2
+printf 'bari\tbad\nkoti\tbad\n' >one.tsv
+refuse 'one.tsv: every label is "bad", and a classifier wants two classes' task.data=one.tsv $text 'task.label={mark}'
+echo "ok: names of classes"
+
+# Labels that a model does not know: refused in training and in evaluation, by file and line; left out on request.
+sed '7s/bad/so-so/' marks.tsv >third.tsv
+unknown='third.tsv:7: "so-so" is none of the classes of model.labels (bad,good)'
+refuse "$unknown; task.on_error=skip leaves such rows out" task.data=third.tsv $text 'task.label={mark}' model.labels=bad,good
+run run.dir=runs/skipped task.data=third.tsv $text 'task.label={mark}' model.labels=bad,good task.on_error=skip
+grep -q 'third.tsv: 1 rows were left out' log || fail "$(cat log)"
+expect 1 "$unknown" "$loam" eval runs/marks --task task.valid=third.tsv
+expect 0 'third.tsv: 1 rows were left out' "$loam" eval runs/marks --task task.valid=third.tsv task.on_error=skip
+expect 1 "$unknown, which come from hf-marks; model.labels=NAMES gives others" "$loam" eval hf-marks --task task.valid=third.tsv $text 'task.label={mark}'
+refuse "(bad,good), which come from hf-marks" task.data=third.tsv $text 'task.label={mark}' train.init=hf-marks
+printf 'bari\tbad\nkoti\t-1\n' >test.tsv
+expect 0 'so there are no scores' "$loam" eval runs/marks --task task.valid=test.tsv task.labels=bad,good
+"$loam" eval runs/marks --task task.valid=marks.tsv >scores 2>err || fail "$(cat err)"
+"$loam" eval runs/marks --task task.valid=numbers.tsv task.labels=bad,good >again 2>err || fail "$(cat err)"
+cmp scores again || fail "named numbers: $(cat again)"
+"$loam" eval hf-marks --task task.valid=numbers.tsv $text 'task.label={mark}' model.labels=0,1 >again 2>err || fail "$(cat err)"
+cmp scores again || fail "renamed classes: $(cat again)"
+expect 1 '"a,b,c" are 3 names, and the model has 2 classes (bad,good)' "$loam" eval hf-marks --task task.valid=numbers.tsv $text 'task.label={mark}' model.labels=a,b,c
+printf 'bari koti\n' | "$loam" predict runs/marks --json model.labels=no,yes >out 2>err || fail "$(cat err)"
+grep -q '"probabilities":{"no":' out || fail "$(cat out)"
+echo "ok: labels that the model does not know"
+
+# A prepared set keeps the names of its classes and what is learnt of it; the model must have the same.
+prepare() { "$loam" task prepare --out "$@" 2>err || fail "prepare: $(cat err)"; }
+prepare data/marks base.yaml model.preset= $marks task.valid=20%
+"$loam" inspect dataset data/marks >out 2>err && grep -qx 'labels of a classifier (sequence: bad,good), written as 7,[0-9]* of the tokens' out || fail "$(cat out err)"
+prepared="data.train=data/marks data.objective=labels"
+run run.dir=runs/prepared $prepared data.valid=data/marks-valid
+grep -q 'classifier: sequence' runs/prepared/config.yaml && grep -q 'labels: bad,good' runs/prepared/config.yaml || fail "$(cat runs/prepared/config.yaml)"
+run run.dir=runs/prepared $prepared data.valid=data/marks-valid train.length='3 steps'
+run run.dir=runs/cut $prepared data.split=90,10
+run run.dir=runs/mixed data.train=data/marks,data/marks-valid data.objective=labels
+grep -q "data/marks: .* 1.[0-9]*k tokens" log || fail "tokens of notes are counted: $(cat log)"
+expect 0 'accuracy' "$loam" eval runs/marks data.valid=data/marks-valid
+refuse 'data/marks holds labels of a classifier (sequence: bad,good), and the model has the classes good,bad' $prepared model.labels=good,bad
+refuse 'and the model has model.classifier=tokens' $prepared model.classifier=tokens model.labels=bad,good
+expect 1 'which data.objective=seq2seq does not read' "$loam" train t5.yaml data.train=data/marks data.objective=seq2seq data.input_length=48 data.target_length=80
+"$loam" dataset shuffle --out data/shuffled data/marks >/dev/null 2>err && "$loam" inspect dataset data/shuffled --json >out 2>err || fail "$(cat err)"
+grep -q '"labels":{"kind":"sequence","names":"bad,good"}' out || fail "a copy: $(cat out)"
+prepare data/numbers base.yaml task.data=numbers.tsv $text 'task.label={mark}'
+expect 1 'data/marks holds labels of a classifier (sequence: bad,good), data/numbers labels of a classifier (sequence: 0,1)' \
+    "$loam" dataset merge --out data/all data/marks data/numbers
+echo "ok: a prepared set keeps the names of its classes"
+
+# The head of another kind is not kept, though its shape is the same.
+awk -F'\t' '{ n = split($1, w, " "); for (i = 1; i <= n; i++) print w[i] " " (w[i] == "tuka" ? "B" : "O"); print "" }' marks.tsv >tags.conll
+run run.dir=runs/tags task.data=tags.conll 'task.input={1}' task.tags=2 train.init=runs/marks
+grep -q 'of a classifier of another kind (sequence, this one is tokens); started fresh: classifier, classifier.bias' log || fail "$(cat log)"
+grep -q 'labels: B,O' runs/tags/config.yaml || fail "$(grep labels runs/tags/config.yaml)"
+run run.dir=runs/again $marks train.init=runs/marks
+! grep -q 'fresh' log || fail "$(cat log)"
+echo "ok: a head of another kind starts fresh"
+
+# Too little room, missing fields, lengths in time, a trace of nothing.
+expect 1 'data.input_length: a sequence of 2 tokens has no room for a text beside 2 special tokens' \
+    "$loam" eval runs/marks --task task.valid=marks.tsv data.input_length=2
+printf '{"q": "bari", "a": "koti", "b": "mesa", "c": "loni", "l": 1}\n' >choice.jsonl
+refuse "a choice's share of 4 tokens has no room for two texts beside 3 special tokens" task.data=choice.jsonl 'task.input={q}' task.choices=a,b,c \
+    'task.label={l}' data.input_length=12
+printf 'bari\n' >line
+got=0
+"$loam" predict runs/marks data.input_length=2 <line >out 2>err || got=$?
+[ "$got" = 1 ] && grep -q 'no room for a text' err || fail "$got $(cat out err)"
+printf '{"words": ["a"]}\n' >bare.jsonl
+refuse 'bare.jsonl:1: no field "ner"' task.data=bare.jsonl 'task.input={words}' task.tags=ner
+printf '{"q": "a", "text": "b"}\n' >bare.jsonl
+refuse 'bare.jsonl:1: no field "found"' task.data=bare.jsonl 'task.input={q}' 'task.second={text}' task.answers=found
+grep -v optim base.yaml >timed.yaml
+"$loam" train timed.yaml run.dir=runs/timed $marks train.length='1s' 2>log || fail "a length in time: $(tail -n 1 log)"
+expect 0 '--trace: trace.json is not written' "$loam" train base.yaml run.dir=runs/marks $marks task.valid=20% --trace trace.json
+long='bari koti mesa loni dape gufi rano tive mosu kale'
+printf '{"q": "%s %s", "text": "bari tuka", "a": [{"text": "tuka", "answer_start": 5}]}\n' "$long" "$long" >long.jsonl
+run run.dir=runs/long task.data=long.jsonl 'task.input={q}' 'task.second={text}' task.answers=a data.input_length=20
+grep -q '1 of 1 questions are longer than half of data.input_length=20' log || fail "$(cat log)"
+grep -q 'long.jsonl: 1 examples, [12][0-9] tokens' log || fail "tokens of notes are counted: $(cat log)"
+"$loam" inspect batch runs/long --samples 1 --json >out 2>err && grep -q '"span":\[[1-9][0-9]*,[1-9]' out || fail "$(cat out err)"
+printf '{"text": "bari", "score": -1.5}\n' >value.jsonl
+run run.dir=runs/value task.data=value.jsonl 'task.input={text}' 'task.value={score}'
+"$loam" inspect batch runs/value --samples 1 --json >out 2>err && grep -q '"value":-1.5' out || fail "$(cat out err)"
+printf '{"text": "bari", "score": "much"}\n{"text": "koti", "score": 2}\n' >value.jsonl
+run run.dir=runs/values task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
+grep -q 'left out: value.jsonl:1: "much" is not a number' log || fail "$(cat log)"
+echo "ok: one line for each"
+
+# Weights of classes that balance them; label smoothing.
+run run.dir=runs/balanced $marks train.class_weights=balanced
+grep -q 'weights of the classes: bad 0.6 (of 200), good 3 (of 40)' log || fail "$(cat log)"
+run run.dir=runs/given $marks train.class_weights=0.6,3
+cmp runs/balanced/checkpoints/latest/weights-*.safetensors runs/given/checkpoints/latest/weights-*.safetensors || fail "other weights of classes"
+run run.dir=runs/plain $marks
+accuracies() { sed -n 's/.*"kind":"train".*"accuracy":\([0-9.e-]*\).*/\1/p' "runs/$1/metrics.jsonl" | head -n 1; }
+[ "$(accuracies given)" = "$(accuracies plain)" ] || fail "weights of classes change the accuracy: $(accuracies given), $(accuracies plain)"
+run run.dir=runs/smooth $marks train.label_smoothing=0.1
+! cmp -s runs/smooth/checkpoints/latest/weights-*.safetensors runs/plain/checkpoints/latest/weights-*.safetensors || fail "label smoothing is ignored"
+refuse 'set one of them' $marks train.label_smoothing=0.1 train.class_weights=balanced
+refuse 'has no classes to spread it over' task.data=value.jsonl 'task.input={text}' 'task.value={score}' train.label_smoothing=0.1

@@ -1,0 +1,99 @@
+/* The line of AST-T5's README, and the file of a run that goes on. */
+#include "train/trainer/fairseq_log.h"
+
+#include "data/data_test.h"
+
+#include <math.h>
+
+static void the_line_is_that_of_ast_t5_s_readme(void)
+{
+    const double loss = 15.686075; /* bits: the perplexity of the line has more digits than its loss */
+    const FairseqLine line = { .update = 0.0031,
+                               .loss = 15.6860,
+                               .nll = log2(52720.5),
+                               .total = 233312.4,
+                               .n_correct = 7013.268,
+                               .accuracy = 3.00596,
+                               .wps = 1916930.4,
+                               .ups = 2.0704,
+                               .wpb = 925887.3,
+                               .bsz = 1288.94,
+                               .num_updates = 200,
+                               .lr = 4e-6,
+                               .gnorm = 2.0003,
+                               .clip = 49.5,
+                               .loss_scale = 32,
+                               .train_wall = 102.3,
+                               .wall = 866.7 };
+    g_autofree char *text = fairseq_line(&line);
+    g_assert_cmpfloat_with_epsilon(loss, line.nll, 1e-4);
+    /* There gb_free, "26.2", stands before wall: memory of a GPU. */
+    g_assert_cmpstr(
+        text, ==,
+        "{\"epoch\": 1, \"update\": 0.003, \"loss\": \"15.686\", \"nll_loss\": \"15.686\", \"total\": \"233312\", "
+        "\"n_correct\": \"7013.27\", \"ppl\": \"52720.5\", \"accuracy\": \"3.006\", \"wps\": \"1.91693e+06\", "
+        "\"ups\": \"2.07\", \"wpb\": \"925887\", \"bsz\": \"1288.9\", \"num_updates\": \"200\", \"lr\": \"4e-06\", "
+        "\"gnorm\": \"2\", \"clip\": \"49.5\", \"loss_scale\": \"32\", \"train_wall\": \"102\", \"wall\": \"867\"}");
+}
+
+static void fields_that_do_not_apply_are_left_out(void)
+{
+    const FairseqLine line = { .update = 2, .clip = -1, .lr = 0.0002, .gnorm = 1e-9, .wall = 0.5, .bsz = 8 };
+    g_autofree char *text = fairseq_line(&line);
+    g_assert_true(g_str_has_prefix(text, "{\"epoch\": 3, \"update\": 2.0, \"loss\": \"0\""));
+    g_assert_nonnull(strstr(text, "\"bsz\": \"8\", \"num_updates\": \"0\", \"lr\": \"0.0002\", \"gnorm\": \"0\", "
+                                  "\"train_wall\": \"0\", \"wall\": \"0\"}"));
+}
+
+static void means_are_of_the_window(void)
+{
+    char *folder = folder_new();
+    g_autoptr(GError) error = NULL;
+    FairseqLog *log = fairseq_log_open(folder, 0, &error);
+    g_assert_no_error(error);
+    LossSums sums = { 0 };
+    sums.head[HEAD_TOKENS] = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
+    const FairseqWindow window = {
+        .sums = &sums, .elapsed = 4, .waited = 1, .update = 1.5, .lr = 1e-3, .num_updates = 7
+    };
+    fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
+    fairseq_log_step(log, &(FairseqStep){ .norm = 4, .clip_norm = 2, .tokens = 60, .samples = 8 });
+    fairseq_log_line(log, &window, true);
+    fairseq_log_line(log, &window, true); /* no update since */
+    fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
+    FairseqWindow later = window;
+    later.num_updates = 8;
+    fairseq_log_line(log, &later, true);
+    fairseq_log_close(log);
+    g_autofree char *path = g_build_filename(folder, "train_inner.jsonl", NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    static const char first[] =
+        "{\"epoch\": 2, \"update\": 1.5, \"loss\": \"4\", \"nll_loss\": \"2\", \"total\": \"50\", \"n_correct\": "
+        "\"12.5\", "
+        "\"ppl\": \"4\", \"accuracy\": \"25\", \"wps\": \"40\", \"ups\": \"0.5\", \"wpb\": \"80\", \"bsz\": \"8\", "
+        "\"num_updates\": \"7\", \"lr\": \"0.001\", \"gnorm\": \"2.5\", \"clip\": \"50\", \"train_wall\": \"3\", ";
+    g_assert_true(g_str_has_prefix(text, first));
+    g_assert_nonnull(strstr(text, "\"num_updates\": \"8\""));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, 3);
+
+    /* A run that goes on after 7 updates makes the line of the eighth again; a torn last line goes. */
+    g_autofree char *torn = g_strconcat(text, "{\"epoch\": 2, \"num_upd", NULL), *left = NULL;
+    g_assert_true(g_file_set_contents(path, torn, -1, NULL));
+    log = fairseq_log_open(folder, 7, &error);
+    g_assert_no_error(error);
+    fairseq_log_close(log);
+    g_assert_true(g_file_get_contents(path, &left, NULL, NULL));
+    g_assert_cmpuint(strlen(left), ==, strlen(lines[0]) + 1);
+    folder_remove(folder);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define CASE(name) g_test_add_func("/fairseq_log/" #name, name)
+    CASE(the_line_is_that_of_ast_t5_s_readme);
+    CASE(fields_that_do_not_apply_are_left_out);
+    CASE(means_are_of_the_window);
+    return g_test_run();
+}
