@@ -24,11 +24,12 @@ static const char about[] =
 
 enum { MOST_TOKENS = 32768, MOST_ROWS = 1024, MOST_THREADS = 4096 };
 
-static char *model_path, *precision_name;
+static char *model_path, *precision_name, *device_name;
 static int64_t batch = 1, n_input = 64, n_tokens = 64, beams = 1, runs = 3, threads;
 static gboolean as_json, with_profile;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
+    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("batch", batch, "prompts that are answered side by side (default 1)", "N"),
@@ -167,7 +168,8 @@ bool bench_generate(int argc, char **argv, GError **error)
     bool done = loaded_model_open(&b.loaded,
                                   &(LoadedModelSource){ .path = model_path,
                                                         .precision = precision_name ? &precision : NULL,
-                                                        .threads = (int)threads },
+                                                        .threads = (int)threads,
+                                                        .device = device_name },
                                   error);
     b.load_s = clock_seconds() - start;
     done = done && answer_random_prompts(&b, error) && print_result(&b, error);

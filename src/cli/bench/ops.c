@@ -4,8 +4,8 @@
 #include "cli/bench/op_cases.h"
 #include "cli/cli.h"
 #include "nn/layers.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
-#include "train/cpu_device.h"
 #include "train/step_timer.h"
 
 #include <inttypes.h>
@@ -155,9 +155,12 @@ bool bench_ops(int argc, char **argv, GError **error)
     OpSizes sizes = { .model = &config.model, .samples = plan.micro, .enc = plan.enc, .dec = plan.dec };
     double targets = plan.dec > 0 ? plan.dec : MASKED * plan.enc; /* of a sample */
     sizes.logit_rows = head_chunk_rows(config.model.vocab, precision.compute, (int64_t)(targets * (double)plan.micro));
-    Device *cpu = cpu_device_open((int)config.train.threads, precision), *null = device_open_null_of(precision);
-    bool done = measure_all(cpu, null, &sizes, error);
+    Device *dev = compute_device_open(config.train.device, (int)config.train.threads, precision, error);
+    if (dev == NULL)
+        return false;
+    Device *null = device_open_null_of(precision);
+    bool done = measure_all(dev, null, &sizes, error);
     device_close(null);
-    device_close(cpu);
+    device_close(dev);
     return done;
 }
